@@ -1,0 +1,81 @@
+"""Calls, single ones and those of a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+import attrs
+
+from outreach.models.states import ENDED_CALL_STATUSES, CallStatus
+
+CallOutcome = Literal["positive", "negative", "voicemail", "busy", "no_answer", "declined", "failed"]
+
+
+@attrs.frozen(kw_only=True)
+class Call:
+    """A call record.
+
+    Attributes:
+        campaign_id: The campaign that it belongs to; None for a single call.
+        position: The recipient's position in that campaign.
+        provider: The agent's voice provider, in a sandbox too.
+        provider_call_id: The provider's identifier; None until it is known.
+        to: E.164.
+        sender: Caller ID; None leaves it to the provider.
+        outcome: What came of it, by the analyser; None until it has ended or when nobody can tell.
+        answered_by: `human`, `machine` or None.
+        variables: Per-call template variables, as text.
+        attempt: Which attempt it is, from 1.
+        tries: Dispatches opened, deferred ones included.
+        error: Why it failed or was canceled, for people; None otherwise.
+    """
+
+    id: str
+    workspace_id: str
+    agent_id: str
+    campaign_id: str | None = None
+    position: int | None = None
+    provider: str
+    provider_call_id: str | None = None
+    to: str
+    sender: str | None = None
+    status: CallStatus = CallStatus.QUEUED
+    outcome: CallOutcome | None = None
+    answered_by: str | None = None
+    variables: Mapping[str, str] = attrs.field(factory=dict)
+    attempt: int = 1
+    tries: int = 0
+    error: str | None = None
+    summary: str | None = None
+    created_at: datetime
+    dialed_at: datetime | None = None
+    answered_at: datetime | None = None
+    ended_at: datetime | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended."""
+        return self.status not in ENDED_CALL_STATUSES
+
+    @property
+    def duration_seconds(self) -> int | None:
+        """Whole seconds from answer to end; None while it has not ended or was never answered."""
+        if self.answered_at is None or self.ended_at is None:
+            return None
+        return max(0, round((self.ended_at - self.answered_at).total_seconds()))
+
+
+@attrs.frozen(kw_only=True)
+class NewCall:
+    """What is asked for by POST /calls (interface, section 4.1).
+
+    Attributes:
+        to: A number that matches the interface's pattern.
+        variables: Any JSON values; they are handed on as text.
+    """
+
+    agent_id: str
+    to: str
+    variables: Mapping[str, Any] = attrs.field(factory=dict)

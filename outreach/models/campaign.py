@@ -1,0 +1,225 @@
+"""Campaigns (interface, section 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+import attrs
+
+from outreach.models.business_hours import BusinessHours
+from outreach.models.carriers import CarrierName, Channel, CliMode, ScheduleType, SmsMessageSource, SmsMode
+from outreach.models.holidays import HolidayCalendar
+from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
+
+PauseReason = Literal[
+    "operator", "missed_start", "provider_auth", "provider_funds", "error_budget", "moved", "restored"
+]
+
+
+@attrs.frozen(kw_only=True)
+class CliGroupEntry:
+    """One number of a caller-ID group and how many recipients in turn it gets."""
+
+    phone_number_id: str
+    phone_e164: str
+    count: int
+
+
+@attrs.frozen(kw_only=True)
+class Counters:
+    """The counters of a campaign; they always equal a recount of its recipients (design, section 5, rule 9).
+
+    Attributes:
+        total: Recipients loaded.
+        pending: Never attempted and not ended.
+        completed: Ended after at least one dispatch.
+        successful: SMS accepted and not failed; calls answered and marked positive.
+        failed: Recipients in state failed.
+        open: Not ended; at zero an active campaign is complete.
+    """
+
+    total: int = 0
+    pending: int = 0
+    completed: int = 0
+    successful: int = 0
+    failed: int = 0
+    open: int = 0
+
+    def __add__(self, other: Counters) -> Counters:
+        """Return the sum, field by field."""
+        return Counters(
+            total=self.total + other.total,
+            pending=self.pending + other.pending,
+            completed=self.completed + other.completed,
+            successful=self.successful + other.successful,
+            failed=self.failed + other.failed,
+            open=self.open + other.open,
+        )
+
+    def __sub__(self, other: Counters) -> Counters:
+        """Return the difference, field by field."""
+        return Counters(
+            total=self.total - other.total,
+            pending=self.pending - other.pending,
+            completed=self.completed - other.completed,
+            successful=self.successful - other.successful,
+            failed=self.failed - other.failed,
+            open=self.open - other.open,
+        )
+
+
+def contribution(status: RecipientStatus, *, attempts: int, dispatched: bool, successful: bool) -> Counters:
+    """Return what one recipient adds to its campaign's counters.
+
+    This is the one definition of the counters: every change of a recipient moves them by the difference of
+    two contributions, and a recount is the sum of all.
+    """
+    is_open = status in OPEN_RECIPIENT_STATUSES
+    attempted = dispatched or attempts > 0
+    return Counters(
+        total=1,
+        pending=int(is_open and not attempted),
+        completed=int(not is_open and dispatched),
+        successful=int(successful),
+        failed=int(status is RecipientStatus.FAILED),
+        open=int(is_open),
+    )
+
+
+@attrs.frozen(kw_only=True)
+class AgentSnapshot:
+    """The compact view of a campaign's agent."""
+
+    id: str
+    name: str
+    provider: str
+    is_active: bool
+
+
+@attrs.frozen(kw_only=True)
+class Campaign:
+    """A campaign as it is stored; the fields that the interface shows carry its names.
+
+    Attributes:
+        pause_reason: Why it is paused; None while it is not.
+        revision: Goes up with each change of state or of content; counters do not touch it.
+        agent: Snapshot of the assigned agent, when there is one.
+    """
+
+    id: str
+    workspace_id: str
+    channel: Channel
+    name: str
+    description: str | None = None
+    status: CampaignStatus
+    pause_reason: PauseReason | None = None
+    agent_id: str | None = None
+    schedule_type: ScheduleType = "immediate"
+    scheduled_start_at: datetime | None = None
+    scheduled_expires_at: datetime | None = None
+    business_hours: BusinessHours | None = None
+    holidays: HolidayCalendar | None = None
+    batch_concurrency: int = 10
+    sip_trunk_id: str | None = None
+    cli_mode: CliMode | None = None
+    cli_group: tuple[CliGroupEntry, ...] | None = None
+    ivr_enabled: bool | None = None
+    call_screen_enabled: bool | None = None
+    double_dial: bool | None = None
+    csv_column_headers: tuple[str, ...] = ()
+    sms_mode: SmsMode | None = None
+    sms_message_source: SmsMessageSource | None = None
+    sms_message_body: str | None = None
+    sms_flow_id: str | None = None
+    sms_carrier: CarrierName | None = None
+    sms_from_number: str | None = None
+    sms_rate_per_minute: int | None = None
+    counters: Counters = Counters()
+    revision: int = 0
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    agent: AgentSnapshot | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it can never change its state again."""
+        return self.status in TERMINAL_CAMPAIGN_STATUSES
+
+    def effective_status(self, now: datetime) -> CampaignStatus:
+        """Return the user-visible status (interface, section 3, rule 1); expired means now >= expiry."""
+        expiry = self.scheduled_expires_at
+        if not self.is_terminal and expiry is not None and now >= expiry:
+            return CampaignStatus.EXPIRED
+        return self.status
+
+
+@attrs.frozen(kw_only=True)
+class NewSmsCampaign:
+    """What is asked for when an SMS campaign is created (interface, section 4.3), but for the contacts."""
+
+    name: str
+    description: str | None = None
+    sms_mode: SmsMode = "one_way"
+    sms_message_source: SmsMessageSource = "custom"
+    message_body: str | None = None
+    sms_flow_id: str | None = None
+    sms_carrier: CarrierName | None = None
+    sms_from_number: str | None = None
+    sms_rate_per_minute: int = 60
+    csv_column_headers: Sequence[str] = ()
+    schedule_type: ScheduleType = "immediate"
+    scheduled_start_at: datetime | None = None
+    scheduled_expires_at: datetime | None = None
+    business_hours: BusinessHours | None = None
+    holidays: HolidayCalendar | None = None
+
+
+@attrs.frozen(kw_only=True)
+class NewCallCampaign:
+    """What is asked for when a calling campaign is created, but for the contacts (design, section 3)."""
+
+    name: str
+    agent_id: str
+    description: str | None = None
+    csv_column_headers: Sequence[str] = ()
+    schedule_type: ScheduleType = "immediate"
+    scheduled_start_at: datetime | None = None
+    scheduled_expires_at: datetime | None = None
+    business_hours: BusinessHours | None = None
+    holidays: HolidayCalendar | None = None
+    batch_concurrency: int | None = None
+    sip_trunk_id: str | None = None
+    cli_mode: CliMode = "default"
+    cli_group: Sequence[CliGroupEntry] | None = None
+    ivr_enabled: bool = False
+    call_screen_enabled: bool = False
+    double_dial: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class CampaignCreated:
+    """A new campaign and what happened to the contacts that came with it.
+
+    Attributes:
+        opted_out_excluded: Supplied contacts that were dropped because they are on the register.
+    """
+
+    campaign: Campaign
+    opted_out_excluded: int
+
+
+@attrs.frozen(kw_only=True)
+class CampaignUpdate:
+    """What may be changed before a campaign starts; None leaves a field as it is."""
+
+    name: str | None = None
+    message_body: str | None = None
+    sms_carrier: CarrierName | None = None
+    sms_from_number: str | None = None
+    sms_rate_per_minute: int | None = None
+    sms_flow_id: str | None = None
+    agent_id: str | None = None

@@ -1,0 +1,105 @@
+"""What an application sets up for a workspace before it can reach anybody: agents, trunks, numbers, flows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import attrs
+
+from outreach.models.carriers import CarrierName
+
+AgentDirection = Literal["outbound", "inbound"]
+VoiceProviderName = Literal["simulator", "vapi", "retell", "elevenlabs"]
+
+
+@attrs.frozen(kw_only=True)
+class Agent:
+    """A configured voice agent with a voice provider.
+
+    Attributes:
+        provider_agent_id: The agent's identifier at the provider; None for the simulator.
+        placeholders: The template variables that the agent expects; None when it has not declared them.
+        from_number: Caller ID in E.164; None leaves it to the provider.
+        revision: Goes up with each change.
+    """
+
+    id: str
+    workspace_id: str
+    name: str
+    provider: VoiceProviderName
+    provider_agent_id: str | None
+    direction: AgentDirection
+    allow_outbound: bool
+    is_active: bool
+    placeholders: tuple[str, ...] | None
+    from_number: str | None
+    revision: int
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def may_call_out(self) -> bool:
+        """Whether the interface lets this agent place calls (section 4.1)."""
+        return self.direction == "outbound" or self.allow_outbound
+
+
+@attrs.frozen(kw_only=True)
+class Trunk:
+    """A SIP trunk that a calling campaign can dial over.
+
+    Attributes:
+        address: SIP host or URI at which the trunk ends.
+        provider_trunk_id: The trunk's identifier at the voice provider, where it has one.
+    """
+
+    id: str
+    workspace_id: str
+    name: str
+    address: str
+    provider_trunk_id: str | None
+    created_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class Number:
+    """A phone number that a workspace sends or calls from.
+
+    Attributes:
+        phone: E.164.
+        carrier: The SMS carrier it belongs to; None for a number used only for calls.
+        trunk_id: The trunk it is reached over; None for none.
+    """
+
+    id: str
+    workspace_id: str
+    phone: str
+    carrier: CarrierName | None
+    trunk_id: str | None
+    created_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class FlowStep:
+    """One step of an automation flow.
+
+    Attributes:
+        kind: `send` a message, `wait` a while, or end here for those who have replied.
+        body: The message template of a `send`; None elsewhere.
+        wait_minutes: How long a `wait` takes; None elsewhere.
+    """
+
+    kind: Literal["send", "wait", "stop_if_replied"]
+    body: str | None = None
+    wait_minutes: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Flow:
+    """An automation flow: ordered steps that a campaign with `sms_message_source: flow` runs."""
+
+    id: str
+    workspace_id: str
+    name: str
+    steps: tuple[FlowStep, ...]
+    created_at: datetime

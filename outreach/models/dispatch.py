@@ -1,0 +1,107 @@
+"""The ledger's rows: one dispatch is one request to a provider (design, section 5)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import attrs
+
+from outreach.models.carriers import Channel
+from outreach.models.states import DispatchState, MessageStatus
+
+FailureClass = Literal[
+    "invalid_number",
+    "opted_out",
+    "unreachable",
+    "filtered",
+    "bad_sender",
+    "bad_body",
+    "rate_limited",
+    "temporary",
+    "provider_funds",
+    "provider_auth",
+    "rejected",
+]
+"""Why a provider refused, or failed later, in the engine's words (see `policy/failures.py`)."""
+
+
+@attrs.frozen(kw_only=True)
+class Dispatch:
+    """One request to a provider, committed before the provider hears of it.
+
+    Exactly one of `campaign_id` with `position`, `message_id` and `call_id` names what it is for, but for
+    calls of a campaign, which have both a recipient and a call record.
+
+    Attributes:
+        step: Index of the flow's step; 0 outside flows.
+        attempt: Which attempt of the step this is, from 1.
+        leg: 1, or 2 for the second call of a double dial.
+        try_number: Which dispatch of this attempt it is, from 1; more than one after deferrals.
+        provider: Name of the carrier or voice provider that is asked.
+        sender: The number it is sent from; None leaves it to the provider.
+        to: E.164.
+        body: The rendered text of a message, footer included; None for calls.
+        segments: How many segments the text takes; None for calls.
+        state: What is known of the request.
+        provider_id: The provider's identifier; None until it is known.
+        report: The latest that the carrier said of an accepted message; None before.
+        reason: Failure class or why it was deferred or withdrawn; None when accepted.
+        error_code: The provider's own code, as it was given.
+        slot_at: The pace slot that it took; the request starts no earlier.
+        valid_until: No request starts after this.
+        epoch: Fencing number of the worker that committed it.
+        settled_at: When its outcome was committed.
+    """
+
+    id: str
+    workspace_id: str
+    channel: Channel
+    campaign_id: str | None = None
+    position: int | None = None
+    message_id: str | None = None
+    call_id: str | None = None
+    step: int = 0
+    attempt: int = 1
+    leg: int = 1
+    try_number: int = 1
+    provider: str
+    sender: str | None
+    to: str
+    body: str | None = None
+    segments: int | None = None
+    state: DispatchState = DispatchState.DISPATCHING
+    provider_id: str | None = None
+    report: MessageStatus | None = None
+    reason: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    slot_at: datetime
+    valid_until: datetime
+    epoch: int
+    created_at: datetime
+    settled_at: datetime | None = None
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether its outcome is not known: at most one such dispatch a recipient and step."""
+        return self.state in {DispatchState.DISPATCHING, DispatchState.UNKNOWN}
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """What became of one request to a provider.
+
+    Attributes:
+        state: `accepted`, `refused`, `not_sent`, `withdrawn`, `deferred` or `unknown`.
+        reason: Failure class of a refusal; why it was deferred, withdrawn or is unknown.
+        retry_after_seconds: The provider's own wish for the next try; None when it named none.
+        status: What the provider already says of the message or call; None when it says nothing.
+    """
+
+    state: DispatchState
+    provider_id: str | None = None
+    reason: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    retry_after_seconds: float | None = None

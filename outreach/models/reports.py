@@ -1,0 +1,60 @@
+"""What a provider tells after it has accepted a message or a call."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from outreach.models.call import CallOutcome
+from outreach.models.states import CallStatus, MessageStatus
+
+
+@attrs.frozen(kw_only=True)
+class MessageReport:
+    """A delivery receipt, in the engine's words.
+
+    Attributes:
+        dispatch_id: Our identifier, where the carrier carries it back.
+        provider_id: The carrier's identifier.
+        reason: Failure class of a failure; None otherwise.
+        raw: The carrier's own event.
+    """
+
+    workspace_id: str
+    provider: str
+    dispatch_id: str | None
+    provider_id: str | None
+    status: MessageStatus
+    at: datetime
+    reason: str | None = None
+    error_code: str | None = None
+    raw: Any = None
+
+
+@attrs.frozen(kw_only=True)
+class CallReport:
+    """A call event, in the engine's words.
+
+    Attributes:
+        dispatch_id: Our identifier, where the provider carries it back.
+        provider_id: The provider's identifier.
+        outcome: The provider's own verdict, when it gives one with the end of the call.
+        raw: The provider's own event.
+    """
+
+    workspace_id: str
+    provider: str
+    dispatch_id: str | None
+    provider_id: str | None
+    status: CallStatus
+    at: datetime
+    outcome: CallOutcome | None = None
+    answered_by: str | None = None
+    summary: str | None = None
+    error: str | None = None
+    raw: Any = None
+
+
+Report = MessageReport | CallReport

@@ -1,0 +1,219 @@
+"""The states of everything that has a life of its own, and the one table of moves for each.
+
+A move that a table lacks raises `IllegalTransition`, which carries the state and the moves allowed. The
+tables are the whole rule: nothing else in the package decides whether a move is legal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from outreach.errors import IllegalTransition
+
+
+class CampaignStatus(StrEnum):
+    """Raw stored status of a campaign (interface, section 3)."""
+
+    DRAFT = "draft"
+    READY = "ready"
+    SCHEDULED = "scheduled"
+    ACTIVE = "active"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+class CampaignMove(StrEnum):
+    """What can be asked of a campaign, by an operator or by the engine."""
+
+    FINISH_SETUP = "finish_setup"
+    REOPEN_SETUP = "reopen_setup"
+    START = "start"
+    SCHEDULE = "schedule"
+    UNSCHEDULE = "unschedule"
+    PAUSE = "pause"
+    RESUME = "resume"
+    RESUME_SCHEDULE = "resume_schedule"
+    CANCEL = "cancel"
+    COMPLETE = "complete"
+    EXPIRE = "expire"
+
+
+TERMINAL_CAMPAIGN_STATUSES: Final = frozenset(
+    {CampaignStatus.COMPLETED, CampaignStatus.CANCELLED, CampaignStatus.EXPIRED}
+)
+
+_S, _M = CampaignStatus, CampaignMove
+
+CAMPAIGN_TRANSITIONS: Final[Mapping[tuple[CampaignStatus, CampaignMove], CampaignStatus]] = MappingProxyType(
+    {
+        (_S.DRAFT, _M.FINISH_SETUP): _S.READY,
+        (_S.READY, _M.REOPEN_SETUP): _S.DRAFT,
+        (_S.READY, _M.START): _S.ACTIVE,
+        (_S.READY, _M.SCHEDULE): _S.SCHEDULED,
+        (_S.SCHEDULED, _M.UNSCHEDULE): _S.READY,
+        (_S.SCHEDULED, _M.START): _S.ACTIVE,
+        (_S.SCHEDULED, _M.PAUSE): _S.PAUSED,
+        (_S.ACTIVE, _M.PAUSE): _S.PAUSED,
+        (_S.PAUSED, _M.RESUME): _S.ACTIVE,
+        (_S.PAUSED, _M.RESUME_SCHEDULE): _S.SCHEDULED,
+        **{(state, _M.CANCEL): _S.CANCELLED for state in (_S.DRAFT, _S.READY, _S.SCHEDULED, _S.ACTIVE, _S.PAUSED)},
+        (_S.ACTIVE, _M.COMPLETE): _S.COMPLETED,
+        **{(state, _M.EXPIRE): _S.EXPIRED for state in (_S.SCHEDULED, _S.ACTIVE, _S.PAUSED)},
+    }
+)
+"""Every legal move of a campaign (design, section 4)."""
+
+
+def next_campaign_status(status: CampaignStatus, move: CampaignMove) -> CampaignStatus:
+    """Return the status that a move leads to.
+
+    Raises:
+        IllegalTransition: The table has no such move from this status.
+    """
+    try:
+        return CAMPAIGN_TRANSITIONS[status, move]
+    except KeyError:
+        allowed = (m for s, m in CAMPAIGN_TRANSITIONS if s == status)
+        raise IllegalTransition("campaign", status, move, allowed) from None
+
+
+class RecipientStatus(StrEnum):
+    """The one state that a recipient of a campaign is in (design, section 5)."""
+
+    PENDING = "pending"
+    WAITING = "waiting"
+    DISPATCHING = "dispatching"
+    IN_PROGRESS = "in_progress"
+    UNKNOWN = "unknown"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELED = "canceled"
+    EXPIRED = "expired"
+    UNCONFIRMED = "unconfirmed"
+
+
+OPEN_RECIPIENT_STATUSES: Final = frozenset(
+    {
+        RecipientStatus.PENDING,
+        RecipientStatus.WAITING,
+        RecipientStatus.DISPATCHING,
+        RecipientStatus.IN_PROGRESS,
+        RecipientStatus.UNKNOWN,
+    }
+)
+"""Not ended: while one of these is left, an active campaign is not complete."""
+
+CLOSABLE_RECIPIENT_STATUSES: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
+"""Closed at once when the campaign is cancelled or expires; what is in flight keeps its true outcome."""
+
+
+class DispatchState(StrEnum):
+    """What is known of one request to a provider (design, section 5)."""
+
+    DISPATCHING = "dispatching"
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    NOT_SENT = "not_sent"
+    WITHDRAWN = "withdrawn"
+    DEFERRED = "deferred"
+    UNKNOWN = "unknown"
+    UNCONFIRMED = "unconfirmed"
+
+
+class CallStatus(StrEnum):
+    """Status of one call, in the words that the carriers share."""
+
+    QUEUED = "queued"
+    DISPATCHING = "dispatching"
+    UNKNOWN = "unknown"
+    INITIATED = "initiated"
+    RINGING = "ringing"
+    IN_PROGRESS = "in-progress"
+    COMPLETED = "completed"
+    BUSY = "busy"
+    NO_ANSWER = "no-answer"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    UNCONFIRMED = "unconfirmed"
+
+
+CALL_STATUS_RANK: Final[Mapping[CallStatus, int]] = MappingProxyType(
+    {
+        CallStatus.QUEUED: 0,
+        CallStatus.DISPATCHING: 1,
+        CallStatus.UNKNOWN: 2,
+        CallStatus.UNCONFIRMED: 3,
+        CallStatus.INITIATED: 4,
+        CallStatus.RINGING: 5,
+        CallStatus.IN_PROGRESS: 6,
+        CallStatus.COMPLETED: 7,
+        CallStatus.BUSY: 7,
+        CallStatus.NO_ANSWER: 7,
+        CallStatus.FAILED: 7,
+        CallStatus.CANCELED: 7,
+    }
+)
+"""A call's status only moves to a higher rank; a report that arrives late changes nothing."""
+
+ENDED_CALL_STATUSES: Final = frozenset(
+    {
+        CallStatus.COMPLETED,
+        CallStatus.BUSY,
+        CallStatus.NO_ANSWER,
+        CallStatus.FAILED,
+        CallStatus.CANCELED,
+        CallStatus.UNCONFIRMED,
+    }
+)
+
+
+class MessageStatus(StrEnum):
+    """Status of one SMS, ours until the carrier takes it and the carrier's from then on."""
+
+    QUEUED = "queued"
+    DISPATCHING = "dispatching"
+    UNKNOWN = "unknown"
+    UNCONFIRMED = "unconfirmed"
+    ACCEPTED = "accepted"
+    SENT = "sent"
+    FAILED = "failed"
+    DELIVERED = "delivered"
+    CANCELED = "canceled"
+
+
+MESSAGE_STATUS_RANK: Final[Mapping[MessageStatus, int]] = MappingProxyType(
+    {
+        MessageStatus.QUEUED: 0,
+        MessageStatus.DISPATCHING: 1,
+        MessageStatus.UNKNOWN: 2,
+        MessageStatus.UNCONFIRMED: 3,
+        MessageStatus.ACCEPTED: 4,
+        MessageStatus.SENT: 5,
+        MessageStatus.CANCELED: 6,
+        MessageStatus.FAILED: 6,
+        MessageStatus.DELIVERED: 7,
+    }
+)
+"""A message's status only moves to a higher rank; `delivered` outranks `failed` (design, section 5)."""
+
+
+class WorkspaceStatus(StrEnum):
+    """Whether a workspace may work (interface, section 5)."""
+
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    PAYWALLED = "paywalled"
+    UNAVAILABLE = "unavailable"
+
+
+class WorkspaceMode(StrEnum):
+    """Where a workspace's messages and calls go."""
+
+    SANDBOX = "sandbox"
+    LIVE = "live"

@@ -1,0 +1,130 @@
+"""Work, the worker that does it, and the place where the database lives."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+import attrs
+
+UnitKind = Literal["campaign", "call", "message"]
+
+
+class Unit(NamedTuple):
+    """Something that a runner works on by slices."""
+
+    kind: UnitKind
+    workspace_id: str
+    id: str
+
+
+@attrs.frozen(kw_only=True)
+class DueWork:
+    """A unit and when it wants to be looked at.
+
+    Attributes:
+        due_at: When; None once there is nothing left to do.
+        change: Number of the change that wrote this; numbers only go up within one database.
+    """
+
+    unit: Unit
+    due_at: datetime | None
+    change: int
+
+
+@attrs.frozen(kw_only=True)
+class Home:
+    """Where a database lives, so that a copy elsewhere does not start sending.
+
+    Attributes:
+        host: Identifier of the machine.
+        path: Absolute path of the file.
+    """
+
+    host: str
+    path: str
+
+
+@attrs.frozen(kw_only=True)
+class Lease:
+    """The right to dispatch.
+
+    Attributes:
+        epoch: Fencing number; each taking of the lease raises it.
+        home: Where the database was when the lease was taken; None where that means nothing.
+        renewed_at: The last heartbeat.
+    """
+
+    epoch: int
+    home: Home | None
+    renewed_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class Run:
+    """What a dispatcher remembers of a campaign across restarts.
+
+    Attributes:
+        owner_epoch: Epoch of the worker that owns the campaign.
+        next_slot_at: The first moment at which the next message may start; None before the first.
+    """
+
+    workspace_id: str
+    campaign_id: str
+    owner_epoch: int
+    next_slot_at: datetime | None
+
+
+@attrs.frozen(kw_only=True)
+class RequestWindow:
+    """The requests that a workspace has made in the present minute."""
+
+    workspace_id: str
+    started_at: datetime
+    count: int
+
+
+@attrs.frozen(kw_only=True)
+class StoredRequest:
+    """A request that carries an idempotency key (design, section 3, row "safe retry").
+
+    Attributes:
+        operation: The operation's name.
+        key: The client's key.
+        fingerprint: SHA-256 of the raw body, in hexadecimal.
+        token: Names the one request that may finish this; a later one that took over has another.
+        answer: The first answer's body; None while the first request still runs.
+        location: Value of the answer's Location header, where it has one.
+        locked_until: While it runs: when another request may take over.
+        expires_at: When the key is forgotten.
+    """
+
+    workspace_id: str
+    operation: str
+    key: str
+    fingerprint: str
+    token: str
+    answer: bytes | None
+    location: str | None
+    locked_until: datetime
+    expires_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class AuditEntry:
+    """Who did what.
+
+    Attributes:
+        workspace_id: None for what concerns the whole database.
+        actor: Who: `api`, `library`, `cli:NAME`, `engine`.
+        action: What: `campaign.pause`, `key.revoke`, …
+        subject: Identifier of what it was done to.
+        detail: More for people; never a secret, a message body or a full number.
+    """
+
+    at: datetime
+    workspace_id: str | None
+    actor: str
+    action: str
+    subject: str
+    detail: str | None = None

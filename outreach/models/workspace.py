@@ -1,0 +1,63 @@
+"""Workspaces and their API keys."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import attrs
+
+from outreach.models.states import WorkspaceMode, WorkspaceStatus
+
+DEFAULT_REQUEST_LIMIT: Final = 600
+"""Requests a minute that a new workspace may make."""
+
+
+@attrs.frozen(kw_only=True)
+class Workspace:
+    """A tenant: everything else belongs to exactly one.
+
+    Attributes:
+        mode: A sandbox sends everything to the simulators, whatever carrier or provider is named.
+        request_limit: Requests a minute, shared by all keys; None means no limit.
+        default_region: ISO 3166 alpha-2 region in which local phone numbers are read; None reads only
+            international ones.
+        revision: Goes up with each change that matters to what may be sent.
+    """
+
+    id: str
+    name: str
+    mode: WorkspaceMode
+    status: WorkspaceStatus
+    sms_campaigns_enabled: bool
+    request_limit: int | None
+    default_region: str | None
+    revision: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class ApiKey:
+    """An API key as it is stored: never the key itself.
+
+    Attributes:
+        digest: SHA-256 of the key, in hexadecimal.
+        hint: The key's first characters, enough to tell keys apart and too few to use.
+    """
+
+    id: str
+    workspace_id: str
+    name: str
+    digest: str
+    hint: str
+    created_at: datetime
+    revoked_at: datetime | None
+
+
+@attrs.frozen(kw_only=True)
+class CreatedKey:
+    """A key at the one moment when its secret is known."""
+
+    id: str
+    api_key: str = attrs.field(repr=False)

@@ -1,0 +1,523 @@
+"""Where the engine keeps everything: transactions over tables that speak the domain's language.
+
+A storage offers two things: run a synchronous function in a transaction that may write, and run one on a
+consistent snapshot that may only read. What a transaction can touch are the tables below. The rules of the
+domain are not here: they are in `outreach.operations`, written once, over these tables, so that every storage
+keeps the same rules.
+
+Contract of every table, checked by `outreach.testing.storage_contract`:
+
+- Values are immutable models; what is read later equals what was written, to the microsecond and the code point.
+- A method that takes a `workspace_id` sees and touches rows of that workspace only.
+- `get` returns None where there is nothing; `update` and `delete` of an absent row raise `LookupError`;
+  `insert` of a present one raises `AlreadyThere`.
+- Lists have one documented, total order.
+- Reads in a transaction see its own writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
+
+from outreach.models.call import Call
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.carriers import Channel
+from outreach.models.directory import Agent, Flow, Number, Trunk
+from outreach.models.dispatch import Dispatch
+from outreach.models.message import Message
+from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
+from outreach.models.settings import SmsSettings
+from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.models.unsubscribe import Unsubscribe
+from outreach.models.work import AuditEntry, DueWork, Home, Lease, RequestWindow, Run, StoredRequest, Unit
+from outreach.models.workspace import ApiKey, Workspace
+
+T = TypeVar("T")
+
+
+class AlreadyThere(Exception):
+    """A row with this identity, or a second open dispatch, is already there; the insert changed nothing."""
+
+
+class Workspaces(Protocol):
+    """Workspaces; the one table that is not within a workspace."""
+
+    def get(self, workspace_id: str) -> Workspace | None: ...
+    def insert(self, workspace: Workspace) -> None: ...
+    def update(self, workspace: Workspace) -> None: ...
+    def list(self) -> Sequence[Workspace]:
+        """Return all, oldest first by (created_at, id)."""
+        ...
+
+
+class Keys(Protocol):
+    """API keys."""
+
+    def by_digest(self, digest: str) -> ApiKey | None:
+        """Return the key with this digest, of whatever workspace, revoked or not."""
+        ...
+
+    def get(self, key_id: str) -> ApiKey | None:
+        """Return a key by its id, of whatever workspace (the operator's commands name keys alone)."""
+        ...
+
+    def insert(self, key: ApiKey) -> None: ...
+    def update(self, key: ApiKey) -> None: ...
+    def list(self, workspace_id: str) -> Sequence[ApiKey]:
+        """Return a workspace's keys, oldest first by (created_at, id)."""
+        ...
+
+
+class Agents(Protocol):
+    """Voice agents."""
+
+    def get(self, workspace_id: str, agent_id: str) -> Agent | None: ...
+    def insert(self, agent: Agent) -> None: ...
+    def update(self, agent: Agent) -> None: ...
+    def list(self, workspace_id: str) -> Sequence[Agent]:
+        """Return a workspace's agents, oldest first by (created_at, id)."""
+        ...
+
+
+class Trunks(Protocol):
+    """SIP trunks."""
+
+    def get(self, workspace_id: str, trunk_id: str) -> Trunk | None: ...
+    def insert(self, trunk: Trunk) -> None: ...
+    def list(self, workspace_id: str) -> Sequence[Trunk]:
+        """Return a workspace's trunks, oldest first by (created_at, id)."""
+        ...
+
+
+class Numbers(Protocol):
+    """Phone numbers that a workspace sends or calls from; (workspace, phone) is unique."""
+
+    def get(self, workspace_id: str, number_id: str) -> Number | None: ...
+    def by_phone(self, workspace_id: str, phone: str) -> Number | None: ...
+    def insert(self, number: Number) -> None: ...
+    def list(self, workspace_id: str) -> Sequence[Number]:
+        """Return a workspace's numbers, oldest first by (created_at, id)."""
+        ...
+
+
+class Flows(Protocol):
+    """Automation flows."""
+
+    def get(self, workspace_id: str, flow_id: str) -> Flow | None: ...
+    def insert(self, flow: Flow) -> None: ...
+    def list(self, workspace_id: str) -> Sequence[Flow]:
+        """Return a workspace's flows, oldest first by (created_at, id)."""
+        ...
+
+
+class Settings(Protocol):
+    """SMS settings, one row a workspace at most."""
+
+    def get(self, workspace_id: str) -> SmsSettings | None:
+        """Return the settings; None before the first change."""
+        ...
+
+    def put(self, workspace_id: str, settings: SmsSettings) -> None: ...
+
+
+class Register(Protocol):
+    """The unsubscribe register; (workspace, phone) is unique."""
+
+    def get(self, workspace_id: str, phone: str) -> Unsubscribe | None: ...
+    def put(self, entry: Unsubscribe) -> None:
+        """Write an entry, in place of the one that this number has."""
+        ...
+
+    def delete(self, workspace_id: str, phone: str) -> bool:
+        """Remove a number; return whether it was there."""
+        ...
+
+    def list(self, workspace_id: str, *, after: str = "", limit: int = 1000) -> Sequence[Unsubscribe]:
+        """Return entries in the order of their numbers, those greater than `after`, at most `limit`."""
+        ...
+
+    def stopped(self, workspace_id: str, channel: Channel, phones: Collection[str]) -> frozenset[str]:
+        """Return those of the numbers (at most 5,000) that must not be reached by this channel."""
+        ...
+
+
+class Campaigns(Protocol):
+    """Campaigns.
+
+    A campaign that is still loading is seen by `get_loading`, `publish` and `delete_loading` alone. The
+    counters of a campaign are written by `add_counters` and `publish` only; `update` leaves them as they are.
+    Campaigns are returned with the snapshot of their agent.
+    """
+
+    def insert_loading(self, campaign: Campaign, *, loading_until: datetime) -> None:
+        """Write a campaign that nobody sees yet; it is a leftover once `loading_until` has passed."""
+        ...
+
+    def extend_loading(self, workspace_id: str, campaign_id: str, *, loading_until: datetime) -> bool:
+        """Move the moment at which it becomes a leftover; return whether it is still there and loading."""
+        ...
+
+    def get_loading(self, workspace_id: str, campaign_id: str) -> Campaign | None: ...
+    def publish(self, campaign: Campaign) -> None:
+        """Make a loading campaign visible, with the counters and fields given."""
+        ...
+
+    def leftovers(self, now: datetime) -> Sequence[tuple[str, str]]:
+        """Return (workspace, campaign) of those whose loading ended before now without being published."""
+        ...
+
+    def delete_loading(self, workspace_id: str, campaign_id: str, *, limit: int) -> bool:
+        """Delete up to `limit` recipients of a loading campaign, then the campaign; return whether all is gone."""
+        ...
+
+    def get(self, workspace_id: str, campaign_id: str) -> Campaign | None: ...
+    def find(self, campaign_id: str) -> Campaign | None:
+        """Return a campaign of whatever workspace (the operator's commands name campaigns alone)."""
+        ...
+
+    def update(self, campaign: Campaign) -> None: ...
+    def add_counters(self, workspace_id: str, campaign_id: str, change: Counters) -> Counters:
+        """Add to the counters and return them as they are then."""
+        ...
+
+    def page(
+        self,
+        workspace_id: str,
+        *,
+        channel: Channel | None,
+        status: CampaignStatus | None,
+        search: str | None,
+        offset: int,
+        limit: int,
+    ) -> tuple[Sequence[Campaign], int]:
+        """Return campaigns newest first by (created_at, id), both descending, and how many match in all.
+
+        `search` matches a part of the name, case-insensitively for every script (`policy.search.fold`).
+        `offset` may be any integer from 0 on, however large.
+        """
+        ...
+
+    def in_status(
+        self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None
+    ) -> Sequence[Campaign]:
+        """Return campaigns in these statuses, of one workspace or of all, oldest first by (created_at, id)."""
+        ...
+
+
+class Recipients(Protocol):
+    """The recipients of campaigns, keyed by (campaign, position)."""
+
+    def insert(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        rows: Iterable[tuple[int, PreparedRecipient, RecipientStatus, str | None]],
+        *,
+        now: datetime,
+    ) -> None:
+        """Write recipients: position, contact, status and reason; those that have ended, ended now."""
+        ...
+
+    def known_phones(self, workspace_id: str, campaign_id: str, phones: Collection[str]) -> frozenset[str]:
+        """Return those of the numbers (at most 5,000) that the campaign already has."""
+        ...
+
+    def delete_stopped_since(
+        self, workspace_id: str, campaign_id: str, channel: Channel, since: datetime
+    ) -> Counters:
+        """Delete recipients whose number came onto the register at or after `since`; return what they counted."""
+        ...
+
+    def get(self, workspace_id: str, campaign_id: str, position: int) -> Recipient | None: ...
+    def put(self, workspace_id: str, recipient: Recipient) -> None:
+        """Write a recipient's state over the one it has; the contact's own fields do not change."""
+        ...
+
+    def due(self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int) -> Sequence[Recipient]:
+        """Return pending recipients, and waiting ones due at or before now.
+
+        Waiting ones come first by (due_at, position), then pending ones by position.
+        """
+        ...
+
+    def next_due(self, workspace_id: str, campaign_id: str) -> datetime | None:
+        """Return the earliest due time of the waiting and of the in-progress ones that have one."""
+        ...
+
+    def overdue_in_progress(
+        self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int
+    ) -> Sequence[Recipient]:
+        """Return in-progress recipients due at or before now, by (due_at, position)."""
+        ...
+
+    def closable(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[Recipient]:
+        """Return pending and waiting recipients, whatever their due time, by position."""
+        ...
+
+    def page(
+        self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000
+    ) -> Sequence[Recipient]:
+        """Return recipients by position, those greater than `after`, at most `limit`."""
+        ...
+
+    def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
+        """Return the recipients with this number, by position."""
+        ...
+
+    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
+        """Return how many are in each state for each reason, by (status, reason)."""
+        ...
+
+    def recount(self, workspace_id: str, campaign_id: str) -> Counters:
+        """Return the counters by looking at every recipient (`models.campaign.contribution`)."""
+        ...
+
+
+class Dispatches(Protocol):
+    """The ledger. At most one unsettled dispatch a recipient and step, message or call."""
+
+    def insert(self, dispatch: Dispatch) -> None:
+        """Write an intent.
+
+        Raises:
+            AlreadyThere: What it is for (recipient and step, message, call) has an unsettled dispatch.
+        """
+        ...
+
+    def get(self, workspace_id: str, dispatch_id: str) -> Dispatch | None: ...
+    def by_provider_id(self, workspace_id: str, provider: str, provider_id: str) -> Dispatch | None: ...
+    def update(self, dispatch: Dispatch) -> None: ...
+    def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
+        """Return a recipient's dispatches, oldest first by (created_at, id)."""
+        ...
+
+    def of_call(self, workspace_id: str, call_id: str) -> Sequence[Dispatch]:
+        """Return a call's dispatches, oldest first by (created_at, id)."""
+        ...
+
+    def of_message(self, workspace_id: str, message_id: str) -> Sequence[Dispatch]:
+        """Return a message's dispatches, oldest first by (created_at, id)."""
+        ...
+
+    def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
+        """Return those `dispatching` of epochs below this one, in all workspaces, oldest first."""
+        ...
+
+    def unknown(self, workspace_id: str | None, *, limit: int) -> Sequence[Dispatch]:
+        """Return the unknown ones of one workspace or of all, oldest first by (created_at, id)."""
+        ...
+
+
+class Calls(Protocol):
+    """Call records."""
+
+    def get(self, workspace_id: str, call_id: str) -> Call | None: ...
+    def find(self, call_id: str) -> Call | None:
+        """Return a call of whatever workspace (the operator's commands name calls alone)."""
+        ...
+
+    def by_provider_id(self, workspace_id: str, provider_call_id: str) -> Call | None:
+        """Return the newest call with this identifier of a provider."""
+        ...
+
+    def insert(self, call: Call) -> None: ...
+    def update(self, call: Call) -> None: ...
+    def open_between(self, workspace_id: str, agent_id: str, to: str) -> Call | None:
+        """Return an open call of this agent to this number."""
+        ...
+
+
+class Messages(Protocol):
+    """Single messages."""
+
+    def get(self, workspace_id: str, message_id: str) -> Message | None: ...
+    def insert(self, message: Message) -> None: ...
+    def update(self, message: Message) -> None: ...
+
+
+class WorkFeed(Protocol):
+    """What is due, and what has changed; the change numbers go up over the whole database."""
+
+    def touch(self, unit: Unit, due_at: datetime | None) -> int:
+        """Write when a unit is due, under a new change number; return that number."""
+        ...
+
+    def get(self, unit: Unit) -> DueWork | None: ...
+    def due(self) -> Sequence[DueWork]:
+        """Return every unit that has a due time, by (due_at, change)."""
+        ...
+
+    def since(self, change: int) -> Sequence[DueWork]:
+        """Return the units changed after this number, by change."""
+        ...
+
+    def last_change(self) -> int:
+        """Return the highest change number; 0 in a new database."""
+        ...
+
+    def forget(self, *, limit: int) -> int:
+        """Delete up to `limit` units of calls and messages with nothing due; return how many.
+
+        The highest change number is never lost by this.
+        """
+        ...
+
+
+class Leases(Protocol):
+    """The right to dispatch from this database."""
+
+    def current(self) -> Lease | None: ...
+    def put(self, lease: Lease) -> None: ...
+    def home(self) -> Home | None:
+        """Return where the database was last confirmed to live."""
+        ...
+
+    def set_home(self, home: Home) -> None: ...
+
+
+class Runs(Protocol):
+    """What dispatching a campaign remembers across restarts."""
+
+    def get(self, workspace_id: str, campaign_id: str) -> Run | None: ...
+    def put(self, run: Run) -> None: ...
+
+
+class Requests(Protocol):
+    """Request windows and idempotency keys."""
+
+    def window(self, workspace_id: str) -> RequestWindow | None: ...
+    def put_window(self, window: RequestWindow) -> None: ...
+    def stored(self, workspace_id: str, operation: str, key: str) -> StoredRequest | None: ...
+    def put_stored(self, request: StoredRequest) -> None: ...
+    def delete_stored(self, workspace_id: str, operation: str, key: str) -> None:
+        """Forget a key; nothing happens when it is not there."""
+        ...
+
+    def sweep(self, now: datetime, *, limit: int) -> int:
+        """Delete up to `limit` keys that have expired; return how many."""
+        ...
+
+
+class Audit(Protocol):
+    """The audit trail; append only."""
+
+    def append(self, entry: AuditEntry) -> None: ...
+    def list(self, workspace_id: str | None, *, limit: int = 1000) -> Sequence[AuditEntry]:
+        """Return the newest entries of a workspace, or of all, newest first."""
+        ...
+
+
+class Transaction(Protocol):
+    """All tables, within one transaction."""
+
+    @property
+    def workspaces(self) -> Workspaces: ...
+    @property
+    def keys(self) -> Keys: ...
+    @property
+    def agents(self) -> Agents: ...
+    @property
+    def trunks(self) -> Trunks: ...
+    @property
+    def numbers(self) -> Numbers: ...
+    @property
+    def flows(self) -> Flows: ...
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def register(self) -> Register: ...
+    @property
+    def campaigns(self) -> Campaigns: ...
+    @property
+    def recipients(self) -> Recipients: ...
+    @property
+    def dispatches(self) -> Dispatches: ...
+    @property
+    def calls(self) -> Calls: ...
+    @property
+    def messages(self) -> Messages: ...
+    @property
+    def work(self) -> WorkFeed: ...
+    @property
+    def leases(self) -> Leases: ...
+    @property
+    def runs(self) -> Runs: ...
+    @property
+    def requests(self) -> Requests: ...
+    @property
+    def audit(self) -> Audit: ...
+
+
+Operation = Callable[[Transaction], T]
+"""A synchronous function of a transaction: it touches nothing else, never waits, and takes at most 100 ms."""
+
+
+class DispatchLock(Protocol):
+    """Sees to it that one process at a time dispatches from a database."""
+
+    def acquire(self) -> bool:
+        """Take the lock without waiting; return whether it is held now.
+
+        Raises:
+            DispatchRefused: Nothing may be dispatched from this database here.
+        """
+        ...
+
+    def release(self) -> None:
+        """Give the lock back; nothing happens when it is not held."""
+        ...
+
+    def home(self) -> Home | None:
+        """Return where the database is now; None where that means nothing (in memory)."""
+        ...
+
+    def high_water(self) -> tuple[int, int] | None:
+        """Return the (epoch, change number) last noted beside the database; None when nothing is noted."""
+        ...
+
+    def note(self, epoch: int, change: int) -> None:
+        """Note how far the database has come, outside it, so that an older copy put in its place is noticed."""
+        ...
+
+
+class Storage(Protocol):
+    """A database. Open it with `async with`; it may be used from one event loop."""
+
+    async def __aenter__(self) -> Self:
+        """Open it, and bring its schema up to date.
+
+        Raises:
+            DatabaseNewer: It was written by a newer version of this package; nothing was changed.
+            StorageError: It cannot be opened; the message says why and what to do.
+        """
+        ...
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Finish what was queued and close."""
+        ...
+
+    async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
+        """Run an operation in a transaction, commit it durably, and return its result after the commit.
+
+        Operations take effect one after the other. What one raises undoes all that it did, and nothing else,
+        and is raised here. When the caller is cancelled the operation is done wholly or not at all.
+
+        Args:
+            operation: What to do.
+            bulk: It is a piece of large work: operations without this go first.
+        """
+        ...
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Run an operation that writes nothing on a snapshot that holds every committed write; return its result."""
+        ...
+
+    @property
+    def lock(self) -> DispatchLock:
+        """The lock that one dispatching process holds."""
+        ...
