@@ -16,17 +16,19 @@ INSERT INTO recipients (
 -- One search of the index for each number given.
 SELECT DISTINCT recipients.phone
 FROM json_each(:phones) AS wanted
-CROSS JOIN recipients ON recipients.phone = wanted.value AND recipients.campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
+CROSS JOIN recipients ON recipients.phone = wanted.value
+    AND recipients.campaign_number = (
+        SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
+    )
 
 -- stopped_since --
 -- From the few numbers that came onto the register lately to their recipients: never over all recipients.
 SELECT recipients.*
 FROM unsubscribes
-CROSS JOIN recipients ON recipients.phone = unsubscribes.phone AND recipients.campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
+CROSS JOIN recipients INDEXED BY recipients_by_phone ON recipients.phone = unsubscribes.phone
+    AND recipients.campaign_number = (
+        SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
+    )
 WHERE unsubscribes.workspace_id = :workspace_id
     AND unsubscribes.created_at >= :since
     AND unsubscribes.scope IN ('all', :channel)
@@ -34,18 +36,14 @@ WHERE unsubscribes.workspace_id = :workspace_id
 -- delete --
 -- One recipient of a campaign that is not published yet.
 DELETE FROM recipients
-WHERE campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
-AND position = :position
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND position = :position
 
 -- get --
 -- One recipient, by its key.
 SELECT * FROM recipients
-WHERE campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
-AND position = :position
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND position = :position
 
 -- put --
 -- The state alone: the contact stays as it was loaded.
@@ -59,29 +57,23 @@ UPDATE recipients SET
     dispatched = :dispatched,
     successful = :successful,
     ended_at = :ended_at
-WHERE campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
-AND position = :position
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND position = :position
 
 -- due_waiting --
 -- In the order of the index `recipients_waiting_due`.
 SELECT * FROM recipients INDEXED BY recipients_waiting_due
-WHERE campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
-AND status = 'waiting'
-AND due_at <= :now
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND status = 'waiting'
+    AND due_at <= :now
 ORDER BY due_at, position
 LIMIT :limit
 
 -- due_pending --
 -- In the order of the index `recipients_pending`; asked for what the waiting ones have left of the limit.
 SELECT * FROM recipients INDEXED BY recipients_pending
-WHERE campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
-AND status = 'pending'
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND status = 'pending'
 ORDER BY position
 LIMIT :limit
 
@@ -89,24 +81,22 @@ LIMIT :limit
 -- The first entries of two indexes.
 SELECT MIN(due_at) AS due_at FROM (
     SELECT MIN(due_at) AS due_at FROM recipients INDEXED BY recipients_waiting_due
-    WHERE status = 'waiting' AND campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
+    WHERE status = 'waiting'
+        AND due_at IS NOT NULL
+        AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
     UNION ALL
     SELECT MIN(due_at) AS due_at FROM recipients INDEXED BY recipients_in_progress_due
-    WHERE status = 'in_progress' AND campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
+    WHERE status = 'in_progress'
+        AND due_at IS NOT NULL
+        AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
 )
 
 -- overdue_in_progress --
 -- Those whose receipt has been waited for long enough.
 SELECT * FROM recipients INDEXED BY recipients_in_progress_due
-WHERE campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
-AND status = 'in_progress'
-AND due_at <= :now
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND status = 'in_progress'
+    AND due_at <= :now
 ORDER BY due_at, position
 LIMIT :limit
 
@@ -115,18 +105,16 @@ LIMIT :limit
 SELECT * FROM (
     SELECT * FROM (
         SELECT * FROM recipients INDEXED BY recipients_pending
-        WHERE status = 'pending' AND campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
+        WHERE status = 'pending'
+            AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
         ORDER BY position
         LIMIT :limit
     )
     UNION ALL
     SELECT * FROM (
         SELECT * FROM recipients INDEXED BY recipients_waiting
-        WHERE status = 'waiting' AND campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
+        WHERE status = 'waiting'
+            AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
         ORDER BY position
         LIMIT :limit
     )
@@ -137,28 +125,22 @@ LIMIT :limit
 -- page --
 -- In the order of the key.
 SELECT * FROM recipients
-WHERE campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
-AND position > :after
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND position > :after
 ORDER BY position
 LIMIT :limit
 
 -- by_phone --
 -- An opt-out ends the recipients with its number. Left alone, SQLite reads along the key for the order's sake.
 SELECT * FROM recipients INDEXED BY recipients_by_phone
-WHERE campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
-AND phone = :phone
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND phone = :phone
 ORDER BY position
 
 -- groups --
 -- What became of all of them; no reason sorts before every reason.
 SELECT status, reason, COUNT(*) AS count FROM recipients
-WHERE campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
 GROUP BY status, reason
 ORDER BY status, reason
 
@@ -179,7 +161,5 @@ FROM (
         successful,
         status IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown') AS is_open
     FROM recipients
-    WHERE campaign_number = (
-    SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-)
+    WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
 )

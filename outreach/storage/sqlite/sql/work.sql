@@ -29,5 +29,8 @@ SELECT change FROM last_change
 -- forget --
 -- Calls and messages come by the million and are over soon; the oldest changes first.
 DELETE FROM work WHERE change IN (
-    SELECT change FROM work WHERE due_at IS NULL AND kind IN ('call', 'message') ORDER BY change LIMIT :limit
+    SELECT change FROM work INDEXED BY work_done
+    WHERE due_at IS NULL AND kind IN ('call', 'message')
+    ORDER BY change
+    LIMIT :limit
 )
