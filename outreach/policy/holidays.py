@@ -21,6 +21,9 @@ MOST_HOLIDAYS: Final = 1000
 
 _LONGEST_NAME: Final = 255
 _YEARS_AHEAD: Final = 2
+_YEARS_LOOKED_AT: Final = 10
+"""How far from now a year may lie that shows that a calendar was filled; a list may name any years."""
+
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _COUNTRY: Final = re.compile(r"[A-Za-z]{2}")
 
@@ -87,7 +90,8 @@ def refill(calendar: HolidayCalendar, this_year: int) -> HolidayCalendar:
     if country is None or not calendar.holidays or not _is_supported(country):
         return calendar
     present = {holiday.date for holiday in calendar.holidays}
-    if not any(_is_filled(country, year, present) for year in {day.year for day in present}):
+    years = {day.year for day in present if abs(day.year - this_year) <= _YEARS_LOOKED_AT}
+    if not any(_is_filled(country, year, present) for year in years):
         return calendar
     lacking = [
         year

@@ -37,7 +37,7 @@ class Reader:
 
     def read_object(self, value: object, path: str) -> dict[str, object] | None:
         """Return a JSON object."""
-        if isinstance(value, dict):
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
             return value
         self.note(path, "Must be an object.")
         return None

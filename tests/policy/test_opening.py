@@ -1,0 +1,305 @@
+"""Opening hours through the week, through the night, and through changes of the clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import assume, example, given, settings, strategies as st
+
+from outreach.models.business_hours import DAYS, BusinessHours, Window
+from outreach.policy.opening import closes_at, is_open, next_open
+
+_MINUTE = timedelta(minutes=1)
+_NEW_YORK = "America/New_York"
+
+_CHANGES = [
+    (_NEW_YORK, datetime(2026, 3, 8, 7, tzinfo=UTC)),
+    (_NEW_YORK, datetime(2026, 11, 1, 6, tzinfo=UTC)),
+    ("Europe/Berlin", datetime(2026, 3, 29, 1, tzinfo=UTC)),
+    ("Europe/Berlin", datetime(2026, 10, 25, 1, tzinfo=UTC)),
+    ("Australia/Lord_Howe", datetime(2026, 4, 4, 15, tzinfo=UTC)),
+    ("Australia/Lord_Howe", datetime(2026, 10, 3, 15, 30, tzinfo=UTC)),
+    ("Asia/Kathmandu", datetime(2026, 6, 1, tzinfo=UTC)),
+    ("Pacific/Apia", datetime(2011, 12, 30, 10, tzinfo=UTC)),
+    ("America/Sao_Paulo", datetime(2018, 11, 4, 3, tzinfo=UTC)),
+    ("Africa/Casablanca", datetime(2026, 2, 15, 2, tzinfo=UTC)),
+    ("America/Santiago", datetime(2026, 4, 5, 3, tzinfo=UTC)),
+]
+"""Zones, each with a moment at which its clocks change (except Kathmandu's, which are 5:45 ahead for good)."""
+
+
+def _minute(text: str) -> int:
+    hour, minute = text.split(":")
+    return int(hour) * 60 + int(minute)
+
+
+def _hours(zone: str = "UTC", *, enabled: bool = True, **days: str) -> BusinessHours:
+    """Return hours from `monday="09:00-12:00 13:00-17:00"`."""
+    schedule = {
+        day: tuple(
+            Window(start_minute=_minute(text.split("-")[0]), end_minute=_minute(text.split("-")[1]))
+            for text in windows.split()
+        )
+        for day, windows in days.items()
+    }
+    return BusinessHours(enabled=enabled, timezone=zone, schedule=schedule, batch_concurrency=10)
+
+
+def _every_day(windows: str, zone: str = "UTC") -> BusinessHours:
+    return _hours(zone, **dict.fromkeys(DAYS, windows))
+
+
+def _at(text: str, zone: str = "UTC") -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone))
+
+
+def _open_minutes(hours: BusinessHours) -> frozenset[tuple[int, int]]:
+    """Return every (weekday, minute) of the week that is open: the rule, written out."""
+    minutes: set[tuple[int, int]] = set()
+    for weekday, day in enumerate(DAYS):
+        for window in hours.schedule.get(day, ()):
+            if window.start_minute < window.end_minute:
+                minutes |= {(weekday, minute) for minute in range(window.start_minute, window.end_minute)}
+            else:
+                minutes |= {(weekday, minute) for minute in range(window.start_minute, 1440)}
+                minutes |= {((weekday + 1) % 7, minute) for minute in range(window.end_minute)}
+    return frozenset(minutes)
+
+
+def _slowly(hours: BusinessHours, moments: Iterable[datetime], closed_dates: frozenset[date]) -> list[bool]:
+    """Return whether each moment is open, by looking it up in the written-out week."""
+    minutes = _open_minutes(hours)
+    walls = (moment.astimezone(ZoneInfo(hours.timezone)) for moment in moments)
+    return [
+        wall.date() not in closed_dates
+        and (not hours.enabled or (wall.weekday(), wall.hour * 60 + wall.minute) in minutes)
+        for wall in walls
+    ]
+
+
+_TIMES = st.one_of(st.integers(0, 1439), st.integers(0, 47).map(lambda half_hours: half_hours * 30))
+_WINDOWS = (
+    st.tuples(_TIMES, st.one_of(_TIMES, st.just(1440)))
+    .filter(lambda pair: pair[0] != pair[1])
+    .map(lambda pair: Window(start_minute=pair[0], end_minute=pair[1]))
+)
+_SCHEDULES = st.dictionaries(st.sampled_from(DAYS), st.lists(_WINDOWS, max_size=3).map(tuple))
+
+
+@settings(max_examples=120)
+@given(
+    change=st.sampled_from(_CHANGES),
+    schedule=_SCHEDULES,
+    enabled=st.sampled_from([True, True, True, False]),
+    before=st.integers(0, 3 * 1440),
+    seconds=st.integers(0, 59),
+    closed=st.sets(st.integers(-3, 3), max_size=2),
+)
+def test_open_and_closed_are_as_the_wall_clock_says_minute_by_minute(
+    change: tuple[str, datetime],
+    schedule: dict[str, tuple[Window, ...]],
+    enabled: bool,
+    before: int,
+    seconds: int,
+    closed: set[int],
+) -> None:
+    """Around every change of the clocks the next opening and closing are those of a search minute by minute."""
+    zone, moment = change
+    hours = BusinessHours(enabled=enabled, timezone=zone, schedule=schedule, batch_concurrency=10)
+    dates = frozenset(moment.astimezone(ZoneInfo(zone)).date() + timedelta(days=days) for days in closed)
+    start = moment - before * _MINUTE
+    now = start + timedelta(seconds=seconds)
+    limit_days = 2
+    moments = [now, *(start + index * _MINUTE for index in range(1, limit_days * 1440 + 1))]
+    moments = [each for each in moments if each < now + timedelta(days=limit_days)]
+    expected = _slowly(hours, moments, dates)
+
+    assert [is_open(hours, each, closed_dates=dates) for each in moments[::17]] == expected[::17]
+    first_open = next((each for each, is_it in zip(moments, expected, strict=True) if is_it), None)
+    first_closed = next((each for each, is_it in zip(moments, expected, strict=True) if not is_it), None)
+    assert next_open(hours, now, limit_days=limit_days, closed_dates=dates) == first_open
+    assert closes_at(hours, now, limit_days=limit_days, closed_dates=dates) == first_closed
+
+
+@given(schedule=_SCHEDULES, change=st.sampled_from(_CHANGES), minutes=st.integers(-5000, 5000))
+@example(schedule={"sunday": (Window(start_minute=150, end_minute=151),)}, change=_CHANGES[0], minutes=-60)
+def test_the_next_opening_and_closing_are_edges(
+    schedule: dict[str, tuple[Window, ...]], change: tuple[str, datetime], minutes: int
+) -> None:
+    """A moment before the next opening it is closed, and a moment before the closing it is open."""
+    zone, moment = change
+    now = moment + minutes * _MINUTE
+    hours = BusinessHours(enabled=True, timezone=zone, schedule=schedule, batch_concurrency=10)
+    opening = next_open(hours, now)
+    assume(opening is not None)
+    assert opening is not None
+    instant = timedelta(microseconds=1)
+    assert is_open(hours, opening)
+    assert opening == now or not is_open(hours, opening - instant)
+    closing = closes_at(hours, opening, limit_days=9)
+    if closing is not None:
+        assert not is_open(hours, closing)
+        assert is_open(hours, closing - instant)
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        ("2026-11-23T08:59:59.999999", False),
+        ("2026-11-23T09:00:00", True),
+        ("2026-11-23T16:59:59.999999", True),
+        ("2026-11-23T17:00:00", False),
+        ("2026-11-24T12:00:00", False),
+    ],
+)
+def test_a_window_is_half_open(moment: str, expected: bool) -> None:
+    """Open at its start, closed at its end, and a day without windows is closed."""
+    assert is_open(_hours(monday="09:00-17:00"), _at(moment)) is expected
+
+
+def test_an_end_of_24_00_meets_the_next_day() -> None:
+    """Two whole days are one stretch."""
+    hours = _hours(monday="00:00-24:00", tuesday="00:00-10:00")
+    assert closes_at(hours, _at("2026-11-23T12:00")) == _at("2026-11-24T10:00")
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        ("2026-11-23T21:59", False),
+        ("2026-11-23T22:00", True),
+        ("2026-11-24T05:59", True),
+        ("2026-11-24T06:00", False),
+        ("2026-11-23T05:00", False),
+        ("2026-11-24T23:00", False),
+    ],
+)
+def test_an_overnight_window_ends_on_the_next_day(moment: str, expected: bool) -> None:
+    """It belongs to the day on which it starts."""
+    assert is_open(_hours(monday="22:00-06:00"), _at(moment)) is expected
+
+
+def test_sunday_night_runs_into_monday() -> None:
+    """The week is a circle."""
+    assert is_open(_hours(sunday="22:00-06:00"), _at("2026-11-23T01:00"))
+
+
+def test_an_overnight_window_that_ends_at_midnight_leaves_the_next_day_alone() -> None:
+    """22:00 to 00:00 is 22:00 to 24:00."""
+    hours = _hours(monday="22:00-00:00")
+    assert closes_at(hours, _at("2026-11-23T22:00")) == _at("2026-11-24T00:00")
+    assert not is_open(hours, _at("2026-11-24T00:00"))
+
+
+def test_a_window_in_a_skipped_hour_does_not_open() -> None:
+    """02:15 to 02:45 does not exist on the day on which the clocks go from 02:00 to 03:00."""
+    hours = _hours(_NEW_YORK, sunday="02:15-02:45")
+    assert next_open(hours, _at("2026-03-08T00:00", _NEW_YORK)) == _at("2026-03-15T02:15", _NEW_YORK)
+
+
+def test_a_window_that_starts_in_a_skipped_hour_opens_when_the_clocks_change() -> None:
+    """02:30 to 05:00 starts at 03:00 then."""
+    opening = next_open(_hours(_NEW_YORK, sunday="02:30-05:00"), _at("2026-03-08T00:00", _NEW_YORK))
+    assert opening == _at("2026-03-08T03:00", _NEW_YORK)
+
+
+def test_a_window_that_ends_in_a_skipped_hour_closes_when_the_clocks_change() -> None:
+    """01:00 to 02:30 ends at 03:00, which is when 02:00 would have been."""
+    closing = closes_at(_hours(_NEW_YORK, sunday="01:00-02:30"), _at("2026-03-08T01:00", _NEW_YORK))
+    assert closing == datetime(2026, 3, 8, 7, tzinfo=UTC)
+
+
+def test_a_window_in_a_repeated_hour_opens_twice() -> None:
+    """01:15 to 01:45 happens in summer time and again in winter time."""
+    hours = _hours(_NEW_YORK, sunday="01:15-01:45")
+    first = next_open(hours, _at("2026-11-01T00:00", _NEW_YORK))
+    assert first == datetime(2026, 11, 1, 5, 15, tzinfo=UTC)
+    closing = closes_at(hours, first)
+    assert closing == datetime(2026, 11, 1, 5, 45, tzinfo=UTC)
+    assert next_open(hours, closing) == datetime(2026, 11, 1, 6, 15, tzinfo=UTC)
+
+
+def test_a_window_around_a_repeated_hour_is_an_hour_longer() -> None:
+    """From midnight to 05:00 it is six hours."""
+    hours = _hours(_NEW_YORK, sunday="00:00-05:00")
+    start = _at("2026-11-01T00:00", _NEW_YORK)
+    closing = closes_at(hours, start)
+    assert closing is not None
+    assert closing - start.astimezone(UTC) == timedelta(hours=6)
+
+
+def test_hours_that_are_not_enabled_are_always_open() -> None:
+    """Only a closed date closes."""
+    hours = _hours(enabled=False)
+    now = _at("2026-11-23T03:00")
+    holiday = frozenset({date(2026, 11, 24)})
+    assert is_open(hours, now)
+    assert next_open(hours, now) == now
+    assert closes_at(hours, now) is None
+    assert closes_at(hours, now, closed_dates=holiday) == _at("2026-11-24T00:00")
+    assert next_open(hours, _at("2026-11-24T05:00"), closed_dates=holiday) == _at("2026-11-25T00:00")
+
+
+def test_an_empty_schedule_never_opens() -> None:
+    """There is nothing to wait for."""
+    assert next_open(_hours(), _at("2026-11-23T03:00")) is None
+    assert closes_at(_hours(), _at("2026-11-23T03:00")) == _at("2026-11-23T03:00")
+
+
+def test_round_the_clock_never_closes() -> None:
+    """Every day from 00:00 to 24:00 has no end."""
+    hours = _every_day("00:00-24:00", _NEW_YORK)
+    assert closes_at(hours, _at("2026-11-23T03:00")) is None
+
+
+def test_a_closed_date_closes_its_day_and_no_other() -> None:
+    """The night before ends at midnight; the night of the holiday goes on after it."""
+    hours = _every_day("22:00-06:00")
+    dates = frozenset({date(2026, 12, 25)})
+    assert closes_at(hours, _at("2026-12-24T23:00"), closed_dates=dates) == _at("2026-12-25T00:00")
+    assert not is_open(hours, _at("2026-12-25T23:00"), closed_dates=dates)
+    assert next_open(hours, _at("2026-12-25T01:00"), closed_dates=dates) == _at("2026-12-26T00:00")
+
+
+def test_a_closed_date_is_a_date_in_the_zone() -> None:
+    """Christmas in New York begins five hours after Christmas in UTC."""
+    hours = _every_day("00:00-24:00", _NEW_YORK)
+    dates = frozenset({date(2026, 12, 25)})
+    assert closes_at(hours, _at("2026-12-25T01:00"), closed_dates=dates) == _at("2026-12-25T05:00")
+
+
+def test_another_zone_may_decide() -> None:
+    """The recipient's wall clock instead of the campaign's."""
+    hours = _every_day("09:00-17:00", _NEW_YORK)
+    tokyo = ZoneInfo("Asia/Tokyo")
+    now = _at("2026-11-23T00:00")
+    assert not is_open(hours, now)
+    assert is_open(hours, now, tokyo)
+    assert next_open(hours, _at("2026-11-23T10:00"), tokyo) == _at("2026-11-24T00:00")
+    assert closes_at(hours, now, tokyo) == _at("2026-11-23T08:00")
+
+
+def test_the_search_ends_at_its_limit() -> None:
+    """The limit itself is not looked at."""
+    hours = _hours(monday="09:00-17:00")
+    tuesday = _at("2026-11-24T09:00")
+    assert next_open(hours, tuesday, limit_days=6) is None
+    assert next_open(hours, tuesday, limit_days=7) == _at("2026-11-30T09:00")
+
+
+def test_the_answer_is_in_utc() -> None:
+    """Whatever zone the question came in."""
+    opening = next_open(_every_day("09:00-17:00", _NEW_YORK), _at("2026-11-23T03:00", "Asia/Tokyo"))
+    assert opening is not None
+    assert opening.tzinfo is UTC
+
+
+def test_a_naive_moment_is_refused() -> None:
+    """The system's own zone must not decide."""
+    naive = datetime(2026, 11, 23, 12)  # noqa: DTZ001 - the point of the test
+    for ask in (is_open, next_open, closes_at):
+        with pytest.raises(ValueError, match="aware"):
+            ask(_every_day("09:00-17:00"), naive)
