@@ -123,7 +123,7 @@ class SqliteDispatchLock:
         try:
             value = json.loads(self._note.read_bytes())
             epoch, change = value["epoch"], value["change"]
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
         # A file that was torn may still be JSON.
         return (epoch, change) if type(epoch) is int and type(change) is int else None

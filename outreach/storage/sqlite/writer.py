@@ -22,7 +22,7 @@ from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
 from outreach.storage.sqlite.savepoint import savepoint
-from outreach.storage.sqlite.thread import post
+from outreach.storage.sqlite.thread import close, post
 from outreach.storage.sqlite.transaction import SqliteTransaction
 
 GROUP_SECONDS: Final = 0.025
@@ -60,7 +60,7 @@ class Writer:
     async def close(self) -> None:
         """Do what is queued, then close the connection."""
         self._queue.close()
-        await self._connection.close()
+        await close(self._connection)
 
     def _wake(self) -> None:
         post(self._connection, self._work)
