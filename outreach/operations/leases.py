@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import attrs
 
@@ -13,6 +13,7 @@ from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.models.work import Home, Lease, Run
 from outreach.operations.campaign_moves import move
 from outreach.operations.common import note
+from outreach.policy.pacing import spacing
 from outreach.protocols.storage import Transaction
 
 
@@ -85,6 +86,5 @@ def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> 
     run = tx.runs.get(campaign.workspace_id, campaign.id)
     if run is None:
         return
-    spacing = timedelta(seconds=60 / (campaign.sms_rate_per_minute or 60))
-    floor = max(run.next_slot_at or now, now + spacing)
+    floor = max(run.next_slot_at or now, now + spacing(campaign.sms_rate_per_minute or 1))
     tx.runs.put(Run(workspace_id=run.workspace_id, campaign_id=run.campaign_id, owner_epoch=epoch, next_slot_at=floor))

@@ -17,6 +17,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations import loading
 from outreach.operations.common import workspace_of
 from outreach.operations.requests import Answer
+from outreach.policy.holidays import refill
 from outreach.policy.readiness import is_ready
 from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
@@ -250,6 +251,4 @@ def _require_sms(workspace: Workspace) -> None:
 
 
 def _filled(calendar: HolidayCalendar | None, now: datetime) -> HolidayCalendar | None:
-    from outreach.policy.holidays import refill
-
-    return None if calendar is None else refill(calendar, this_year=now.year)
+    return None if calendar is None else refill(calendar, now.year)
