@@ -1,0 +1,100 @@
+# Outreach: what can be done with a checkout.
+#
+#   make venv         create or refresh .venv, with the project and its development tools
+#   make check        lint, format, types, direction of imports
+#   make test         check, then all tests, then the branch coverage
+#   make format       let ruff rewrite what it can
+#   make demo         run the demonstration (ARGS=--exit ends it by itself)
+#   make fuzz         fuzz a running server against openapi.yaml
+#   make wheel-check  build the wheel, install it elsewhere and try it there
+#   make clean        remove .venv and everything that was built or cached
+#
+# It needs make, a POSIX shell and Python 3.11 or newer; PYTHON=/path/to/python3 picks one.
+# Everything is installed into .venv, nothing elsewhere. `make test PYTEST_ARGS="-k hours"` runs some tests.
+
+PYTHON =
+PYTEST_ARGS = -n 2
+ARGS =
+
+VENV = .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+
+.PHONY: help venv check test format demo fuzz wheel-check clean
+
+help:
+	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
+
+venv: $(STAMP)
+
+# The first Python that is new enough; its name alone proves nothing, so each is asked.
+# The stamp is written last: an installation that was interrupted starts over.
+$(STAMP): pyproject.toml
+	@found=; \
+	for candidate in $(if $(PYTHON),'$(PYTHON)',python3 python3.14 python3.13 python3.12 python3.11 python); do \
+	    if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	        found=$$candidate; break; \
+	    fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	    echo "No Python 3.11 or newer found$(if $(PYTHON), at $(PYTHON))." >&2; \
+	    echo "Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; \
+	    exit 1; \
+	fi; \
+	rm -f $(STAMP); \
+	if ! $(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	    echo "==> Creating $(VENV) with $$("$$found" --version)"; \
+	    rm -rf $(VENV); \
+	    "$$found" -m venv $(VENV) || { \
+	        rm -rf $(VENV); \
+	        echo "$$found cannot create a virtual environment (on Debian and Ubuntu: install python3-venv)." >&2; \
+	        exit 1; \
+	    }; \
+	fi
+	@echo "==> Installing the project and its development tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[dev]' </dev/null
+	@touch $(STAMP)
+
+check: $(STAMP)
+	@echo "==> ruff check"
+	@$(BIN)/ruff check .
+	@echo "==> ruff format --check"
+	@$(BIN)/ruff format --check .
+	@echo "==> mypy"
+	@$(BIN)/mypy
+	@echo "==> lint-imports"
+	@$(BIN)/lint-imports --no-logo
+
+# The report is printed also when tests fail, and the outcome of the tests is the outcome of the target.
+test: check
+	@echo "==> pytest, under coverage"
+	@$(BIN)/coverage erase
+	@outcome=0; \
+	$(BIN)/coverage run -m pytest $(PYTEST_ARGS) </dev/null || outcome=$$?; \
+	echo "==> branch coverage"; \
+	$(BIN)/coverage combine --quiet; \
+	$(BIN)/coverage report || outcome=$$?; \
+	exit $$outcome
+
+format: $(STAMP)
+	@echo "==> ruff check --fix, ruff format"
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+demo: $(STAMP)
+	@echo "==> outreach-server demo $(ARGS)"
+	@$(BIN)/outreach-server demo $(ARGS)
+
+fuzz: $(STAMP)
+	@echo "==> fuzzing a server against openapi.yaml"
+	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+wheel-check: $(STAMP)
+	@echo "==> building the wheel and trying it in an environment of its own"
+	@.ci/check-wheel
+
+clean:
+	@echo "==> removing $(VENV), builds and caches"
+	@rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
+	    .import_linter_cache .hypothesis .schemathesis *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,198 @@
+"""Business hours in and out of JSON: the stored form, and the days-shaped forms of a request.
+
+Stored:
+
+    {"enabled": true, "timezone": "America/New_York", "batchConcurrency": 10,
+     "schedule": {"monday": [{"start": "09:00", "end": "17:00"}], …}}
+
+Days-shaped, with hours for each day or the same for all:
+
+    {"timezone": "…", "days": {"monday": {"enabled": true, "start": "09:00", "end": "17:00"}, …}}
+    {"timezone": "…", "days": ["mon", "Tuesday"], "start": "09:00", "end": "17:00"}
+
+When they are open is decided in `outreach.policy.opening`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from outreach.models.business_hours import DAYS, MINUTES_A_DAY, BusinessHours, Window
+from outreach.policy.reading import Reader
+from outreach.policy.zones import is_zone
+
+DEFAULT_BATCH_CONCURRENCY: Final = 10
+MOST_BATCH_CONCURRENCY: Final = 40
+MOST_WINDOWS_A_DAY: Final = 48
+
+_MOST_DAY_NAMES: Final = 100
+_LONGEST_ZONE: Final = 64
+_TIME: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
+_DAY_BY_NAME: Final = {name: day for day in DAYS for name in (day, day[:3])}
+_UNKNOWN_DAY: Final = "is no day: use monday to sunday, or mon to sun."
+
+
+def parse_business_hours(value: object, *, path: str = "business_hours_config") -> BusinessHours:
+    """Return the business hours that a JSON value describes, in any of the accepted forms.
+
+    Keys that no form knows are ignored; a key that should name a day and does not is an error, since a day
+    that was misspelled would be closed in silence. A day that is named twice (`mon` and `Monday`) has the
+    windows of both.
+
+    Args:
+        value: The parsed JSON.
+        path: How to call the value in an error.
+
+    Raises:
+        InvalidRequest: The value has none of the forms; the details name each place.
+    """
+    reader = Reader()
+    hours = _read_hours(reader, value, path)
+    reader.finish()
+    return hours
+
+
+def to_json(hours: BusinessHours) -> dict[str, object]:
+    """Return the stored form, with all seven days."""
+    return {
+        "enabled": hours.enabled,
+        "timezone": hours.timezone,
+        "schedule": {
+            day: [
+                {"start": _as_time(window.start_minute), "end": _as_time(window.end_minute)}
+                for window in hours.schedule.get(day, ())
+            ]
+            for day in DAYS
+        },
+        "batchConcurrency": hours.batch_concurrency,
+    }
+
+
+def _read_hours(reader: Reader, value: object, path: str) -> BusinessHours:
+    """Return what could be read; it counts only when the reader noted nothing."""
+    config = reader.read_object(value, path) or {}
+    enabled = reader.read_boolean(config.get("enabled", True), f"{path}.enabled")
+    batch_concurrency = reader.read_integer(
+        config.get("batchConcurrency", DEFAULT_BATCH_CONCURRENCY),
+        f"{path}.batchConcurrency",
+        least=1,
+        most=MOST_BATCH_CONCURRENCY,
+    )
+    return BusinessHours(
+        enabled=enabled is True,
+        timezone=_read_zone(reader, config, path),
+        schedule=_read_days(reader, config, path),
+        batch_concurrency=batch_concurrency or DEFAULT_BATCH_CONCURRENCY,
+    )
+
+
+def _read_zone(reader: Reader, config: Mapping[str, object], path: str) -> str:
+    place = f"{path}.timezone"
+    if "timezone" not in config:
+        reader.note(place, "Is required: an IANA time zone such as America/New_York.")
+        return ""
+    name = reader.read_text(config["timezone"], place, most=_LONGEST_ZONE)
+    if name is not None and not is_zone(name):
+        reader.note(place, "Is no IANA time zone: use a name such as America/New_York, spelled exactly so.")
+    return name or ""
+
+
+def _read_days(reader: Reader, config: Mapping[str, object], path: str) -> dict[str, tuple[Window, ...]]:
+    if ("schedule" in config) == ("days" in config):
+        reader.note(path, "Must have one of schedule and days, and not both.")
+        return {}
+    windows: dict[str, list[Window]] = {day: [] for day in DAYS}
+    if "schedule" in config:
+        _read_schedule(reader, config["schedule"], f"{path}.schedule", windows)
+    elif isinstance(config["days"], list):
+        _read_day_list(reader, config, path, windows)
+    elif isinstance(config["days"], dict):
+        _read_day_objects(reader, config["days"], f"{path}.days", windows)
+    else:
+        reader.note(f"{path}.days", "Must be an array of days, or an object with a key for each day.")
+    for day, found in windows.items():
+        if len(found) > MOST_WINDOWS_A_DAY:
+            reader.note(path, f"Must have at most {MOST_WINDOWS_A_DAY} windows a day, has {len(found)} on {day}.")
+    return {day: tuple(found) for day, found in windows.items()}
+
+
+def _read_schedule(reader: Reader, value: object, path: str, windows: dict[str, list[Window]]) -> None:
+    """Read `{"monday": [{"start", "end"}, …], …}`."""
+    for key, entries in (reader.read_object(value, path) or {}).items():
+        day = _read_day_key(reader, key, path)
+        if day is None:
+            continue
+        for index, entry in enumerate(reader.read_array(entries, f"{path}.{key}", most=MOST_WINDOWS_A_DAY) or ()):
+            place = f"{path}.{key}[{index}]"
+            times = reader.read_object(entry, place)
+            if times is not None:
+                windows[day].extend(_read_window(reader, times, place))
+
+
+def _read_day_objects(reader: Reader, days: dict[str, object], path: str, windows: dict[str, list[Window]]) -> None:
+    """Read `{"monday": {"enabled", "start", "end"}, …}`; the times of a day that is off have no meaning."""
+    for key, value in days.items():
+        day = _read_day_key(reader, key, path)
+        if day is None:
+            continue
+        place = f"{path}.{key}"
+        entry = reader.read_object(value, place)
+        if entry is not None and reader.read_boolean(entry.get("enabled", True), f"{place}.enabled"):
+            windows[day].extend(_read_window(reader, entry, place))
+
+
+def _read_day_list(reader: Reader, config: Mapping[str, object], path: str, windows: dict[str, list[Window]]) -> None:
+    """Read `["mon", "Tuesday"]` with one `start` and `end` for all."""
+    place = f"{path}.days"
+    times = _read_window(reader, config, path)
+    for index, name in enumerate(reader.read_array(config["days"], place, most=_MOST_DAY_NAMES) or ()):
+        day = _DAY_BY_NAME.get(name.lower()) if isinstance(name, str) else None
+        if day is None:
+            reader.note(f"{place}[{index}]", f"This {_UNKNOWN_DAY}")
+        else:
+            windows[day] = list(times)
+
+
+def _read_day_key(reader: Reader, key: str, path: str) -> str | None:
+    day = _DAY_BY_NAME.get(key.lower())
+    if day is None:
+        # Escaped and cut: the key may hold anything, and the error has to be shown somewhere.
+        reader.note(path, f"The key {ascii(key[:20])} {_UNKNOWN_DAY}")
+    return day
+
+
+def _read_window(reader: Reader, times: Mapping[str, object], path: str) -> tuple[Window, ...]:
+    """Return the one window that `start` and `end` make, or nothing when they are wrong."""
+    start = _read_time(reader, times, path, "start")
+    end = _read_time(reader, times, path, "end")
+    if start is None or end is None:
+        return ()
+    if start == MINUTES_A_DAY:
+        reader.note(f"{path}.start", "24:00 can only be an end.")
+    elif start == end:
+        reader.note(f"{path}.end", "Must differ from the start; a whole day is 00:00 to 24:00.")
+    else:
+        return (Window(start_minute=start, end_minute=end),)
+    return ()
+
+
+def _read_time(reader: Reader, times: Mapping[str, object], path: str, name: str) -> int | None:
+    """Return the minutes after midnight of a `HH:MM`."""
+    place = f"{path}.{name}"
+    if name not in times:
+        reader.note(place, "Is required, as HH:MM.")
+        return None
+    text = times[name]
+    if text == "24:00":
+        return MINUTES_A_DAY
+    match = _TIME.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        reader.note(place, "Must be a time from 00:00 to 24:00, as HH:MM.")
+        return None
+    return int(match[1]) * 60 + int(match[2])
+
+
+def _as_time(minute: int) -> str:
+    return f"{minute // 60:02d}:{minute % 60:02d}"

@@ -1,0 +1,163 @@
+"""Holiday calendars: in and out of JSON, and filled for a country.
+
+    {"country": "US", "holidays": [{"date": "2026-12-25", "name": "Christmas Day", "enabled": true}]}
+
+A country without `holidays` is filled with its public holidays; a list that was given, an empty one too, is
+taken as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Final
+
+from outreach.models.holidays import Holiday, HolidayCalendar
+from outreach.policy.reading import Reader
+
+MOST_HOLIDAYS: Final = 1000
+
+_LONGEST_NAME: Final = 255
+_YEARS_AHEAD: Final = 2
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_COUNTRY: Final = re.compile(r"[A-Za-z]{2}")
+
+
+def parse_holidays(value: object, *, this_year: int, path: str = "holidays_config") -> HolidayCalendar:
+    """Return the calendar that a JSON value describes.
+
+    Keys that are not known are ignored. The country may be in either case and is kept in upper case.
+
+    Args:
+        value: The parsed JSON.
+        this_year: The first of the three years that a country alone is filled for.
+        path: How to call the value in an error.
+
+    Raises:
+        InvalidRequest: The value is no calendar; the details name each place.
+    """
+    reader = Reader()
+    config = reader.read_object(value, path) or {}
+    country = _read_country(reader, config.get("country"), f"{path}.country")
+    entries = config.get("holidays")
+    holidays: tuple[Holiday, ...] = ()
+    if entries is not None:
+        holidays = _read_holidays(reader, entries, f"{path}.holidays")
+    elif country is not None:
+        holidays = _public_holidays(country, _years(this_year))
+    reader.finish()
+    return HolidayCalendar(country=country, holidays=holidays)
+
+
+def to_json(calendar: HolidayCalendar) -> dict[str, object]:
+    """Return the stored form."""
+    return {
+        "country": calendar.country,
+        "holidays": [
+            {"date": holiday.date.isoformat(), "name": holiday.name, "enabled": holiday.enabled}
+            for holiday in calendar.holidays
+        ],
+    }
+
+
+def is_holiday(calendar: HolidayCalendar, local_date: date) -> bool:
+    """Return whether a date, in the zone of the hours check, is an enabled holiday."""
+    return any(holiday.enabled and holiday.date == local_date for holiday in calendar.holidays)
+
+
+def closed_dates(calendar: HolidayCalendar) -> frozenset[date]:
+    """Return the enabled dates, for `outreach.policy.opening`."""
+    return frozenset(holiday.date for holiday in calendar.holidays if holiday.enabled)
+
+
+def refill(calendar: HolidayCalendar, this_year: int) -> HolidayCalendar:
+    """Return a country's calendar with the years that it lacks, from this year to the second next.
+
+    Only a calendar that was filled is filled further: one that holds every public holiday of at least one
+    year, switched on or off. Years of which it holds any are left alone, so that what somebody took out stays
+    out. A list of somebody's own is returned as it is.
+
+    Args:
+        calendar: The calendar.
+        this_year: The year now.
+    """
+    country = calendar.country
+    if country is None or not calendar.holidays or not _is_supported(country):
+        return calendar
+    present = {holiday.date for holiday in calendar.holidays}
+    if not any(_is_filled(country, year, present) for year in {day.year for day in present}):
+        return calendar
+    lacking = [
+        year
+        for year in _years(this_year)
+        if not any(holiday.date in present for holiday in _public_holidays_of_year(country, year))
+    ]
+    return HolidayCalendar(country=country, holidays=calendar.holidays + _public_holidays(country, lacking))
+
+
+def _years(this_year: int) -> range:
+    return range(this_year, this_year + _YEARS_AHEAD + 1)
+
+
+def _is_filled(country: str, year: int, present: set[date]) -> bool:
+    expected = {holiday.date for holiday in _public_holidays_of_year(country, year)}
+    return bool(expected) and expected <= present
+
+
+def _is_supported(country: str) -> bool:
+    # Imported where it is used: the library takes long to load, and few processes need it.
+    import holidays
+
+    return country in holidays.list_supported_countries(include_aliases=False)
+
+
+def _public_holidays(country: str, years: Iterable[int]) -> tuple[Holiday, ...]:
+    return tuple(holiday for year in years for holiday in _public_holidays_of_year(country, year))
+
+
+@functools.lru_cache(maxsize=256)
+def _public_holidays_of_year(country: str, year: int) -> tuple[Holiday, ...]:
+    import holidays
+
+    days = holidays.country_holidays(country, years=year)
+    return tuple(Holiday(date=day, name=name, enabled=True) for day, name in sorted(days.items()) if day.year == year)
+
+
+def _read_country(reader: Reader, value: object, path: str) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, str) and _COUNTRY.fullmatch(value) and _is_supported(value.upper()):
+        return value.upper()
+    reader.note(path, "Must be the two-letter ISO 3166 code of a country whose holidays are known, such as US.")
+    return None
+
+
+def _read_holidays(reader: Reader, value: object, path: str) -> tuple[Holiday, ...]:
+    entries = reader.read_array(value, path, most=MOST_HOLIDAYS) or ()
+    found = (_read_holiday(reader, entry, f"{path}[{index}]") for index, entry in enumerate(entries))
+    return tuple(holiday for holiday in found if holiday is not None)
+
+
+def _read_holiday(reader: Reader, value: object, path: str) -> Holiday | None:
+    entry = reader.read_object(value, path)
+    if entry is None:
+        return None
+    day = _read_date(reader, entry, f"{path}.date")
+    name = reader.read_text(entry.get("name", ""), f"{path}.name", most=_LONGEST_NAME)
+    enabled = reader.read_boolean(entry.get("enabled", True), f"{path}.enabled")
+    if day is None or name is None or enabled is None:
+        return None
+    return Holiday(date=day, name=name, enabled=enabled)
+
+
+def _read_date(reader: Reader, entry: Mapping[str, object], path: str) -> date | None:
+    text = entry.get("date")
+    if isinstance(text, str) and _DATE.fullmatch(text):
+        try:
+            return date.fromisoformat(text)
+        except ValueError:
+            pass
+    reader.note(path, "Must be a date as YYYY-MM-DD.")
+    return None

@@ -1,0 +1,186 @@
+"""When business hours are open: a moment's wall clock decides, through every change of the clocks.
+
+A moment is open when its local wall-clock time lies in a window of its local weekday, or in the part of the
+previous weekday's overnight window that runs into its day; and when its local date is not a closed one. So an
+hour that the clocks repeat counts twice, an hour that they leave out counts not at all, and a closed date
+closes its whole day and nothing of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set as AbstractSet
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Final
+
+from outreach.models.business_hours import DAYS, MINUTES_A_DAY, BusinessHours
+from outreach.policy.zones import zone_of
+
+DEFAULT_LIMIT_DAYS: Final = 366
+
+_DAY: Final = timedelta(days=1)
+_SECOND: Final = timedelta(seconds=1)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_DATES: Final[frozenset[date]] = frozenset()
+
+
+def is_open(
+    hours: BusinessHours, now: datetime, zone: tzinfo | None = None, *, closed_dates: AbstractSet[date] = _NO_DATES
+) -> bool:
+    """Return whether a moment is open.
+
+    Args:
+        hours: The hours; when they are not enabled, only closed dates close.
+        now: The moment, aware.
+        zone: Whose wall clock counts, when it is not that of the hours.
+        closed_dates: Dates in that zone that are closed.
+    """
+    return _is_open_at(hours, now.astimezone(_zone(hours, now, zone)), closed_dates)
+
+
+def next_open(
+    hours: BusinessHours,
+    now: datetime,
+    zone: tzinfo | None = None,
+    *,
+    limit_days: int = DEFAULT_LIMIT_DAYS,
+    closed_dates: AbstractSet[date] = _NO_DATES,
+) -> datetime | None:
+    """Return the first open moment that is not before `now`, in UTC, or None when the limit has none.
+
+    Args:
+        hours: The hours.
+        now: Where to start, aware.
+        zone: Whose wall clock counts, when it is not that of the hours.
+        limit_days: How far to look.
+        closed_dates: Dates in that zone that are closed.
+    """
+    if hours.enabled and not any(hours.schedule.values()):
+        return None
+    return _first(hours, now, zone, limit_days, closed_dates, wanted=True)
+
+
+def closes_at(
+    hours: BusinessHours,
+    now: datetime,
+    zone: tzinfo | None = None,
+    *,
+    limit_days: int = DEFAULT_LIMIT_DAYS,
+    closed_dates: AbstractSet[date] = _NO_DATES,
+) -> datetime | None:
+    """Return the first closed moment that is not before `now`, in UTC, or None when the limit has none.
+
+    For a moment that is closed itself this is that moment: nothing may start before it.
+
+    Args:
+        hours: The hours.
+        now: Where to start, aware.
+        zone: Whose wall clock counts, when it is not that of the hours.
+        limit_days: How far to look.
+        closed_dates: Dates in that zone that are closed.
+    """
+    if not hours.enabled and not closed_dates:
+        return None
+    return _first(hours, now, zone, limit_days, closed_dates, wanted=False)
+
+
+def _zone(hours: BusinessHours, now: datetime, zone: tzinfo | None) -> tzinfo:
+    """Return the zone that counts, and refuse a moment that names no instant.
+
+    Raises:
+        ValueError: The moment is naive; the system's own zone must not decide.
+    """
+    if now.tzinfo is None:
+        raise ValueError("The moment must be aware.")
+    return zone if zone is not None else zone_of(hours.timezone)
+
+
+def _is_open_at(hours: BusinessHours, wall: datetime, closed_dates: AbstractSet[date]) -> bool:
+    """Return whether a wall-clock time is open; only its own fields count."""
+    if wall.date() in closed_dates:
+        return False
+    if not hours.enabled:
+        return True
+    minute = wall.hour * 60 + wall.minute
+    weekday = wall.weekday()
+    for window in hours.schedule.get(DAYS[weekday], ()):
+        if window.start_minute <= minute and (window.is_overnight or minute < window.end_minute):
+            return True
+    return any(
+        window.is_overnight and minute < window.end_minute
+        for window in hours.schedule.get(DAYS[weekday - 1], ())
+    )
+
+
+def _first(
+    hours: BusinessHours,
+    now: datetime,
+    zone: tzinfo | None,
+    limit_days: int,
+    closed_dates: AbstractSet[date],
+    *,
+    wanted: bool,
+) -> datetime | None:
+    """Return the first moment from `now` on that is open, or closed, as wanted."""
+    local = _zone(hours, now, zone)
+    start = now.astimezone(UTC)
+    end = start + timedelta(days=limit_days)
+    for begin, finish in _steady_stretches(local, start, end):
+        offset = _offset(local, begin)
+        wall, wall_end = (begin + offset).replace(tzinfo=None), (finish + offset).replace(tzinfo=None)
+        for edge in _edges(hours, wall, wall_end):
+            if _is_open_at(hours, edge, closed_dates) is wanted:
+                return begin + (edge - wall)
+    return None
+
+
+def _steady_stretches(zone: tzinfo, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """Yield stretches from `start` to `end` in which the zone keeps its offset, each a day at the most.
+
+    No zone changes twice within a day.
+    """
+    while start < end:
+        finish = min(start + _DAY, end)
+        change = _change_of_offset(zone, start, finish)
+        if change is not None:
+            yield start, change
+            start = change
+        yield start, finish
+        start = finish
+
+
+def _change_of_offset(zone: tzinfo, start: datetime, end: datetime) -> datetime | None:
+    """Return the moment in (start, end) at which the zone takes the offset of `end`, to the second."""
+    before, after = _offset(zone, start), _offset(zone, end)
+    if before == after:
+        return None
+    # Clocks change at whole seconds.
+    low, high = (start - _EPOCH) // _SECOND, -((_EPOCH - end) // _SECOND)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _offset(zone, _EPOCH + middle * _SECOND) == before:
+            low = middle
+        else:
+            high = middle
+    change = _EPOCH + high * _SECOND
+    return change if change < end else None
+
+
+def _offset(zone: tzinfo, moment: datetime) -> timedelta:
+    return moment.astimezone(zone).utcoffset() or timedelta()
+
+
+def _edges(hours: BusinessHours, start: datetime, end: datetime) -> Iterator[datetime]:
+    """Yield the wall-clock times in [start, end) at which open and closed may change, the start first."""
+    yield start
+    midnight = datetime.combine(start.date(), datetime.min.time())
+    while midnight < end:
+        weekday = midnight.weekday()
+        minutes = {0}
+        for window in hours.schedule.get(DAYS[weekday], ()):
+            minutes |= {window.start_minute} if window.is_overnight else {window.start_minute, window.end_minute}
+        minutes |= {w.end_minute for w in hours.schedule.get(DAYS[weekday - 1], ()) if w.is_overnight}
+        for minute in sorted(minutes - {MINUTES_A_DAY}):
+            edge = midnight + timedelta(minutes=minute)
+            if start < edge < end:
+                yield edge
+        midnight += _DAY

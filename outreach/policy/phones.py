@@ -1,0 +1,204 @@
+"""Phone numbers: one E.164 text for each person's number, however it was written."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from typing import Final
+
+import attrs
+import phonenumbers
+from phonenumbers import NumberParseException, PhoneMetadata, PhoneNumberFormat, ValidationResult
+
+_LONGEST_INPUT: Final = 64
+"""Characters that are looked at; no number with its punctuation and extension is longer."""
+
+_DIALABLE: Final = re.compile(r"\+?[1-9][0-9]{6,14}")
+_E164: Final = re.compile(r"\+[1-9][0-9]{6,14}")
+_DIGITS: Final = re.compile(r"\+?[0-9]{1,20}")
+_EXTENSION: Final = re.compile(r"[\s;,]*(?:extension|extn|ext|x|#)[.:=\s]*[0-9]{1,7}\s*", re.IGNORECASE | re.ASCII)
+
+_PUNCTUATION: Final = frozenset(".()[]/~·‧∙−⁓∼～／．（）［］")
+_PLUS_SIGNS: Final = frozenset("+＋")
+_SEPARATOR_CATEGORIES: Final = frozenset({"Zs", "Pd", "Cf"})
+"""Spaces, dashes, and the invisible marks that come along when a number is copied from a document."""
+
+_DROP_ASCII_SEPARATORS: Final = str.maketrans("", "", " \t\r\n-.()[]/~")
+
+_NANP_WITH_CODE: Final = re.compile(r"\+?(1[2-9][0-9]{9})")
+_NANP_NATIONAL: Final = re.compile(r"[2-9][0-9]{9}")
+_NANP_CODE: Final = 1
+
+_MAX_PASSES: Final = 8
+
+
+def normalise(raw: str, default_region: str | None) -> str | None:
+    """Return the E.164 form of a number, or None when it is no possible number.
+
+    A number with a plus sign is international. Any other is read as one of `default_region` where it is
+    possible there, else as international digits (`14155550102`, `0044 20 …`). *Possible* decides, not
+    *valid*: number ranges are opened faster than tables of them are installed. Extensions are dropped; letters
+    make it no number. The answer is stable: normalising it again, under any region, gives the same.
+
+    Args:
+        raw: The number as somebody wrote it, of any length and content.
+        default_region: Where numbers without a country code belong, as ISO 3166 alpha-2; a region that the
+            numbering tables do not know counts as none.
+    """
+    text = raw.translate(_DROP_ASCII_SEPARATORS) if len(raw) <= _LONGEST_INPUT else ""
+    if (
+        (match := _NANP_WITH_CODE.fullmatch(text)) is not None
+        # Without the plus sign another region's reading comes first.
+        and (text[0] == "+" or default_region is None or _country_code(default_region) == _NANP_CODE)
+    ):
+        return "+" + match[1]
+    if default_region is not None and _NANP_NATIONAL.fullmatch(text) and _country_code(default_region) == _NANP_CODE:
+        return "+1" + text
+    if _E164.fullmatch(text) and _is_plain_international(text[1:]):
+        return text
+    return normalise_slowly(raw, default_region)
+
+
+def normalise_slowly(raw: str, default_region: str | None) -> str | None:
+    """Return what `normalise` returns, without its short cuts for common forms.
+
+    This is the definition; the short cuts are proven against it.
+    """
+    number = _clean(raw)
+    if number is None:
+        return None
+    readings: list[tuple[str, str | None]] = []
+    if number[0] != "+":
+        region = default_region.upper() if default_region is not None else None
+        if region in phonenumbers.SUPPORTED_REGIONS:
+            readings.append((number, region))
+        # No E.164 number starts with 0, so that `00` can only be the usual prefix of an international call.
+        number = "+" + number.removeprefix("00")
+    readings.append((number, None))
+    for text, region in readings:
+        found = _parse(text, region)
+        if found is not None:
+            return _settle(found)
+    return None
+
+
+def is_dialable(to: str) -> bool:
+    r"""Return whether a text is what POST /calls accepts: `^\+?[1-9]\d{6,14}$`, ASCII digits, the whole text."""
+    return _DIALABLE.fullmatch(to) is not None
+
+
+def mask(phone: str) -> str:
+    """Return a number for logs: its length and its last two digits, `+*********02`.
+
+    Anything that is too short to hide behind its last two digits is masked whole.
+    """
+    shown = phone[:_LONGEST_INPUT].strip()
+    plus = "+" if shown.startswith("+") else ""
+    rest = shown[len(plus) :]
+    tail = rest[-2:]
+    if len(rest) < len("123456") or not (tail.isascii() and tail.isdigit()):
+        tail = ""
+    return plus + "*" * (len(rest) - len(tail)) + tail
+
+
+def _clean(raw: str) -> str | None:
+    """Return ASCII digits, after a plus sign if there was one, or None when the text holds anything else."""
+    text = raw.strip()
+    if len(text) > _LONGEST_INPUT:
+        return None
+    if text[:4].lower() == "tel:":
+        text = text[4:]
+    kept: list[str] = []
+    for position, character in enumerate(text):
+        category = unicodedata.category(character)
+        if category == "Nd":
+            kept.append(str(unicodedata.decimal(character)))
+        elif character in _PLUS_SIGNS and not kept:
+            kept.append("+")
+        elif not (character in _PUNCTUATION or category in _SEPARATOR_CATEGORIES or character in "\t\r\n"):
+            if not _EXTENSION.fullmatch(text, position):
+                return None
+            break
+    number = "".join(kept)
+    return number if _DIGITS.fullmatch(number) else None
+
+
+def _parse(text: str, region: str | None) -> str | None:
+    """Return the E.164 form of one reading, or None when the number is not possible under it."""
+    try:
+        number = phonenumbers.parse(text, region)
+    except NumberParseException:
+        return None
+    # `is_possible_number` would also let through numbers that work only within one area.
+    if phonenumbers.is_possible_number_with_reason(number) != ValidationResult.IS_POSSIBLE:
+        return None
+    formatted = phonenumbers.format_number(number, PhoneNumberFormat.E164)
+    return formatted if _E164.fullmatch(formatted) else None
+
+
+def _settle(number: str) -> str | None:
+    """Return the form that no longer changes when it is read again.
+
+    Where numbers vary in length (Germany), one reading takes off one trunk prefix of several; two spellings of
+    a number could then stay two persons.
+    """
+    for _ in range(_MAX_PASSES):
+        again = _parse(number, None)
+        if again is None or again == number:
+            return again
+        number = again
+    return None
+
+
+@functools.cache
+def _supported_country_code(region: str) -> int:
+    return phonenumbers.country_code_for_region(region)
+
+
+def _country_code(region: str) -> int:
+    """Return a region's country code, 0 when there is no such region."""
+    region = region.upper()
+    return _supported_country_code(region) if region in phonenumbers.SUPPORTED_REGIONS else 0
+
+
+@attrs.frozen
+class _Plan:
+    """What decides about a number after one country code.
+
+    Attributes:
+        trunk_prefix: What is taken off, or rewritten, at the start of a national number.
+        lengths: How many digits a possible national number has.
+    """
+
+    trunk_prefix: re.Pattern[str] | None
+    lengths: frozenset[int]
+
+
+@functools.cache
+def _plan(country_code: int) -> _Plan | None:
+    if country_code not in phonenumbers.COUNTRY_CODE_TO_REGION_CODE:
+        return None
+    region = phonenumbers.region_code_for_country_code(country_code)
+    metadata = PhoneMetadata.metadata_for_region_or_calling_code(country_code, region)
+    if metadata is None or metadata.general_desc is None:
+        return None
+    prefix = metadata.national_prefix_for_parsing
+    return _Plan(
+        trunk_prefix=re.compile(prefix) if prefix else None,
+        lengths=frozenset(metadata.general_desc.possible_length),
+    )
+
+
+def _is_plain_international(digits: str) -> bool:
+    """Return whether digits are a possible number that the slow path would leave as they are."""
+    for width in (1, 2, 3):
+        plan = _plan(int(digits[:width]))
+        if plan is not None:
+            national = digits[width:]
+            return (
+                national[0] != "0"
+                and len(national) in plan.lengths
+                and (plan.trunk_prefix is None or plan.trunk_prefix.match(national) is None)
+            )
+    return False

@@ -1,0 +1,74 @@
+"""Message templates: `{{name}}` is replaced by a value, and nothing else happens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from outreach.policy.variables import JSON, as_text
+
+_PLACEHOLDER: Final = re.compile(r"\{\{([^{}]*+)\}\}")
+"""A name is whatever stands between the braces and holds none itself: keys come from people's spreadsheets.
+
+No part of a text is scanned more than a few times, whatever braces it is made of."""
+
+
+def render(template: str, values: Mapping[str, str]) -> str:
+    """Return a template with each `{{name}}` replaced.
+
+    Spaces around the name do not matter, its case does. A name without a value renders as nothing. A value is
+    text: placeholders in it stay as they are.
+    """
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1].strip(), ""), template)
+
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """Return the names that a template uses, each once, in the order of their first use."""
+    names = (match[1].strip() for match in _PLACEHOLDER.finditer(template))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def recipient_values(
+    *,
+    phone_number: str,
+    first_name: str | None = None,
+    last_name: str | None = None,
+    email: str | None = None,
+    company: str | None = None,
+    custom_variables: Mapping[str, JSON] | None = None,
+) -> dict[str, str]:
+    """Return the values that a contact gives to a template.
+
+    The contact's own fields win over custom variables of the same name; a field that is null or empty does not
+    take part. Spaces around a custom variable's name do not matter, as in the template.
+    """
+    values: dict[str, str] = {}
+    for key, value in (custom_variables or {}).items():
+        name = key.strip()
+        # Of two names that differ in the spaces around them the one written exactly so wins.
+        if key == name or name not in values:
+            values[name] = as_text(value)
+    fields = {
+        "first_name": first_name,
+        "last_name": last_name,
+        "email": email,
+        "company": company,
+        "phone_number": phone_number,
+    }
+    values.update((name, field) for name, field in fields.items() if field)
+    return values
+
+
+def compose(template: str, values: Mapping[str, str], footer: str | None) -> str:
+    """Return the text that is sent: the rendered template, then the footer on a line of its own.
+
+    A blank footer adds nothing. Where the template renders to nothing but white space there is no message to
+    put a footer under: the result is empty, and the caller must not send it.
+    """
+    text = render(template, values)
+    if not text.strip():
+        return ""
+    if footer is None or not footer.strip():
+        return text
+    return f"{text}\n{footer}"
