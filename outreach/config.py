@@ -1,0 +1,106 @@
+"""Settings of the engine, with their units in their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from outreach.errors import ConfigError
+
+
+@attrs.frozen(kw_only=True)
+class EngineConfig:
+    """How the engine behaves; the defaults are those of the design.
+
+    Attributes:
+        max_unsettled: Intents without an outcome in this process at a time: the bound on what a crash can
+            leave unknown.
+        intent_seconds: No request starts later than this after its pace slot.
+        look_ahead_seconds: How long before its slot an intent may be committed.
+        provider_timeout_seconds: After this a request without an answer is unknown.
+        slice_seconds: How long a runner works on one unit before others get their turn.
+        poll_seconds: How often changes of other processes are looked for.
+        lease_seconds: How long a lease lasts without a heartbeat.
+        stop_grace_seconds: How long a stop waits for requests in flight.
+        call_acceptance_seconds: How long POST /calls waits for the provider's acceptance.
+        stale_seconds: A single call or message not dispatched for this long is canceled as stale.
+        missed_start_seconds: A scheduled start missed by more than this pauses the campaign.
+        idempotency_seconds: How long an idempotency key is remembered.
+        idempotency_wait_seconds: How long a request waits for the first one with its key.
+        chunk_rows: Recipients written in one transaction.
+        backoff_seconds: The first wait after a deferral; it doubles up to `backoff_max_seconds`.
+        call_poll_seconds: How often a call in progress is asked for when no event comes.
+    """
+
+    max_unsettled: int = 100
+    intent_seconds: float = 5.0
+    look_ahead_seconds: float = 0.25
+    provider_timeout_seconds: float = 30.0
+    slice_seconds: float = 30.0
+    poll_seconds: float = 0.25
+    lease_seconds: float = 15.0
+    stop_grace_seconds: float = 8.0
+    call_acceptance_seconds: float = 1.5
+    stale_seconds: float = 600.0
+    missed_start_seconds: float = 3600.0
+    idempotency_seconds: float = 86_400.0
+    idempotency_wait_seconds: float = 30.0
+    chunk_rows: int = 1_000
+    backoff_seconds: float = 1.0
+    backoff_max_seconds: float = 300.0
+    call_poll_seconds: float = 10.0
+
+
+@attrs.frozen(kw_only=True)
+class SimulatorConfig:
+    """How the simulators behave (design, section 8).
+
+    Attributes:
+        log: A file that gets one JSON line for each message or call accepted; None for no log.
+        latency_ms: How long an answer takes.
+        failure_rate: Share of requests refused for now, 0 to 1.
+        seed: Seed of the simulators' randomness; None for a different run each time.
+        call_seconds: How long an answered call lasts.
+    """
+
+    log: Path | None = None
+    latency_ms: float = 20.0
+    failure_rate: float = 0.0
+    seed: int | None = None
+    call_seconds: float = 2.0
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> SimulatorConfig:
+        """Read the `OUTREACH_SIMULATOR_*` variables.
+
+        Raises:
+            ConfigError: A value is not of its kind or out of its range; the message names the variable.
+        """
+        log = environment.get("OUTREACH_SIMULATOR_LOG")
+        seed = environment.get("OUTREACH_SIMULATOR_SEED")
+        return cls(
+            log=Path(log) if log else None,
+            latency_ms=_number(environment, "OUTREACH_SIMULATOR_LATENCY_MS", 20.0, maximum=600_000.0),
+            failure_rate=_number(environment, "OUTREACH_SIMULATOR_FAILURE_RATE", 0.0, maximum=1.0),
+            seed=int(_number(environment, "OUTREACH_SIMULATOR_SEED", 0.0, maximum=2.0**53)) if seed else None,
+            call_seconds=_number(environment, "OUTREACH_SIMULATOR_CALL_SECONDS", 2.0, maximum=86_400.0),
+        )
+
+
+_LOWEST: Final = 0.0
+
+
+def _number(environment: Mapping[str, str], name: str, default: float, *, maximum: float) -> float:
+    text = environment.get(name)
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        raise ConfigError(f"{name} is {text!r}; it must be a number.") from None
+    if not _LOWEST <= value <= maximum:
+        raise ConfigError(f"{name} is {text}; it must be between 0 and {maximum:g}.")
+    return value

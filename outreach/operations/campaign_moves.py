@@ -1,0 +1,229 @@
+"""Moving campaigns from state to state, by the one table, with all that a move carries along."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import attrs
+
+from outreach.errors import CannotStart, IllegalTransition
+from outreach.models.campaign import Campaign, PauseReason
+from outreach.models.states import (
+    CAMPAIGN_TRANSITIONS,
+    TERMINAL_CAMPAIGN_STATUSES,
+    CampaignMove,
+    CampaignStatus,
+    WorkspaceMode,
+    next_campaign_status,
+)
+from outreach.operations.common import campaign_of, campaign_unit, note, require_available, workspace_of
+from outreach.policy.holidays import refill
+from outreach.protocols.storage import Transaction
+
+
+def move(
+    tx: Transaction,
+    campaign: Campaign,
+    step: CampaignMove,
+    *,
+    now: datetime,
+    actor: str,
+    pause_reason: PauseReason | None = None,
+    detail: str | None = None,
+) -> Campaign:
+    """Move a campaign and return it as it is then: times, work feed and audit trail included.
+
+    Raises:
+        IllegalTransition: The table has no such move.
+    """
+    status = next_campaign_status(campaign.status, step)
+    moved = attrs.evolve(
+        campaign,
+        status=status,
+        pause_reason=pause_reason if status is CampaignStatus.PAUSED else None,
+        revision=campaign.revision + 1,
+        updated_at=now,
+        started_at=campaign.started_at or (now if status is CampaignStatus.ACTIVE else None),
+        completed_at=now if status in TERMINAL_CAMPAIGN_STATUSES else None,
+    )
+    tx.campaigns.update(moved)
+    tx.work.touch(campaign_unit(moved), due_time(moved, now))
+    note(
+        tx,
+        now=now,
+        workspace_id=moved.workspace_id,
+        actor=actor,
+        action=f"campaign.{step}",
+        subject=moved.id,
+        detail=detail or pause_reason,
+    )
+    return moved
+
+
+def due_time(campaign: Campaign, now: datetime) -> datetime | None:
+    """Return when a dispatcher must look at a campaign next because of its state alone; None for never."""
+    expiry = campaign.scheduled_expires_at
+    match campaign.status:
+        case CampaignStatus.ACTIVE:
+            return now
+        case CampaignStatus.SCHEDULED:
+            start = campaign.scheduled_start_at or now
+            return min(start, expiry) if expiry else start
+        case CampaignStatus.PAUSED:
+            return expiry
+        case CampaignStatus.CANCELLED | CampaignStatus.EXPIRED:
+            return now if campaign.counters.open else None
+        case _:
+            return None
+
+
+def start(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
+    """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+        WorkspaceUnavailable: The workspace may not work now.
+        IllegalTransition: The campaign is not ready.
+        CannotStart: Something is in the way; every reason is named.
+    """
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    require_available(workspace_of(tx, workspace_id))
+    ahead = _start_is_ahead(campaign, now)
+    step = CampaignMove.SCHEDULE if ahead else CampaignMove.START
+    if campaign.status is not CampaignStatus.READY:
+        # A scheduled campaign is started by the clock, not by hand: its start would be missed otherwise.
+        raise IllegalTransition("campaign", campaign.status, CampaignMove.START, _operator_moves(campaign.status))
+    _require_startable(tx, campaign, now)
+    if campaign.holidays is not None:
+        campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, this_year=now.year))
+    return move(tx, campaign, step, now=now, actor=actor)
+
+
+def pause(
+    tx: Transaction,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    now: datetime,
+    actor: str,
+    reason: PauseReason = "operator",
+) -> Campaign:
+    """Pause an active or scheduled campaign; one that is paused already stays as it is.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+        IllegalTransition: The campaign cannot be paused.
+    """
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    if campaign.status is CampaignStatus.PAUSED:
+        return campaign
+    return move(tx, campaign, CampaignMove.PAUSE, now=now, actor=actor, pause_reason=reason)
+
+
+def resume(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
+    """Let a paused campaign go on: active, or scheduled when its start is still ahead.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+        WorkspaceUnavailable: The workspace may not work now.
+        IllegalTransition: The campaign is not paused.
+        CannotStart: Something is in the way; every reason is named.
+    """
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    require_available(workspace_of(tx, workspace_id))
+    ahead = campaign.started_at is None and _start_is_ahead(campaign, now)
+    step = CampaignMove.RESUME_SCHEDULE if ahead else CampaignMove.RESUME
+    next_campaign_status(campaign.status, step)
+    _require_startable(tx, campaign, now)
+    return move(tx, campaign, step, now=now, actor=actor)
+
+
+def cancel(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
+    """Cancel a campaign for good; one that is cancelled already stays as it is.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+        IllegalTransition: The campaign has completed or expired.
+    """
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    if campaign.status is CampaignStatus.CANCELLED:
+        return campaign
+    return move(tx, campaign, CampaignMove.CANCEL, now=now, actor=actor)
+
+
+def unschedule(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
+    """Take a scheduled campaign back to ready.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+        IllegalTransition: The campaign is not scheduled.
+    """
+    return move(tx, campaign_of(tx, workspace_id, campaign_id), CampaignMove.UNSCHEDULE, now=now, actor=actor)
+
+
+def pause_all(tx: Transaction, workspace_id: str | None, *, now: datetime, actor: str) -> tuple[Campaign, ...]:
+    """Pause every active and scheduled campaign of a workspace, or of all; return them."""
+    running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}, workspace_id=workspace_id)
+    return tuple(
+        move(tx, campaign, CampaignMove.PAUSE, now=now, actor=actor, pause_reason="operator") for campaign in running
+    )
+
+
+def advance(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, grace: timedelta) -> Campaign | None:
+    """Make the moves that the clock asks for, and return the campaign; None when it is gone.
+
+    An expiry that has passed goes first. A scheduled start that was missed by more than the grace pauses the
+    campaign instead of sending by surprise.
+    """
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if campaign is None:
+        return None
+    expiry = campaign.scheduled_expires_at
+    if expiry is not None and now >= expiry and (campaign.status, CampaignMove.EXPIRE) in CAMPAIGN_TRANSITIONS:
+        return move(tx, campaign, CampaignMove.EXPIRE, now=now, actor="engine")
+    if campaign.status is CampaignStatus.SCHEDULED and not _start_is_ahead(campaign, now):
+        late = now - (campaign.scheduled_start_at or now)
+        if late > grace:
+            return move(
+                tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason="missed_start"
+            )
+        return move(tx, campaign, CampaignMove.START, now=now, actor="engine")
+    return campaign
+
+
+def complete_if_done(tx: Transaction, campaign: Campaign, *, now: datetime) -> Campaign:
+    """Complete an active campaign whose ledger has nothing open; return it as it is then."""
+    if campaign.status is CampaignStatus.ACTIVE and campaign.counters.open == 0:
+        return move(tx, campaign, CampaignMove.COMPLETE, now=now, actor="engine")
+    return campaign
+
+
+def _start_is_ahead(campaign: Campaign, now: datetime) -> bool:
+    start_at = campaign.scheduled_start_at
+    return campaign.schedule_type == "scheduled" and start_at is not None and now < start_at
+
+
+def _operator_moves(status: CampaignStatus) -> tuple[str, ...]:
+    engine_only = {CampaignMove.COMPLETE, CampaignMove.EXPIRE}
+    return tuple(
+        m for s, m in CAMPAIGN_TRANSITIONS if s is status and m not in engine_only and (s, m) != (status.SCHEDULED, m.START)
+    )
+
+
+def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> None:
+    reasons: list[str] = []
+    if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
+        reasons.append("Its scheduled_expires_at has passed.")
+    if campaign.channel == "call":
+        reasons.append("Calling campaigns can be created and listed, but this version does not run them yet.")
+    if campaign.sms_message_source == "flow":
+        reasons.append("Campaigns driven by an automation flow can be created, but this version does not run them yet.")
+    workspace = workspace_of(tx, campaign.workspace_id)
+    if workspace.mode is WorkspaceMode.LIVE:
+        provider = campaign.sms_carrier or "the agent's voice provider"
+        reasons.append(
+            f"The workspace is live and has no account for {provider}: this version has no real carriers yet. "
+            "Create a sandbox workspace to send to the simulator."
+        )
+    if reasons:
+        raise CannotStart(reasons)

@@ -1,0 +1,80 @@
+"""Small pieces that every operation shares."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from outreach.errors import NotFound, WorkspaceUnavailable
+from outreach.models.campaign import Campaign
+from outreach.models.settings import SmsSettings
+from outreach.models.states import CampaignStatus, WorkspaceStatus
+from outreach.models.work import AuditEntry, Unit
+from outreach.models.workspace import Workspace
+from outreach.protocols.storage import Transaction
+
+
+def workspace_of(tx: Transaction, workspace_id: str) -> Workspace:
+    """Return a workspace.
+
+    Raises:
+        NotFound: There is none with this id.
+    """
+    workspace = tx.workspaces.get(workspace_id)
+    if workspace is None:
+        raise NotFound("workspace", workspace_id)
+    return workspace
+
+
+def require_available(workspace: Workspace) -> None:
+    """Check that a workspace may work (interface, section 5).
+
+    Raises:
+        WorkspaceUnavailable: It is suspended, paywalled or unavailable.
+    """
+    if workspace.status is not WorkspaceStatus.ACTIVE:
+        raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
+
+
+def settings_of(tx: Transaction, workspace_id: str) -> SmsSettings:
+    """Return a workspace's SMS settings, the defaults before any change."""
+    return tx.settings.get(workspace_id) or SmsSettings()
+
+
+def campaign_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaign:
+    """Return a campaign of a workspace.
+
+    Raises:
+        NotFound: The workspace has none with this id.
+    """
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if campaign is None:
+        raise NotFound("campaign", campaign_id)
+    return campaign
+
+
+def campaign_unit(campaign: Campaign) -> Unit:
+    """Return the unit of work that a campaign is."""
+    return Unit("campaign", campaign.workspace_id, campaign.id)
+
+
+def touch_running(tx: Transaction, workspace_id: str, now: datetime) -> None:
+    """Have every campaign of a workspace that runs or is scheduled looked at now."""
+    statuses = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
+    for campaign in tx.campaigns.in_status(statuses, workspace_id=workspace_id):
+        tx.work.touch(campaign_unit(campaign), now)
+
+
+def note(
+    tx: Transaction,
+    *,
+    now: datetime,
+    workspace_id: str | None,
+    actor: str,
+    action: str,
+    subject: str,
+    detail: str | None = None,
+) -> None:
+    """Append to the audit trail."""
+    tx.audit.append(
+        AuditEntry(at=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject, detail=detail)
+    )

@@ -1,0 +1,122 @@
+"""Creating a campaign with its contacts: chunk by chunk under a campaign that nobody sees, then published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.errors import InvalidRequest, NotFound, RequestInProgress
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.recipient import PreparedRecipient
+from outreach.models.states import RecipientStatus
+from outreach.operations.common import note
+from outreach.protocols.storage import Transaction
+
+LOADING_LEASE: Final = timedelta(minutes=2)
+"""A loading campaign that got no chunk for this long is a leftover of a crash."""
+
+
+@attrs.frozen(kw_only=True)
+class ChunkResult:
+    """What one chunk did.
+
+    Attributes:
+        next_position: Where the next chunk goes on.
+        excluded: Contacts of the chunk that are on the register and were not written.
+        counters: What the written ones count.
+    """
+
+    next_position: int
+    excluded: int
+    counters: Counters
+
+
+def begin(tx: Transaction, campaign: Campaign, *, now: datetime) -> None:
+    """Write the campaign that the chunks go under; nobody sees it yet."""
+    tx.campaigns.insert_loading(campaign, loading_until=now + LOADING_LEASE)
+
+
+def load_chunk(
+    tx: Transaction, campaign: Campaign, chunk: Sequence[PreparedRecipient], *, position: int, now: datetime
+) -> ChunkResult:
+    """Write one chunk of contacts.
+
+    Numbers on the register are left out; a number that the campaign already has ends as a duplicate; what is
+    no number ends as invalid (design, section 3).
+
+    Raises:
+        NotFound: The campaign was swept away as a leftover meanwhile.
+    """
+    workspace_id = campaign.workspace_id
+    if not tx.campaigns.extend_loading(workspace_id, campaign.id, loading_until=now + LOADING_LEASE):
+        raise NotFound("campaign", campaign.id)
+    phones = {recipient.phone for recipient in chunk if recipient.phone is not None}
+    stopped = tx.register.stopped(workspace_id, campaign.channel, phones)
+    seen = set(tx.recipients.known_phones(workspace_id, campaign.id, phones - stopped))
+    rows: list[tuple[int, PreparedRecipient, RecipientStatus, str | None]] = []
+    excluded = pending = 0
+    for recipient in chunk:
+        if recipient.phone is None:
+            rows.append((position, recipient, RecipientStatus.SKIPPED, "invalid_number"))
+        elif recipient.phone in stopped:
+            excluded += 1
+            continue
+        elif recipient.phone in seen:
+            rows.append((position, recipient, RecipientStatus.SKIPPED, "duplicate"))
+        else:
+            seen.add(recipient.phone)
+            rows.append((position, recipient, RecipientStatus.PENDING, None))
+            pending += 1
+        position += 1
+    tx.recipients.insert(workspace_id, campaign.id, rows, now=now)
+    counters = Counters(total=len(rows), pending=pending, open=pending)
+    return ChunkResult(next_position=position, excluded=excluded, counters=counters)
+
+
+def publish(
+    tx: Transaction, campaign: Campaign, *, loaded: Counters, excluded: int, since: datetime, now: datetime, actor: str
+) -> tuple[Campaign, int]:
+    """Make a loaded campaign visible; return it and how many contacts were left out in all.
+
+    Numbers that came onto the register while the chunks were written are dropped first.
+
+    Raises:
+        InvalidRequest: Every contact supplied is on the register (interface, section 4.3, rule 3).
+        NotFound: The campaign was swept away as a leftover meanwhile.
+    """
+    workspace_id = campaign.workspace_id
+    if not tx.campaigns.extend_loading(workspace_id, campaign.id, loading_until=now + LOADING_LEASE):
+        raise NotFound("campaign", campaign.id)
+    dropped = tx.recipients.delete_stopped_since(workspace_id, campaign.id, campaign.channel, since)
+    counters = loaded - dropped
+    excluded += dropped.total
+    if counters.total == 0:
+        raise InvalidRequest.at(
+            "recipients", "Every contact is on the workspace's unsubscribe register; there is nobody left to reach."
+        )
+    published = attrs.evolve(campaign, counters=counters)
+    tx.campaigns.publish(published)
+    note(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.create", subject=campaign.id)
+    return tx.campaigns.get(workspace_id, campaign.id) or published, excluded
+
+
+def still_mine(tx: Transaction, workspace_id: str, operation: str, key: str, token: str, until: datetime) -> None:
+    """Keep an idempotency key while a long load runs.
+
+    Raises:
+        RequestInProgress: Another request has taken the key over.
+    """
+    stored = tx.requests.stored(workspace_id, operation, key)
+    if stored is None or stored.token != token:
+        raise RequestInProgress
+    tx.requests.put_stored(attrs.evolve(stored, locked_until=until))
+
+
+def recount(tx: Transaction, workspace_id: str, campaign_id: str) -> Counters:
+    """Return a campaign's counters by looking at every recipient."""
+    return tx.recipients.recount(workspace_id, campaign_id)
+
+

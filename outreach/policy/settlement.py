@@ -1,0 +1,160 @@
+"""What becomes of a recipient once something is known of its dispatch: pure functions, one rule each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from outreach.models.dispatch import Outcome
+from outreach.models.recipient import Recipient
+from outreach.models.settings import SmsSettings
+from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+
+PASSING_FAILURES: Final = frozenset({"temporary", "unreachable", "rate_limited"})
+"""Failure classes that may pass: a later attempt can succeed."""
+
+RECEIPT_WAIT: Final = timedelta(hours=4)
+"""How long a receipt is waited for while retry is on (design, section 5)."""
+
+_SETTLES_TO: Final[Mapping[DispatchState, frozenset[DispatchState]]] = MappingProxyType(
+    {
+        DispatchState.DISPATCHING: frozenset(DispatchState) - {DispatchState.DISPATCHING, DispatchState.UNCONFIRMED},
+        DispatchState.UNKNOWN: frozenset(
+            {DispatchState.ACCEPTED, DispatchState.REFUSED, DispatchState.NOT_SENT, DispatchState.UNCONFIRMED}
+        ),
+        DispatchState.UNCONFIRMED: frozenset({DispatchState.ACCEPTED, DispatchState.REFUSED}),
+    }
+)
+
+
+def may_settle(state: DispatchState, outcome: DispatchState) -> bool:
+    """Return whether a dispatch in this state takes this outcome; a second outcome changes nothing."""
+    return outcome in _SETTLES_TO.get(state, frozenset())
+
+
+@attrs.frozen(kw_only=True)
+class Backoff:
+    """How long a deferred dispatch waits: doubling from `first`, at most `longest`."""
+
+    first: timedelta
+    longest: timedelta
+
+    def delay(self, tries: int, retry_after_seconds: float | None) -> timedelta:
+        """Return the wait after this many tries; the provider's own wish counts when it is longer."""
+        doubled = min(self.first * 2 ** min(max(tries - 1, 0), 16), self.longest)
+        wish = timedelta(seconds=min(max(retry_after_seconds or 0.0, 0.0), 86_400.0))
+        return max(doubled, wish)
+
+
+def _ended(recipient: Recipient, status: RecipientStatus, reason: str | None, now: datetime) -> Recipient:
+    return attrs.evolve(recipient, status=status, reason=reason, due_at=None, ended_at=now)
+
+
+def _waiting(recipient: Recipient, reason: str, due_at: datetime) -> Recipient:
+    return attrs.evolve(recipient, status=RecipientStatus.WAITING, reason=reason, due_at=due_at, ended_at=None)
+
+
+def closed_as(status: CampaignStatus) -> RecipientStatus | None:
+    """Return how open recipients of a campaign in this status end; None when they go on."""
+    match status:
+        case CampaignStatus.CANCELLED:
+            return RecipientStatus.CANCELED
+        case CampaignStatus.EXPIRED:
+            return RecipientStatus.EXPIRED
+        case _:
+            return None
+
+
+def close_recipient(recipient: Recipient, closing: RecipientStatus, now: datetime) -> Recipient:
+    """Return a pending or waiting recipient as it ends with its campaign."""
+    return _ended(recipient, closing, None, now)
+
+
+def settle_recipient(
+    recipient: Recipient,
+    outcome: Outcome,
+    *,
+    campaign: CampaignStatus,
+    settings: SmsSettings,
+    backoff: Backoff,
+    now: datetime,
+) -> Recipient:
+    """Return a recipient of an SMS campaign after the outcome of its dispatch (design, section 5)."""
+    closing = closed_as(campaign)
+    match outcome.state:
+        case DispatchState.ACCEPTED:
+            taken = attrs.evolve(recipient, dispatched=True, successful=True, tries=0)
+            if settings.retry_enabled and closing is None:
+                return attrs.evolve(
+                    taken,
+                    status=RecipientStatus.IN_PROGRESS,
+                    reason="awaiting_receipt",
+                    due_at=now + RECEIPT_WAIT,
+                    ended_at=None,
+                )
+            return _ended(taken, RecipientStatus.COMPLETED, None, now)
+        case DispatchState.REFUSED:
+            tried = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
+            return failed_attempt(tried, outcome.reason or "rejected", campaign=campaign, settings=settings, now=now)
+        case DispatchState.UNKNOWN:
+            return attrs.evolve(
+                recipient, status=RecipientStatus.UNKNOWN, reason=outcome.reason, dispatched=True, due_at=None
+            )
+        case DispatchState.UNCONFIRMED:
+            return _ended(recipient, RecipientStatus.UNCONFIRMED, outcome.reason, now)
+        case _:
+            back = attrs.evolve(recipient, attempts=max(recipient.attempts - 1, 0))
+            if closing is not None:
+                return close_recipient(back, closing, now)
+            if outcome.state is DispatchState.WITHDRAWN:
+                return _waiting(back, "withdrawn", now)
+            delay = backoff.delay(recipient.tries, outcome.retry_after_seconds)
+            return _waiting(back, "deferred", now + delay)
+
+
+def failed_attempt(
+    recipient: Recipient, reason: str, *, campaign: CampaignStatus, settings: SmsSettings, now: datetime
+) -> Recipient:
+    """Return a recipient after an attempt that failed: it waits for another one, or has failed for good."""
+    failed = attrs.evolve(recipient, successful=False)
+    may_retry = (
+        settings.retry_enabled
+        and reason in PASSING_FAILURES
+        and recipient.attempts < settings.retry_max_attempts
+        and closed_as(campaign) is None
+    )
+    if may_retry:
+        return _waiting(failed, "retry", now + timedelta(minutes=settings.retry_delay_minutes))
+    return _ended(failed, RecipientStatus.FAILED, reason, now)
+
+
+def receipt_for_recipient(
+    recipient: Recipient,
+    status: MessageStatus,
+    reason: str | None,
+    *,
+    campaign: CampaignStatus,
+    settings: SmsSettings,
+    now: datetime,
+) -> Recipient:
+    """Return a recipient after a delivery receipt for its latest dispatch that moved the status up."""
+    if status is MessageStatus.DELIVERED:
+        if recipient.status in {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED, RecipientStatus.FAILED}:
+            done = attrs.evolve(recipient, successful=True)
+            return _ended(done, RecipientStatus.COMPLETED, None, recipient.ended_at or now)
+        return recipient
+    if status is MessageStatus.FAILED and recipient.status in {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED}:
+        if recipient.status is RecipientStatus.COMPLETED:
+            # It had ended; a failure reported later is told, and never makes an ended recipient due again.
+            return _ended(attrs.evolve(recipient, successful=False), RecipientStatus.FAILED, reason or "rejected", now)
+        return failed_attempt(recipient, reason or "rejected", campaign=campaign, settings=settings, now=now)
+    return recipient
+
+
+def receipt_timed_out(recipient: Recipient, now: datetime) -> Recipient:
+    """Return a recipient whose accepted message got no final receipt in time: it counts as done."""
+    return _ended(recipient, RecipientStatus.COMPLETED, "no_receipt", now)
