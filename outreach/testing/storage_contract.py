@@ -20,6 +20,7 @@ from outreach.testing.storage_tables.campaigns_contract import CampaignsContract
 from outreach.testing.storage_tables.directory_contract import DirectoryContract
 from outreach.testing.storage_tables.dispatches_contract import DispatchesContract
 from outreach.testing.storage_tables.due_contract import DueContract
+from outreach.testing.storage_tables.loading_contract import LoadingContract
 from outreach.testing.storage_tables.recipients_contract import RecipientsContract
 from outreach.testing.storage_tables.register_contract import RegisterContract
 from outreach.testing.storage_tables.requests_contract import RequestsContract
@@ -31,6 +32,7 @@ class StorageContract(
     TransactionsContract,
     DirectoryContract,
     RegisterContract,
+    LoadingContract,
     CampaignsContract,
     CampaignListsContract,
     RecipientsContract,

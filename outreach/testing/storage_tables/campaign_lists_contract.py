@@ -109,7 +109,7 @@ class CampaignListsContract(ContractBase):
     async def test_search_finds_a_part_of_the_name_in_every_script(
         self, storage: Storage, search: str, found: str
     ) -> None:
-        """Case does not count; `%`, `_` and `\\` are plain characters."""
+        """Case does not count; per cent sign, underscore and backslash are plain characters."""
         made = {key: make_campaign(name=name) for key, name in NAMES.items()}
         await published(storage, *made.values())
         assert await page(storage, search=search) == ([made[found].id], 1)

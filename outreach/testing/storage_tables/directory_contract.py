@@ -144,7 +144,7 @@ class DirectoryContract(ContractBase):
         assert set(await storage.read(lambda tx: table(tx, name).list(HERE))) == {first, other}
 
     @pytest.mark.parametrize("name", ["keys", "agents"])
-    async def test_an_update_touches_its_own_workspace_only(self, storage: Storage, name: str) -> None:
+    async def test_keys_and_agents_are_updated_within_their_workspace_only(self, storage: Storage, name: str) -> None:
         """Neither an absent row nor one of another workspace is updated."""
         row = OWNED[name]()
         await storage.write(lambda tx: table(tx, name).insert(row))

@@ -26,7 +26,7 @@ from outreach.testing.storage_tables.base_contract import (
 
 UNSETTLED = [DispatchState.DISPATCHING, DispatchState.UNKNOWN]
 SETTLED = [state for state in DispatchState if state not in UNSETTLED]
-ACCEPTED = {"state": DispatchState.ACCEPTED, "settled_at": NOW}
+ACCEPTED: dict[str, Any] = {"state": DispatchState.ACCEPTED, "settled_at": NOW}
 
 purposes = pytest.mark.parametrize("purpose", ["recipient", "message", "call", "call of a campaign"])
 
@@ -97,7 +97,9 @@ class DispatchesContract(ContractBase):
 
     @awkward_moments
     @purposes
-    async def test_an_update_replaces_every_field(self, storage: Storage, purpose: str, moment: datetime) -> None:
+    async def test_a_dispatch_update_replaces_every_field(
+        self, storage: Storage, purpose: str, moment: datetime
+    ) -> None:
         """What is known of a request grows; moments come back to the microsecond."""
         dispatch = make_dispatch(**await given_purpose(storage, purpose))
         changed = attrs.evolve(
@@ -119,7 +121,7 @@ class DispatchesContract(ContractBase):
         await storage.write(lambda tx: tx.dispatches.update(changed))
         assert await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id)) == changed
 
-    async def test_an_update_touches_its_own_workspace_only(self, storage: Storage) -> None:
+    async def test_a_dispatch_is_updated_within_its_workspace_only(self, storage: Storage) -> None:
         """An absent dispatch, and one of another workspace, raise LookupError."""
         at = await given_purpose(storage, "message")
         dispatch = make_dispatch(**at)
@@ -239,9 +241,8 @@ class DispatchesContract(ContractBase):
         for epoch, moment, owner in shapes:
             message_id = await given_message(storage, workspace_id=owner)
             made.append(make_dispatch(message_id=message_id, workspace_id=owner, epoch=epoch, created_at=moment))
-        for state in DispatchState:
-            if state is not DispatchState.DISPATCHING:
-                made.append(make_dispatch(message_id=await given_message(storage), epoch=1, state=state))
+        for state in set(DispatchState) - {DispatchState.DISPATCHING}:
+            made += [make_dispatch(message_id=await given_message(storage), epoch=1, state=state)]
         await write(storage, *reversed(made))
         assert await storage.read(lambda tx: ids(tx.dispatches.abandoned(3, limit=9))) == ids(
             [made[1], made[0], made[2]]
@@ -257,9 +258,8 @@ class DispatchesContract(ContractBase):
             message_id = await given_message(storage, workspace_id=owner)
             state = DispatchState.UNKNOWN
             made.append(make_dispatch(message_id=message_id, workspace_id=owner, created_at=moment, state=state))
-        for state in DispatchState:
-            if state is not DispatchState.UNKNOWN:
-                made.append(make_dispatch(message_id=await given_message(storage), state=state))
+        for state in set(DispatchState) - {DispatchState.UNKNOWN}:
+            made += [make_dispatch(message_id=await given_message(storage), state=state)]
         await write(storage, *reversed(made))
         everywhere = ids([made[1], made[3], made[0], made[2]])
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=9))) == everywhere

@@ -246,8 +246,9 @@ class RecipientsContract(ContractBase):
 
         def put(tx: Transaction) -> None:
             for recipient, shape in zip(tx.recipients.page(HERE, campaign.id), shapes, strict=True):
-                names = ("status", "attempts", "dispatched", "successful")
-                tx.recipients.put(HERE, attrs.evolve(recipient, **dict(zip(names, shape, strict=True))))
+                status, attempts, out, good = shape
+                changed = attrs.evolve(recipient, status=status, attempts=attempts, dispatched=out, successful=good)
+                tx.recipients.put(HERE, changed)
 
         await storage.write(put)
         expected = sum(
@@ -279,8 +280,7 @@ class RecipientsContract(ContractBase):
 
         await storage.write(opt_out)
         total = await storage.read(lambda tx: tx.recipients.recount(HERE, campaign.id))
-        delete = ("sms", NOW)
-        nobody = await storage.write(lambda tx: tx.recipients.delete_stopped_since(THERE, campaign.id, *delete))  # type: ignore[arg-type]
+        nobody = await storage.write(lambda tx: tx.recipients.delete_stopped_since(THERE, campaign.id, "sms", NOW))
         assert nobody == Counters()
         gone = await storage.write(lambda tx: tx.recipients.delete_stopped_since(HERE, campaign.id, "sms", NOW))
         assert gone == Counters(total=3, pending=2, completed=1, failed=1, open=2)

@@ -272,12 +272,11 @@ class TransactionsContract(ContractBase):
         async def run() -> None:
             answered.add(await storage.write(insert_pair(new_id())))
 
-        async with anyio.create_task_group() as group:
-            async with open_storage() as storage:
-                await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=HERE)))
-                for _ in range(10):
-                    group.start_soon(run)
-                await checkpoint()
+        async with anyio.create_task_group() as group, open_storage() as storage:
+            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=HERE)))
+            for _ in range(10):
+                group.start_soon(run)
+            await checkpoint()
         assert len(answered) == 10
         async with open_storage() as again:
             assert await pairs(again) == answered

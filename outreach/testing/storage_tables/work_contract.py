@@ -103,7 +103,7 @@ class WorkContract(ContractBase):
 
     async def test_finished_calls_and_messages_are_forgotten(self, storage: Storage) -> None:
         """At most `limit` at a time; a campaign, and what has a due time, stays."""
-        finished = [Unit(kind, HERE, new_id()) for kind in ("call", "message", "call") for _ in range(2)]  # type: ignore[arg-type]
+        finished = [Unit(kind, HERE, new_id()) for kind in ("call", "message", "call") for _ in range(2)]
 
         def touch(tx: Transaction) -> None:
             for unit in finished:
