@@ -1,0 +1,160 @@
+"""An engine for SMS campaigns and AI-voice calls, for many workspaces, over swappable storage and providers.
+
+Everything that is public is named here; whatever else may change without notice.
+"""
+
+from __future__ import annotations
+
+from outreach.clock import Clock, SystemClock, to_text
+from outreach.config import EngineConfig, SimulatorConfig
+from outreach.engine import Outreach
+from outreach.errors import (
+    AgentInactive,
+    AgentNotOutbound,
+    CallInProgress,
+    CannotStart,
+    ConfigError,
+    Conflict,
+    DatabaseNewer,
+    DispatchRefused,
+    ErrorDetail,
+    Forbidden,
+    IllegalTransition,
+    InvalidRequest,
+    LeaseLost,
+    NotFound,
+    OutreachError,
+    RateLimited,
+    RecipientUnsubscribed,
+    RequestInProgress,
+    SmsCampaignsDisabled,
+    StorageError,
+    Unauthorized,
+    WorkspaceUnavailable,
+)
+from outreach.models.business_hours import BusinessHours, Window
+from outreach.models.call import Call, NewCall
+from outreach.models.campaign import (
+    Campaign,
+    CampaignCreated,
+    CampaignUpdate,
+    CliGroupEntry,
+    Counters,
+    NewCallCampaign,
+    NewSmsCampaign,
+)
+from outreach.models.carriers import CARRIERS, CarrierName, Channel
+from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk
+from outreach.models.dispatch import Dispatch
+from outreach.models.holidays import Holiday, HolidayCalendar
+from outreach.models.message import Message, NewMessage
+from outreach.models.pages import Page
+from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientGroup
+from outreach.models.settings import SmsSettings, SmsSettingsChange
+from outreach.models.states import (
+    CallStatus,
+    CampaignStatus,
+    DispatchState,
+    MessageStatus,
+    RecipientStatus,
+    WorkspaceMode,
+    WorkspaceStatus,
+)
+from outreach.models.unsubscribe import Unsubscribe
+from outreach.models.work import AuditEntry
+from outreach.models.workspace import ApiKey, CreatedKey, Workspace
+from outreach.operations.requests import Answer, Quota
+from outreach.operations.workspaces import WorkspaceChange
+from outreach.policy.phones import mask
+from outreach.protocols.dispatcher import DispatcherHealth
+from outreach.services.directory import AgentChange
+from outreach.services.preparing import prepare
+from outreach.services.requests import Attempt, Claim
+from outreach.services.unsubscribes import RegisterImport
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Agent",
+    "AgentChange",
+    "AgentInactive",
+    "AgentNotOutbound",
+    "Answer",
+    "ApiKey",
+    "Attempt",
+    "AuditEntry",
+    "BusinessHours",
+    "CARRIERS",
+    "Call",
+    "CallInProgress",
+    "CallStatus",
+    "Campaign",
+    "CampaignCreated",
+    "CampaignStatus",
+    "CampaignUpdate",
+    "CannotStart",
+    "CarrierName",
+    "Channel",
+    "Claim",
+    "CliGroupEntry",
+    "Clock",
+    "ConfigError",
+    "Conflict",
+    "Counters",
+    "CreatedKey",
+    "DatabaseNewer",
+    "Dispatch",
+    "DispatchRefused",
+    "DispatchState",
+    "DispatcherHealth",
+    "EngineConfig",
+    "ErrorDetail",
+    "Flow",
+    "FlowStep",
+    "Forbidden",
+    "Holiday",
+    "HolidayCalendar",
+    "IllegalTransition",
+    "InvalidRequest",
+    "LeaseLost",
+    "Message",
+    "MessageStatus",
+    "NewCall",
+    "NewCallCampaign",
+    "NewMessage",
+    "NewRecipient",
+    "NewSmsCampaign",
+    "NotFound",
+    "Number",
+    "Outreach",
+    "OutreachError",
+    "Page",
+    "PreparedRecipient",
+    "Quota",
+    "RateLimited",
+    "Recipient",
+    "RecipientGroup",
+    "RecipientStatus",
+    "RecipientUnsubscribed",
+    "RegisterImport",
+    "RequestInProgress",
+    "SimulatorConfig",
+    "SmsCampaignsDisabled",
+    "SmsSettings",
+    "SmsSettingsChange",
+    "StorageError",
+    "SystemClock",
+    "Trunk",
+    "Unauthorized",
+    "Unsubscribe",
+    "Window",
+    "Workspace",
+    "WorkspaceChange",
+    "WorkspaceMode",
+    "WorkspaceStatus",
+    "WorkspaceUnavailable",
+    "__version__",
+    "mask",
+    "prepare",
+    "to_text",
+]

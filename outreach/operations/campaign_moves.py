@@ -95,7 +95,7 @@ def start(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime
         raise IllegalTransition("campaign", campaign.status, CampaignMove.START, _operator_moves(campaign.status))
     _require_startable(tx, campaign, now)
     if campaign.holidays is not None:
-        campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, this_year=now.year))
+        campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, now.year))
     return move(tx, campaign, step, now=now, actor=actor)
 
 

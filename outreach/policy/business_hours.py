@@ -159,7 +159,7 @@ def _read_day_key(reader: Reader, key: str, path: str) -> str | None:
     day = _DAY_BY_NAME.get(key.lower())
     if day is None:
         # Escaped and cut: the key may hold anything, and the error has to be shown somewhere.
-        reader.note(path, f"The key {ascii(key[:20])} {_UNKNOWN_DAY}")
+        reader.note(path, f"The key {key[:20]!a} {_UNKNOWN_DAY}")
     return day
 
 

@@ -8,7 +8,8 @@ closes its whole day and nothing of the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set as AbstractSet
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final
 
@@ -106,8 +107,7 @@ def _is_open_at(hours: BusinessHours, wall: datetime, closed_dates: AbstractSet[
         if window.start_minute <= minute and (window.is_overnight or minute < window.end_minute):
             return True
     return any(
-        window.is_overnight and minute < window.end_minute
-        for window in hours.schedule.get(DAYS[weekday - 1], ())
+        window.is_overnight and minute < window.end_minute for window in hours.schedule.get(DAYS[weekday - 1], ())
     )
 
 

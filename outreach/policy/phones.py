@@ -19,8 +19,13 @@ _E164: Final = re.compile(r"\+[1-9][0-9]{6,14}")
 _DIGITS: Final = re.compile(r"\+?[0-9]{1,20}")
 _EXTENSION: Final = re.compile(r"[\s;,]*(?:extension|extn|ext|x|#)[.:=\s]*[0-9]{1,7}\s*", re.IGNORECASE | re.ASCII)
 
-_PUNCTUATION: Final = frozenset(".()[]/~·‧∙−⁓∼～／．（）［］")
-_PLUS_SIGNS: Final = frozenset("+＋")
+_PUNCTUATION: Final = frozenset(
+    ".()[]/~"
+    "\u00b7\u2027\u2219"  # middle dots
+    "\u2212\u223c"  # minus and tilde of mathematics
+    "\uff0e\uff08\uff09\uff3b\uff3d\uff0f\uff5e"  # the full-width forms of the first line
+)
+_PLUS_SIGNS: Final = frozenset("+\uff0b")
 _SEPARATOR_CATEGORIES: Final = frozenset({"Zs", "Pd", "Cf"})
 """Spaces, dashes, and the invisible marks that come along when a number is copied from a document."""
 
@@ -86,6 +91,11 @@ def normalise_slowly(raw: str, default_region: str | None) -> str | None:
 def is_dialable(to: str) -> bool:
     r"""Return whether a text is what POST /calls accepts: `^\+?[1-9]\d{6,14}$`, ASCII digits, the whole text."""
     return _DIALABLE.fullmatch(to) is not None
+
+
+def is_region(region: str) -> bool:
+    """Return whether a text names a region in which numbers can be read, such as `US`."""
+    return region in phonenumbers.SUPPORTED_REGIONS
 
 
 def mask(phone: str) -> str:
@@ -196,9 +206,6 @@ def _is_plain_international(digits: str) -> bool:
         plan = _plan(int(digits[:width]))
         if plan is not None:
             national = digits[width:]
-            return (
-                national[0] != "0"
-                and len(national) in plan.lengths
-                and (plan.trunk_prefix is None or plan.trunk_prefix.match(national) is None)
-            )
+            untouched = plan.trunk_prefix is None or plan.trunk_prefix.match(national) is None
+            return untouched and len(national) in plan.lengths
     return False

@@ -19,6 +19,7 @@ class Reader:
     """
 
     def __init__(self) -> None:
+        """Start with nothing noted."""
         self._problems: list[ErrorDetail] = []
 
     def note(self, path: str, message: str) -> None:

@@ -11,8 +11,8 @@ _I_WITH_DOT: Final = "i\u0307"
 def fold(text: str) -> str:
     """Return a text without its differences of case and of spelling, for substring matching.
 
-    Full case folding: `ß` and `SS` are `ss`, final and other sigmas are one, `İ`, `I` and `i` are one (`ı` is
-    not: without a language there is no telling). Canonically equal spellings, as of `é` in one or two code
+    Full case folding: `ß` and `SS` are `ss`, final and other sigmas are one, `İ`, `I` and `i` are one (the
+    dotless i is not: without a language there is no telling). Canonically equal spellings, as of `é` in one or two code
     points, become the same.
 
     The result is composed (NFC), so that `cafe` does not find `Café`: an accent is not case. Compatibility

@@ -1,5 +1,7 @@
 """Holiday calendars in and out of JSON, and filled for a country."""
 
+# ruff: noqa: RUF001 - look-alikes from other scripts are what is tested here.
+
 from __future__ import annotations
 
 import json
@@ -10,7 +12,8 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from outreach.errors import InvalidRequest
 from outreach.models.holidays import Holiday, HolidayCalendar
@@ -117,6 +120,7 @@ def test_a_date_is_iso_and_exists(text: object) -> None:
     assert _paths(_with_entry(date=text)) == [".holidays[0].date"]
 
 
+@settings(deadline=None)  # the library is loaded at first use
 @given(
     holidays=st.lists(
         st.builds(

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import attrs
 import pytest
-from hypothesis import assume, example, given, settings, strategies as st
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
 
 from outreach.models.business_hours import DAYS, BusinessHours, Window
 from outreach.policy.opening import closes_at, is_open, next_open
@@ -49,7 +51,7 @@ def _hours(zone: str = "UTC", *, enabled: bool = True, **days: str) -> BusinessH
 
 
 def _every_day(windows: str, zone: str = "UTC") -> BusinessHours:
-    return _hours(zone, **dict.fromkeys(DAYS, windows))
+    return attrs.evolve(_hours(zone), schedule=dict.fromkeys(DAYS, _hours(monday=windows).schedule["monday"]))
 
 
 def _at(text: str, zone: str = "UTC") -> datetime:
@@ -89,7 +91,7 @@ _WINDOWS = (
 _SCHEDULES = st.dictionaries(st.sampled_from(DAYS), st.lists(_WINDOWS, max_size=3).map(tuple))
 
 
-@settings(max_examples=120)
+@settings(max_examples=120, deadline=None)
 @given(
     change=st.sampled_from(_CHANGES),
     schedule=_SCHEDULES,
@@ -124,6 +126,7 @@ def test_open_and_closed_are_as_the_wall_clock_says_minute_by_minute(
     assert closes_at(hours, now, limit_days=limit_days, closed_dates=dates) == first_closed
 
 
+@settings(deadline=None)
 @given(schedule=_SCHEDULES, change=st.sampled_from(_CHANGES), minutes=st.integers(-5000, 5000))
 @example(schedule={"sunday": (Window(start_minute=150, end_minute=151),)}, change=_CHANGES[0], minutes=-60)
 def test_the_next_opening_and_closing_are_edges(

@@ -1,5 +1,7 @@
 """Phone numbers: every spelling of a number is one person."""
 
+# ruff: noqa: RUF001 - look-alikes from other scripts are what is tested here.
+
 from __future__ import annotations
 
 import re
@@ -7,7 +9,8 @@ import time
 
 import phonenumbers
 import pytest
-from hypothesis import example, given, strategies as st
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from outreach.policy.phones import is_dialable, mask, normalise, normalise_slowly
 
@@ -15,7 +18,9 @@ _E164 = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)
 _NANP_REGIONS = tuple(
     region for region in sorted(phonenumbers.SUPPORTED_REGIONS) if phonenumbers.country_code_for_region(region) == 1
 )
-_REGIONS = st.sampled_from([None, "US", "us", "CA", "GB", "DE", "IT", "AR", "MX", "BR", "IN", "AG", "FR", "ZZ", "", "USA"])
+_REGIONS = st.sampled_from(
+    [None, "US", "us", "CA", "GB", "DE", "IT", "AR", "MX", "BR", "IN", "AG", "FR", "ZZ", "", "USA"]
+)
 
 _COUNTRY_CODES = st.sampled_from(sorted(phonenumbers.COUNTRY_CODE_TO_REGION_CODE))
 _DIGITS = st.text("0123456789", min_size=1, max_size=17)
@@ -80,7 +85,8 @@ def test_possible_decides_and_not_valid() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", ["415-555-0102 ext. 5", "415-555-0102x123", "4155550102 #12", "415 555 0102;ext=7", "4155550102 Extension: 9"]
+    "raw",
+    ["415-555-0102 ext. 5", "415-555-0102x123", "4155550102 #12", "415 555 0102;ext=7", "4155550102 Extension: 9"],
 )
 def test_extensions_are_dropped(raw: str) -> None:
     """Whoever answers behind the extension is reached at the same number."""
@@ -89,7 +95,12 @@ def test_extensions_are_dropped(raw: str) -> None:
 
 @pytest.mark.parametrize(
     "raw",
-    ["＋１４１５５５５０１０２", "+١٤١٥٥٥٥٠١٠٢", "\u202a+1 415\u2011555\u20110102\u202c", "+1\u00a0415\u2007555\u200b0102"],
+    [
+        "＋１４１５５５５０１０２",
+        "+١٤١٥٥٥٥٠١٠٢",
+        "\u202a+1 415\u2011555\u20110102\u202c",
+        "+1\u00a0415\u2007555\u200b0102",
+    ],
 )
 def test_digits_of_any_script_and_invisible_marks_are_read(raw: str) -> None:
     """Numbers are copied from documents in every script."""
@@ -132,7 +143,9 @@ def test_what_is_no_number_is_none(raw: str) -> None:
     assert normalise(raw, "US") is None
 
 
-@pytest.mark.parametrize("raw", ["1" * 1_000_000, "+" * 1_000_000, " " * 1_000_000 + "x", "4155550102" + "x" * 1_000_000])
+@pytest.mark.parametrize(
+    "raw", ["1" * 1_000_000, "+" * 1_000_000, " " * 1_000_000 + "x", "4155550102" + "x" * 1_000_000]
+)
 def test_a_huge_text_is_refused_quickly(raw: str) -> None:
     """The length is looked at before anything is parsed."""
     started = time.perf_counter()
@@ -140,6 +153,7 @@ def test_a_huge_text_is_refused_quickly(raw: str) -> None:
     assert time.perf_counter() - started < 5
 
 
+@settings(deadline=None)  # the tables are loaded at first use
 @given(raw=_spelt(), region=_REGIONS)
 @example(raw="+11555501020", region=None)
 @example(raw="11155550102", region="US")
@@ -152,6 +166,7 @@ def test_the_short_cuts_change_nothing(raw: str, region: str | None) -> None:
     assert normalise(raw, region) == normalise_slowly(raw, region)
 
 
+@settings(deadline=None)
 @given(raw=st.from_regex(r"\+?1?[0-9]{10}", fullmatch=True), region=st.sampled_from(_NANP_REGIONS))
 def test_the_short_cuts_change_nothing_in_north_america(raw: str, region: str) -> None:
     """All regions under country code 1 read ten and eleven digits alike."""
@@ -167,6 +182,7 @@ def test_the_short_cuts_change_nothing_under_any_country_code(code: int) -> None
             assert normalise(raw, None) == normalise_slowly(raw, None), raw
 
 
+@settings(deadline=None)
 @given(raw=st.one_of(_spelt(), st.text(max_size=80)), region=_REGIONS, other=_REGIONS)
 @example(raw="+4900301234567", region=None, other=None)
 def test_an_answer_is_e164_and_stable(raw: str, region: str | None, other: str | None) -> None:
@@ -186,7 +202,8 @@ def test_dialable_is_seven_to_fifteen_digits(to: str) -> None:
 @pytest.mark.parametrize(
     "to",
     [
-        "", "+", "123456", "+123456", "1234567890123456", "0123456789", "+0123456", "++1234567", "1234567\n", "\n1234567",
+        "", "+", "123456", "+123456", "1234567890123456", "0123456789", "+0123456", "++1234567",
+        "1234567\n", "\n1234567",
         " 1234567", "123 4567", "1234567x", "١٢٣٤٥٦٧", "１２３４５６７", "1234567\x00",
     ],
 )  # fmt: skip

@@ -1,0 +1,217 @@
+"""The composition root: everything is put together here, and nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Self
+
+import anyio
+
+from outreach.carriers.simulator import SimulatedCarrier
+from outreach.clock import Clock, SystemClock
+from outreach.config import EngineConfig, SimulatorConfig
+from outreach.dispatch.in_process import InProcessDispatcher
+from outreach.errors import ConfigError
+from outreach.ids import IdSource, UuidV7Source
+from outreach.models.work import Unit
+from outreach.protocols.analyser import Analyser
+from outreach.protocols.dispatcher import Dispatcher, DispatcherHealth
+from outreach.protocols.storage import Storage
+from outreach.runners.desk import ProviderDesk
+from outreach.runners.runner import Runner
+from outreach.runners.worker import Worker
+from outreach.services.calls import Calls
+from outreach.services.campaigns import Campaigns
+from outreach.services.context import ServiceContext
+from outreach.services.creating import CampaignCreation
+from outreach.services.directory import Agents, Flows, Numbers, Trunks
+from outreach.services.messages import Messages
+from outreach.services.requests import Requests
+from outreach.services.settings import Settings
+from outreach.services.unsubscribes import Unsubscribes
+from outreach.services.workspaces import Workspaces
+from outreach.storage.opening import storage_for
+from outreach.voice.analysis import ProviderVerdict
+from outreach.voice.simulator import SimulatedVoice
+
+
+class Outreach:
+    """The engine: campaigns, calls and messages of many workspaces over one database.
+
+    Use it as an async context manager, on asyncio. It installs no signal handler, no logging set-up and
+    nothing global; errors of its background work never cancel the host's code.
+
+        async with Outreach.open("sqlite:///app.db", dispatch=True) as engine:
+            ...
+
+    Args:
+        storage: Where everything is kept.
+        dispatch: Whether this process sends. Without it the engine only reads and writes.
+        clock: Where the time comes from.
+        rng: Where randomness comes from.
+        config: How it behaves.
+        simulator: How the simulators behave.
+        analyser: Decides what came of a call that has ended.
+
+    Attributes:
+        workspaces: Workspaces, keys, audit trail.
+        agents: Voice agents.
+        trunks: SIP trunks.
+        numbers: Numbers to send and call from.
+        flows: Automation flows.
+        settings: SMS settings.
+        unsubscribes: The unsubscribe register.
+        campaigns: Campaigns: reading and moving them.
+        create_campaign: Creating campaigns with their contacts.
+        calls: Single calls.
+        messages: Single messages.
+        requests: Request limit and idempotency keys.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        dispatch: bool = False,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        config: EngineConfig | None = None,
+        simulator: SimulatorConfig | None = None,
+        analyser: Analyser | None = None,
+    ) -> None:
+        self._storage = storage
+        self._dispatch = dispatch
+        self._clock = clock or SystemClock()
+        self._rng = rng or random.SystemRandom()
+        self._config = config or EngineConfig()
+        self._simulator = simulator or SimulatorConfig()
+        self._analyser = analyser or ProviderVerdict()
+        self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
+        self._dispatcher: Dispatcher | None = None
+        self._stack: AsyncExitStack | None = None
+        context = ServiceContext(
+            storage=storage,
+            clock=self._clock,
+            ids=self._ids,
+            config=self._config,
+            wake=self._wake,
+            dispatching=lambda: self.health().dispatching,
+        )
+        self.workspaces = Workspaces(context)
+        self.agents = Agents(context)
+        self.trunks = Trunks(context)
+        self.numbers = Numbers(context)
+        self.flows = Flows(context)
+        self.settings = Settings(context)
+        self.unsubscribes = Unsubscribes(context)
+        self.campaigns = Campaigns(context)
+        self.create_campaign = CampaignCreation(context)
+        self.calls = Calls(context)
+        self.messages = Messages(context)
+        self.requests = Requests(context)
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        dispatch: bool = False,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        config: EngineConfig | None = None,
+        simulator: SimulatorConfig | None = None,
+        analyser: Analyser | None = None,
+    ) -> Self:
+        """Return an engine over the database that a URL names; enter it to open it.
+
+        Args:
+            url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `memory://`.
+            dispatch: Whether this process sends. The server asks for it, the command line does not.
+            clock: Where the time comes from; the system by default.
+            rng: Where randomness comes from; the system by default.
+            config: How it behaves.
+            simulator: How the simulators behave; the `OUTREACH_SIMULATOR_*` variables by default.
+            analyser: Decides what came of a call that has ended; the provider's own verdict by default.
+
+        Raises:
+            ConfigError: The URL or a variable is not valid.
+        """
+        clock = clock or SystemClock()
+        return cls(
+            storage_for(url, clock=clock),
+            dispatch=dispatch,
+            clock=clock,
+            rng=rng,
+            config=config,
+            simulator=simulator or SimulatorConfig.from_environment(os.environ),
+            analyser=analyser,
+        )
+
+    async def __aenter__(self) -> Self:
+        """Open the database and, where asked for, begin to dispatch.
+
+        Raises:
+            ConfigError: The running event loop is not asyncio's.
+            StorageError: The database cannot be used.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise ConfigError("The engine runs on asyncio, as its SQLite driver does; this is another loop.") from None
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._storage)
+            if self._dispatch:
+                await self._start_dispatching(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Stop dispatching, letting what is in flight end within the grace, and close the database."""
+        stack, self._stack = self._stack, None
+        if stack is not None:
+            await stack.__aexit__(exc_type, exc, tb)
+
+    def health(self) -> DispatcherHealth:
+        """Return how dispatching is in this process."""
+        if self._dispatcher is None:
+            return DispatcherHealth(dispatching=False, epoch=None, active_units=0, failures=0, last_error=None)
+        return self._dispatcher.health()
+
+    def _wake(self, unit: Unit) -> None:
+        if self._dispatcher is not None:
+            self._dispatcher.wake(unit)
+
+    async def _start_dispatching(self, stack: AsyncExitStack) -> None:
+        rng = random.Random(self._simulator.seed) if self._simulator.seed is not None else self._rng  # noqa: S311 - no secret
+        carrier = SimulatedCarrier(config=self._simulator, clock=self._clock, rng=rng, ids=self._ids)
+        voice = SimulatedVoice(config=self._simulator, clock=self._clock, rng=rng, ids=self._ids)
+        worker = Worker(storage=self._storage, clock=self._clock, config=self._config, analyser=self._analyser)
+        desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice)
+        runner = Runner(
+            storage=self._storage, clock=self._clock, ids=self._ids, config=self._config, desk=desk, worker=worker
+        )
+        dispatcher = InProcessDispatcher(
+            worker=worker,
+            runner=runner,
+            report=worker.report,
+            sources=(carrier, voice),
+            clock=self._clock,
+            config=self._config,
+        )
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        self._dispatcher = dispatcher
+        stack.push_async_callback(self._stop_dispatching, dispatcher)
+        await tasks.start(dispatcher.run)
+
+    async def _stop_dispatching(self, dispatcher: Dispatcher) -> None:
+        with anyio.CancelScope(shield=True):
+            await dispatcher.stop(grace_seconds=self._config.stop_grace_seconds)
+        self._dispatcher = None
+
+

@@ -1,0 +1,90 @@
+"""Taking and keeping the right to dispatch from a database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import attrs
+
+from outreach.errors import LeaseLost
+from outreach.models.campaign import Campaign, PauseReason
+from outreach.models.states import CampaignMove, CampaignStatus
+from outreach.models.work import Home, Lease, Run
+from outreach.operations.campaign_moves import move
+from outreach.operations.common import note
+from outreach.policy.pacing import spacing
+from outreach.protocols.storage import Transaction
+
+
+@attrs.frozen(kw_only=True)
+class Takeover:
+    """What taking over a database found.
+
+    Attributes:
+        epoch: The new epoch.
+        held_back: Campaigns that were paused because the database is a copy or was restored.
+        reason: Why; None when nothing was held back.
+    """
+
+    epoch: int
+    held_back: Sequence[Campaign]
+    reason: PauseReason | None
+
+
+def take_over(
+    tx: Transaction, *, home: Home | None, high_water: tuple[int, int] | None, now: datetime
+) -> Takeover:
+    """Take the lease under a new epoch.
+
+    A database that has moved to another host or path, or that is older than what was noted beside it, does
+    not start sending: its active and scheduled campaigns are paused until an operator resumes them (design,
+    section 5, rule 10). No message of the new epoch starts sooner after one of the old than the pace allows,
+    because every start of the old worker lies before now.
+    """
+    current = tx.leases.current()
+    epoch = (current.epoch if current else 0) + 1
+    known = tx.leases.home()
+    reason: PauseReason | None = None
+    if known is not None and home is not None and known != home:
+        reason = "moved"
+    elif high_water is not None and (
+        high_water[0] > (current.epoch if current else 0) or high_water[1] > tx.work.last_change()
+    ):
+        reason = "restored"
+        epoch = max(epoch, high_water[0] + 1)
+    running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
+    held_back: list[Campaign] = []
+    if reason is not None:
+        held_back = [
+            move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason)
+            for campaign in running
+        ]
+    for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE}):
+        _respace(tx, campaign, epoch, now)
+    if home is not None:
+        tx.leases.set_home(home)
+    tx.leases.put(Lease(epoch=epoch, home=home, renewed_at=now))
+    note(tx, now=now, workspace_id=None, actor="engine", action="lease.take", subject=str(epoch), detail=reason)
+    return Takeover(epoch=epoch, held_back=tuple(held_back), reason=reason)
+
+
+def renew(tx: Transaction, *, epoch: int, now: datetime) -> int:
+    """Renew the lease; return the database's highest change number.
+
+    Raises:
+        LeaseLost: Another worker has taken over.
+    """
+    current = tx.leases.current()
+    if current is None or current.epoch != epoch:
+        raise LeaseLost("Another worker has taken over this database.")
+    tx.leases.put(attrs.evolve(current, renewed_at=now))
+    return tx.work.last_change()
+
+
+def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> None:
+    run = tx.runs.get(campaign.workspace_id, campaign.id)
+    if run is None:
+        return
+    floor = max(run.next_slot_at or now, now + spacing(campaign.sms_rate_per_minute or 1))
+    tx.runs.put(Run(workspace_id=run.workspace_id, campaign_id=run.campaign_id, owner_epoch=epoch, next_slot_at=floor))

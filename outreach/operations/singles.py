@@ -1,0 +1,241 @@
+"""Single calls and messages: creating them, and committing their intents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.errors import AgentInactive, AgentNotOutbound, CallInProgress, LeaseLost, NotFound, RecipientUnsubscribed
+from outreach.models.call import Call
+from outreach.models.directory import Agent
+from outreach.models.dispatch import Dispatch
+from outreach.models.message import Message
+from outreach.models.states import CallStatus, MessageStatus, WorkspaceStatus
+from outreach.models.work import Unit
+from outreach.models.workspace import Workspace
+from outreach.protocols.storage import AlreadyThere, Transaction
+
+_LOOK_AGAIN: Final = timedelta(seconds=5)
+"""While a workspace may not work, its singles are looked at this often."""
+
+
+@attrs.frozen(kw_only=True)
+class IntentTerms:
+    """Under what terms an intent is committed.
+
+    Attributes:
+        epoch: The worker's epoch.
+        latest: No request may start later.
+        lifetime: How long after the commit it may start.
+        stale_after: One that waited longer than this is canceled instead.
+    """
+
+    dispatch_id: str
+    epoch: int
+    latest: datetime
+    lifetime: timedelta
+    stale_after: timedelta
+
+
+def callable_agent(tx: Transaction, workspace_id: str, agent_id: str) -> Agent:
+    """Return an agent that may place calls now.
+
+    Raises:
+        NotFound: The workspace has no such agent.
+        AgentInactive: It is switched off.
+        AgentNotOutbound: It may not call out.
+    """
+    agent = tx.agents.get(workspace_id, agent_id)
+    if agent is None:
+        raise NotFound("agent", agent_id)
+    if not agent.is_active:
+        raise AgentInactive(f"Agent {agent.name!r} is inactive. Activate it, or choose another one.")
+    if not agent.may_call_out:
+        raise AgentNotOutbound(f"Agent {agent.name!r} is an inbound agent and allow_outbound is not set.")
+    return agent
+
+
+def create_call(tx: Transaction, call: Call, *, now: datetime) -> Call:
+    """Queue a call.
+
+    Raises:
+        RecipientUnsubscribed: The number is on the register for calls.
+        CallInProgress: The agent has an open call to this number.
+    """
+    if tx.register.stopped(call.workspace_id, "call", {call.to}):
+        raise RecipientUnsubscribed("The number is on the workspace's unsubscribe register for calls.")
+    if tx.calls.open_between(call.workspace_id, call.agent_id, call.to) is not None:
+        raise CallInProgress("This agent already has an open call to this number. Wait for it to end.")
+    tx.calls.insert(call)
+    tx.work.touch(Unit("call", call.workspace_id, call.id), now)
+    return call
+
+
+def create_message(tx: Transaction, message: Message, *, now: datetime) -> Message:
+    """Queue a message.
+
+    Raises:
+        RecipientUnsubscribed: The number is on the register for SMS.
+    """
+    if tx.register.stopped(message.workspace_id, "sms", {message.to}):
+        raise RecipientUnsubscribed("The number is on the workspace's unsubscribe register for SMS.")
+    tx.messages.insert(message)
+    tx.work.touch(Unit("message", message.workspace_id, message.id), now)
+    return message
+
+
+def commit_message(
+    tx: Transaction, workspace_id: str, message_id: str, terms: IntentTerms, *, clock_now: Callable[[], datetime]
+) -> Dispatch | None:
+    """Commit the intent of a queued message; None when it is not to be sent (any more).
+
+    Raises:
+        LeaseLost: The worker's epoch is not the present one.
+    """
+    now = _checked_now(tx, terms, clock_now)
+    message = tx.messages.get(workspace_id, message_id)
+    if message is None or message.status is not MessageStatus.QUEUED:
+        return None
+    unit = Unit("message", workspace_id, message_id)
+    obstacle = _obstacle(tx, workspace_id, "sms", message.to, message.created_at, terms, now)
+    if obstacle is not None:
+        _cancel_message(tx, message, obstacle, now)
+        return None
+    if _suspended(tx, workspace_id):
+        tx.work.touch(unit, min(message.created_at + terms.stale_after, now + _LOOK_AGAIN))
+        return None
+    dispatch = Dispatch(
+        id=terms.dispatch_id,
+        workspace_id=workspace_id,
+        channel="sms",
+        message_id=message_id,
+        attempt=message.attempts + 1,
+        try_number=message.tries + 1,
+        provider=message.carrier,
+        sender=message.sender,
+        to=message.to,
+        body=message.body,
+        segments=message.segments,
+        slot_at=now,
+        valid_until=min(terms.latest, now + terms.lifetime),
+        epoch=terms.epoch,
+        created_at=now,
+    )
+    if not _insert(tx, dispatch):
+        return None
+    tx.messages.update(
+        attrs.evolve(
+            message, status=MessageStatus.DISPATCHING, attempts=message.attempts + 1, tries=message.tries + 1
+        )
+    )
+    return dispatch
+
+
+def commit_call(
+    tx: Transaction, workspace_id: str, call_id: str, terms: IntentTerms, *, clock_now: Callable[[], datetime]
+) -> tuple[Dispatch, Agent] | None:
+    """Commit the intent of a queued call; None when it is not to be placed (any more).
+
+    Raises:
+        LeaseLost: The worker's epoch is not the present one.
+    """
+    now = _checked_now(tx, terms, clock_now)
+    call = tx.calls.get(workspace_id, call_id)
+    if call is None or call.status is not CallStatus.QUEUED:
+        return None
+    unit = Unit("call", workspace_id, call_id)
+    agent = tx.agents.get(workspace_id, call.agent_id)
+    obstacle = _obstacle(tx, workspace_id, "call", call.to, call.created_at, terms, now)
+    if obstacle is None and (agent is None or not agent.is_active or not agent.may_call_out):
+        obstacle = "agent_unavailable"
+    if obstacle is not None or agent is None:
+        _cancel_call(tx, call, obstacle or "agent_unavailable", now)
+        return None
+    if _suspended(tx, workspace_id):
+        tx.work.touch(unit, min(call.created_at + terms.stale_after, now + _LOOK_AGAIN))
+        return None
+    dispatch = Dispatch(
+        id=terms.dispatch_id,
+        workspace_id=workspace_id,
+        channel="call",
+        call_id=call_id,
+        attempt=call.attempt,
+        try_number=call.tries + 1,
+        provider=call.provider,
+        sender=call.sender,
+        to=call.to,
+        slot_at=now,
+        valid_until=min(terms.latest, now + terms.lifetime),
+        epoch=terms.epoch,
+        created_at=now,
+    )
+    if not _insert(tx, dispatch):
+        return None
+    tx.calls.update(attrs.evolve(call, status=CallStatus.DISPATCHING, tries=call.tries + 1))
+    return dispatch, agent
+
+
+def hold_back_singles(tx: Transaction, *, reason: str, now: datetime) -> int:
+    """Cancel every queued single call and message, in a database that was moved or restored; return how many."""
+    held = 0
+    for work in tx.work.due():
+        if work.unit.kind == "message":
+            message = tx.messages.get(work.unit.workspace_id, work.unit.id)
+            if message is not None and message.status is MessageStatus.QUEUED:
+                _cancel_message(tx, message, reason, now)
+                held += 1
+        elif work.unit.kind == "call":
+            call = tx.calls.get(work.unit.workspace_id, work.unit.id)
+            if call is not None and call.status is CallStatus.QUEUED:
+                _cancel_call(tx, call, reason, now)
+                held += 1
+    return held
+
+
+def _checked_now(tx: Transaction, terms: IntentTerms, clock_now: Callable[[], datetime]) -> datetime:
+    lease = tx.leases.current()
+    if lease is None or lease.epoch != terms.epoch:
+        raise LeaseLost("Another worker has taken over this database.")
+    return clock_now()
+
+
+def _suspended(tx: Transaction, workspace_id: str) -> bool:
+    workspace: Workspace | None = tx.workspaces.get(workspace_id)
+    return workspace is None or workspace.status is not WorkspaceStatus.ACTIVE
+
+
+def _obstacle(
+    tx: Transaction,
+    workspace_id: str,
+    channel: str,
+    to: str,
+    created_at: datetime,
+    terms: IntentTerms,
+    now: datetime,
+) -> str | None:
+    if now >= created_at + terms.stale_after:
+        return "stale"
+    if tx.register.stopped(workspace_id, "call" if channel == "call" else "sms", {to}):
+        return "opted_out"
+    return None
+
+
+def _insert(tx: Transaction, dispatch: Dispatch) -> bool:
+    try:
+        tx.dispatches.insert(dispatch)
+    except AlreadyThere:
+        return False
+    return True
+
+
+def _cancel_message(tx: Transaction, message: Message, reason: str, now: datetime) -> None:
+    tx.messages.update(attrs.evolve(message, status=MessageStatus.CANCELED, reason=reason, ended_at=now))
+    tx.work.touch(Unit("message", message.workspace_id, message.id), None)
+
+
+def _cancel_call(tx: Transaction, call: Call, reason: str, now: datetime) -> None:
+    tx.calls.update(attrs.evolve(call, status=CallStatus.CANCELED, error=reason, ended_at=now))
+    tx.work.touch(Unit("call", call.workspace_id, call.id), None)

@@ -1,0 +1,47 @@
+"""Rules for the steps of an automation flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.directory import FlowStep
+
+MAX_STEPS: Final = 50
+MAX_BODY: Final = 1600
+MAX_WAIT_MINUTES: Final = 60 * 24 * 365
+
+
+def check_steps(steps: Sequence[FlowStep]) -> None:
+    """Check the steps of a flow.
+
+    Raises:
+        InvalidRequest: There are none or too many, none sends anything, or one is not valid; each is named.
+    """
+    details: list[ErrorDetail] = []
+    if not 1 <= len(steps) <= MAX_STEPS:
+        details.append(ErrorDetail("steps", f"must be 1 to {MAX_STEPS} steps"))
+    if not any(step.kind == "send" for step in steps):
+        details.append(ErrorDetail("steps", "no step sends anything"))
+    for index, step in enumerate(steps[:MAX_STEPS]):
+        problem = _problem(step)
+        if problem is not None:
+            details.append(ErrorDetail(f"steps[{index}].{problem[0]}", problem[1]))
+    if details:
+        raise InvalidRequest(details=details)
+
+
+def _problem(step: FlowStep) -> tuple[str, str] | None:
+    match step.kind:
+        case "send":
+            if step.body is None or not step.body.strip() or len(step.body) > MAX_BODY:
+                return "body", f"a send step needs a text of 1 to {MAX_BODY} characters"
+        case "wait":
+            if step.wait_minutes is None or not 1 <= step.wait_minutes <= MAX_WAIT_MINUTES:
+                return "wait_minutes", f"a wait step needs 1 to {MAX_WAIT_MINUTES} minutes"
+        case "stop_if_replied":
+            pass
+        case _:
+            return "kind", "must be send, wait or stop_if_replied"
+    return None

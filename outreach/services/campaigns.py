@@ -1,0 +1,234 @@
+"""Campaigns: reading them, and moving them from state to state."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final
+
+import attrs
+
+from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
+from outreach.models.campaign import Campaign, CampaignUpdate, Counters
+from outreach.models.carriers import CARRIERS, Channel
+from outreach.models.dispatch import Dispatch
+from outreach.models.pages import Page
+from outreach.models.recipient import Recipient, RecipientGroup
+from outreach.models.states import CampaignMove, CampaignStatus
+from outreach.operations import campaign_moves as moves
+from outreach.operations.common import campaign_of, campaign_unit, note
+from outreach.policy.readiness import is_ready
+from outreach.protocols.storage import Transaction
+from outreach.services.checks import check_name
+from outreach.services.context import ServiceContext
+
+MAX_PAGE_SIZE: Final = 100
+_BATCH: Final = 500
+
+
+class Campaigns:
+    """The campaigns of workspaces; `outreach.services.creating` makes them."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def get(self, workspace_id: str, campaign_id: str) -> Campaign:
+        """Return a campaign.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
+
+    async def find(self, campaign_id: str) -> Campaign:
+        """Return a campaign of whatever workspace: for operators, whose commands name campaigns alone.
+
+        Raises:
+            NotFound: There is no such campaign.
+        """
+        campaign = await self._context.storage.read(lambda tx: tx.campaigns.find(campaign_id))
+        if campaign is None:
+            raise NotFound("campaign", campaign_id)
+        return campaign
+
+    async def list(
+        self,
+        workspace_id: str,
+        *,
+        channel: Channel | None = None,
+        status: CampaignStatus | None = None,
+        search: str | None = None,
+        page: int = 1,
+        page_size: int = 20,
+    ) -> Page[Campaign]:
+        """Return a page of campaigns, newest first.
+
+        Args:
+            workspace_id: Whose campaigns.
+            channel: Of one channel only; None for both.
+            status: Compared with the raw status.
+            search: Part of the name, case-insensitively; None or empty for all.
+            page: From 1; past the end the page is empty.
+            page_size: At least 1; more than 100 is served as 100.
+        """
+        size = min(page_size, MAX_PAGE_SIZE)
+        if page < 1 or size < 1:
+            raise InvalidRequest.at("page" if page < 1 else "page_size", "must be at least 1")
+        items, total = await self._context.storage.read(
+            lambda tx: tx.campaigns.page(
+                workspace_id,
+                channel=channel,
+                status=status,
+                search=search or None,
+                offset=(page - 1) * size,
+                limit=size,
+            )
+        )
+        return Page(items=items, page=page, page_size=size, total=total)
+
+    async def start(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
+        """Start a ready campaign; see `operations.campaign_moves.start` for what can be in the way."""
+        return await self._move(moves.start, workspace_id, campaign_id, actor)
+
+    async def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
+        """Pause a campaign: once this returns, no message of it goes out that was not on its way."""
+        return await self._move(moves.pause, workspace_id, campaign_id, actor)
+
+    async def resume(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
+        """Let a paused campaign go on."""
+        return await self._move(moves.resume, workspace_id, campaign_id, actor)
+
+    async def cancel(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
+        """Cancel a campaign for good."""
+        return await self._move(moves.cancel, workspace_id, campaign_id, actor)
+
+    async def unschedule(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
+        """Take a scheduled campaign back to ready."""
+        return await self._move(moves.unschedule, workspace_id, campaign_id, actor)
+
+    async def stop_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
+        """Pause everything that is active or scheduled, in one workspace or in all; return what was paused."""
+        clock = self._context.clock
+        paused = await self._context.storage.write(
+            lambda tx: moves.pause_all(tx, workspace_id, now=clock.now(), actor=actor)
+        )
+        for campaign in paused:
+            self._context.wake(campaign_unit(campaign))
+        return paused
+
+    async def update(
+        self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
+    ) -> Campaign:
+        """Change a campaign that has not started; it becomes ready or draft by what it holds then.
+
+        Raises:
+            NotFound: The workspace has no such campaign, flow or agent.
+            InvalidRequest: A value is out of its bounds.
+            Conflict: The campaign has started.
+        """
+        _check_update(change)
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Campaign:
+            before = campaign_of(tx, workspace_id, campaign_id)
+            if before.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
+                raise Conflict(f"A campaign that is {before.status} cannot be changed; only a draft or ready one can.")
+            after = attrs.evolve(_changed(tx, before, change), revision=before.revision + 1, updated_at=now)
+            tx.campaigns.update(after)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.update", subject=campaign_id)
+            agent = tx.agents.get(workspace_id, after.agent_id) if after.agent_id else None
+            ready = is_ready(after, agent)
+            if ready and after.status is CampaignStatus.DRAFT:
+                return moves.move(tx, after, CampaignMove.FINISH_SETUP, now=now, actor=actor)
+            if not ready and after.status is CampaignStatus.READY:
+                return moves.move(tx, after, CampaignMove.REOPEN_SETUP, now=now, actor=actor)
+            return campaign_of(tx, workspace_id, campaign_id)
+
+        return await self._context.storage.write(operation)
+
+    async def recipients(self, workspace_id: str, campaign_id: str) -> AsyncIterator[Recipient]:
+        """Go through a campaign's recipients by position.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        await self.get(workspace_id, campaign_id)
+        after = -1
+        while True:
+            start = after
+            batch = await self._context.storage.read(
+                lambda tx, start=start: tx.recipients.page(  # type: ignore[misc]
+                    workspace_id, campaign_id, after=start, limit=_BATCH
+                )
+            )
+            for recipient in batch:
+                yield recipient
+            if len(batch) < _BATCH:
+                return
+            after = batch[-1].position
+
+    async def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
+        """Return how many recipients are in each state for each reason.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await self._context.storage.read(
+            lambda tx: tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
+        )
+
+    async def recount(self, workspace_id: str, campaign_id: str) -> Counters:
+        """Return the counters by looking at every recipient; they equal the campaign's own.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await self._context.storage.read(
+            lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
+        )
+
+    async def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
+        """Return what the ledger holds of one recipient, oldest first."""
+        return await self._context.storage.read(
+            lambda tx: tx.dispatches.of_recipient(workspace_id, campaign_id, position)
+        )
+
+    async def _move(
+        self, operation: Callable[..., Campaign], workspace_id: str, campaign_id: str, actor: str
+    ) -> Campaign:
+        clock = self._context.clock
+        campaign: Campaign = await self._context.storage.write(
+            lambda tx: operation(tx, workspace_id, campaign_id, now=clock.now(), actor=actor)
+        )
+        self._context.wake(campaign_unit(campaign))
+        return campaign
+
+
+def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campaign:
+    workspace_id = before.workspace_id
+    if change.sms_flow_id is not None and tx.flows.get(workspace_id, change.sms_flow_id) is None:
+        raise NotFound("flow", change.sms_flow_id)
+    if change.agent_id is not None and tx.agents.get(workspace_id, change.agent_id) is None:
+        raise NotFound("agent", change.agent_id)
+    given = attrs.asdict(change, filter=lambda _, value: value is not None)
+    if "message_body" in given:
+        given["sms_message_body"] = given.pop("message_body")
+    foreign = {"agent_id"} if before.channel == "sms" else {name for name in given if name.startswith("sms_")}
+    wrong = sorted(foreign & given.keys())
+    if wrong:
+        raise InvalidRequest(
+            details=[ErrorDetail(name, f"does not apply to a campaign of channel {before.channel}") for name in wrong]
+        )
+    return attrs.evolve(before, **given)
+
+
+def _check_update(change: CampaignUpdate) -> None:
+    if change.name is not None:
+        check_name("name", change.name, 100)
+    if change.message_body is not None:
+        check_name("message_body", change.message_body, 1600, minimum=0)
+    if change.sms_from_number is not None:
+        check_name("sms_from_number", change.sms_from_number, 255, minimum=0)
+    if change.sms_carrier is not None and change.sms_carrier not in CARRIERS:
+        raise InvalidRequest.at("sms_carrier", f"must be one of {', '.join(CARRIERS)}")
+    if change.sms_rate_per_minute is not None and not 1 <= change.sms_rate_per_minute <= 600:
+        raise InvalidRequest.at("sms_rate_per_minute", "must be between 1 and 600")

@@ -1,0 +1,127 @@
+"""Single messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from outreach.errors import InvalidRequest, NotFound
+from outreach.models.message import Message, NewMessage
+from outreach.models.states import MessageStatus, WorkspaceMode
+from outreach.models.work import Unit
+from outreach.models.workspace import Workspace
+from outreach.operations import singles
+from outreach.operations.common import require_available, workspace_of
+from outreach.operations.requests import Answer
+from outreach.policy.phones import normalise
+from outreach.policy.segments import count_segments
+from outreach.protocols.storage import Transaction
+from outreach.services.checks import text_problem
+from outreach.services.context import ServiceContext
+from outreach.services.requests import Claim
+
+MAX_BODY = 1600
+
+
+class Messages:
+    """Single messages of workspaces: POST /sms. They carry no footer (interface, section 4.4)."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def send(
+        self,
+        workspace_id: str,
+        new: NewMessage,
+        *,
+        claim: Claim | None = None,
+        render: Callable[[Message], Answer] | None = None,
+        actor: str = "library",
+    ) -> Message:
+        """Queue a message.
+
+        Args:
+            workspace_id: Whose message it is.
+            new: What is asked for.
+            claim: The idempotency key that the request holds, with `render`.
+            render: Makes the answer that is stored under the key.
+            actor: Who does it.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: The number or the text is not valid, or no sending number or carrier can be told.
+            RecipientUnsubscribed: The number is on the register for SMS.
+        """
+        _check_body(new.body)
+        context = self._context
+        message_id = context.ids()
+
+        def operation(tx: Transaction) -> Message:
+            now = context.now()
+            workspace = workspace_of(tx, workspace_id)
+            require_available(workspace)
+            to = normalise(new.to, workspace.default_region)
+            if to is None:
+                raise InvalidRequest.at("to", "is no possible phone number; write it like +14155550102")
+            message = Message(
+                id=message_id,
+                workspace_id=workspace_id,
+                to=to,
+                body=new.body,
+                segments=count_segments(new.body).segments,
+                status=MessageStatus.QUEUED,
+                created_at=now,
+                **_route(tx, workspace, new),
+            )
+            singles.create_message(tx, message, now=now)
+            if claim is not None and render is not None:
+                claim.finish(tx, render(message), context)
+            return message
+
+        message = await context.storage.write(operation)
+        context.wake(Unit("message", workspace_id, message.id))
+        return message
+
+    async def get(self, workspace_id: str, message_id: str) -> Message:
+        """Return a message.
+
+        Raises:
+            NotFound: The workspace has no such message.
+        """
+        message = await self._context.storage.read(lambda tx: tx.messages.get(workspace_id, message_id))
+        if message is None:
+            raise NotFound("message", message_id)
+        return message
+
+
+def _check_body(body: str) -> None:
+    problem = text_problem(body)
+    if problem is None and not body.strip():
+        problem = "must not be blank"
+    if problem is None and len(body) > MAX_BODY:
+        problem = f"must have at most {MAX_BODY} characters, not {len(body)}"
+    if problem is not None:
+        raise InvalidRequest.at("body", problem)
+
+
+def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> dict[str, object]:
+    """Choose sending number and carrier: those named, else the workspace's numbers tell.
+
+    A sandbox may send without either: everything goes to the simulator there, under the name `twilio`.
+    """
+    numbers = [number for number in tx.numbers.list(workspace.id) if number.carrier is not None]
+    sender = new.from_number or None
+    if sender is not None:
+        sender = normalise(sender, workspace.default_region) or sender
+        known = tx.numbers.by_phone(workspace.id, sender)
+        carrier = new.carrier or (known.carrier if known else None)
+    else:
+        chosen = next((n for n in numbers if new.carrier in {None, n.carrier}), None)
+        sender = chosen.phone if chosen else None
+        carrier = new.carrier or (chosen.carrier if chosen else None)
+    if workspace.mode is WorkspaceMode.SANDBOX:
+        return {"sender": sender, "carrier": carrier or "twilio"}
+    if carrier is None:
+        raise InvalidRequest.at("carrier", "is needed: the workspace has no number that tells it")
+    if sender is None:
+        raise InvalidRequest.at("from_number", f"is needed: the workspace has no number of {carrier}")
+    return {"sender": sender, "carrier": carrier}

@@ -1,0 +1,82 @@
+"""SMS settings of a workspace."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.settings import SmsSettings, SmsSettingsChange
+from outreach.operations.common import note, settings_of, touch_running, workspace_of
+from outreach.protocols.storage import Transaction
+from outreach.services.checks import text_problem
+from outreach.services.context import ServiceContext
+
+MAX_FOOTER: Final = 120
+MAX_VARIABLES: Final = 1000
+VARIABLE_NAME: Final = re.compile(r"[A-Za-z0-9_]{1,40}")
+BOUNDS: Final = {"max_segments": (1, 5), "retry_max_attempts": (1, 3), "retry_delay_minutes": (5, 120)}
+"""Bounds of the interface, section 2.4."""
+
+
+class Settings:
+    """SMS settings of workspaces (interface, sections 2.4 and 4.4)."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def get(self, workspace_id: str) -> SmsSettings:
+        """Return a workspace's SMS settings.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        return await self._context.storage.read(lambda tx: settings_of(tx, workspace_of(tx, workspace_id).id))
+
+    async def update(self, workspace_id: str, change: SmsSettingsChange, *, actor: str = "library") -> SmsSettings:
+        """Change the fields that are given and return all.
+
+        Changes of different fields at the same time are all kept.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: A value is out of its bounds; nothing was changed.
+        """
+        _check(change)
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> SmsSettings:
+            workspace_of(tx, workspace_id)
+            after = change.apply(settings_of(tx, workspace_id))
+            tx.settings.put(workspace_id, after)
+            touch_running(tx, workspace_id, now)
+            note(
+                tx, now=now, workspace_id=workspace_id, actor=actor, action="settings.update", subject=workspace_id
+            )
+            return after
+
+        return await self._context.storage.write(operation)
+
+
+def _check(change: SmsSettingsChange) -> None:
+    details = [
+        ErrorDetail(name, f"must be between {low} and {high}")
+        for name, (low, high) in BOUNDS.items()
+        if (value := getattr(change, name)) is not None and not low <= value <= high
+    ]
+    if change.footer_text is not None:
+        problem = text_problem(change.footer_text)
+        if problem is None and len(change.footer_text) > MAX_FOOTER:
+            problem = f"must have at most {MAX_FOOTER} characters, not {len(change.footer_text)}"
+        if problem is not None:
+            details.append(ErrorDetail("footer_text", problem))
+    for index, name in enumerate(change.custom_variables or ()):
+        if index >= MAX_VARIABLES:
+            details.append(ErrorDetail("custom_variables", f"must be at most {MAX_VARIABLES} names"))
+            break
+        if not VARIABLE_NAME.fullmatch(name):
+            details.append(
+                ErrorDetail(f"custom_variables[{index}]", "must be 1 to 40 letters, digits and underscores")
+            )
+    if details:
+        raise InvalidRequest(details=details)

@@ -1,0 +1,186 @@
+"""The unsubscribe register of a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from typing import Final
+
+import attrs
+
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.carriers import Channel
+from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
+from outreach.operations.common import note, workspace_of
+from outreach.policy.phones import normalise
+from outreach.protocols.storage import Transaction
+from outreach.services.context import ServiceContext
+
+_PAGE: Final = 500
+
+
+@attrs.frozen(kw_only=True)
+class RegisterImport:
+    """What an import into the register did.
+
+    Attributes:
+        added: Numbers written, those that were there already included.
+        rejected: (row, what it said) of each row that is no phone number; rows count from 1.
+    """
+
+    added: int
+    rejected: Sequence[tuple[int, str]]
+
+
+class Unsubscribes:
+    """Who must not be contacted."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def add(
+        self,
+        workspace_id: str,
+        *phones: str,
+        scope: UnsubscribeScope = "all",
+        source: str = "operator",
+        evidence: str | None = None,
+        actor: str = "library",
+    ) -> Sequence[Unsubscribe]:
+        """Put numbers on the register, at once and for every campaign; return the entries.
+
+        A number that is there with another scope is stopped on all channels from then on.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: One is no phone number; none was written.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Sequence[Unsubscribe]:
+            normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
+            entries = [
+                _merge(tx, workspace_id, phone, Unsubscribe(
+                    workspace_id=workspace_id, phone=phone, scope=scope, source=source, evidence=evidence, created_at=now
+                ))
+                for phone in normalised
+            ]
+            note(
+                tx,
+                now=now,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="unsubscribes.add",
+                subject=workspace_id,
+                detail=f"{len(entries)} numbers, {scope}",
+            )
+            return entries
+
+        return await self._context.storage.write(operation)
+
+    async def import_numbers(
+        self,
+        workspace_id: str,
+        rows: AsyncIterable[str],
+        *,
+        scope: UnsubscribeScope = "all",
+        actor: str = "library",
+    ) -> RegisterImport:
+        """Put many numbers on the register; rows that are no number are named, the others are written.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        region = (await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))).default_region
+        added, rejected = 0, []
+        batch: list[str] = []
+        row = 0
+        async for raw in rows:
+            row += 1
+            phone = normalise(raw, region)
+            if phone is None:
+                rejected.append((row, raw[:80]))
+                continue
+            batch.append(phone)
+            if len(batch) == _PAGE:
+                added += await self._put(workspace_id, batch, scope, actor)
+                batch = []
+        if batch:
+            added += await self._put(workspace_id, batch, scope, actor)
+        return RegisterImport(added=added, rejected=tuple(rejected))
+
+    async def remove(self, workspace_id: str, *phones: str, actor: str = "library") -> int:
+        """Take numbers off the register; return how many were there.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: One is no phone number; none was removed.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> int:
+            normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
+            removed = sum(tx.register.delete(workspace_id, phone) for phone in normalised)
+            note(
+                tx,
+                now=now,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="unsubscribes.remove",
+                subject=workspace_id,
+                detail=f"{removed} numbers",
+            )
+            return removed
+
+        return await self._context.storage.write(operation)
+
+    async def list(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
+        """Go through the register in the order of the numbers.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))
+        after = ""
+        while True:
+            start = after
+            page = await self._context.storage.read(
+                lambda tx, start=start: tx.register.list(workspace_id, after=start, limit=_PAGE)  # type: ignore[misc]
+            )
+            for entry in page:
+                yield entry
+            if len(page) < _PAGE:
+                return
+            after = page[-1].phone
+
+    async def stopped(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
+        """Return those of the E.164 numbers that must not be reached by a channel."""
+        return await self._context.storage.read(
+            lambda tx: tx.register.stopped(workspace_id, channel, tuple(phones))
+        )
+
+    async def _put(self, workspace_id: str, phones: Sequence[str], scope: UnsubscribeScope, actor: str) -> int:
+        entries = await self.add(workspace_id, *phones, scope=scope, source="import", actor=actor)
+        return len(entries)
+
+
+def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
+    normalised, details = [], []
+    for index, raw in enumerate(phones):
+        phone = normalise(raw, region)
+        if phone is None:
+            details.append(ErrorDetail(f"phones[{index}]", "is no possible phone number; write it like +14155550102"))
+        else:
+            normalised.append(phone)
+    if details:
+        raise InvalidRequest(details=details)
+    return normalised
+
+
+def _merge(tx: Transaction, workspace_id: str, phone: str, entry: Unsubscribe) -> Unsubscribe:
+    known = tx.register.get(workspace_id, phone)
+    if known is not None:
+        # The first evidence stays; what is stopped can only grow, and growing counts as put there now.
+        grown = known.scope not in {"all", entry.scope}
+        entry = attrs.evolve(known, scope="all", created_at=entry.created_at) if grown else known
+    tx.register.put(entry)
+    return entry

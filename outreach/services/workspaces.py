@@ -1,0 +1,181 @@
+"""Workspaces, their keys and their audit trail."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from typing import Final
+
+from outreach.errors import InvalidRequest, Unauthorized
+from outreach.models.states import WorkspaceMode, WorkspaceStatus
+from outreach.models.work import AuditEntry
+from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, ApiKey, CreatedKey, Workspace
+from outreach.operations import workspaces as operations
+from outreach.operations.common import note, workspace_of
+from outreach.operations.workspaces import WorkspaceChange
+from outreach.policy.phones import is_region
+from outreach.services.checks import check_name
+from outreach.services.context import ServiceContext
+
+KEY_PREFIX: Final = "outreach_"
+"""What every API key begins with, so that people and secret scanners recognise one."""
+
+_KEY_BYTES: Final = 32
+_HINT_LENGTH: Final = len(KEY_PREFIX) + 6
+
+
+class Workspaces:
+    """The tenants of the engine."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def create(
+        self,
+        name: str,
+        *,
+        mode: WorkspaceMode = WorkspaceMode.SANDBOX,
+        sms_campaigns_enabled: bool = True,
+        request_limit: int | None = DEFAULT_REQUEST_LIMIT,
+        default_region: str | None = None,
+        actor: str = "library",
+    ) -> Workspace:
+        """Make a workspace.
+
+        Args:
+            name: 1 to 255 characters.
+            mode: A sandbox sends everything to the simulators.
+            sms_campaigns_enabled: Whether SMS campaigns may be created (interface, section 4.3, rule 1).
+            request_limit: Requests a minute over all its keys; None for no limit.
+            default_region: Region in which local numbers are read, such as `US`; None reads international ones only.
+            actor: Who does it, for the audit trail.
+
+        Raises:
+            InvalidRequest: A value is out of its bounds.
+        """
+        check_name("name", name, 255)
+        _check_limit(request_limit)
+        _check_region(default_region)
+        now = self._context.now()
+        workspace = Workspace(
+            id=self._context.ids(),
+            name=name,
+            mode=mode,
+            status=WorkspaceStatus.ACTIVE,
+            sms_campaigns_enabled=sms_campaigns_enabled,
+            request_limit=request_limit,
+            default_region=default_region,
+            revision=0,
+            created_at=now,
+            updated_at=now,
+        )
+        return await self._context.storage.write(lambda tx: operations.create(tx, workspace, actor=actor))
+
+    async def update(self, workspace_id: str, change: WorkspaceChange, *, actor: str = "library") -> Workspace:
+        """Change a workspace; a running server heeds it within a second.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: A value is out of its bounds.
+        """
+        if change.name is not None:
+            check_name("name", change.name, 255)
+        _check_limit(change.request_limit)
+        _check_region(change.default_region)
+        clock = self._context.clock
+        return await self._context.storage.write(
+            lambda tx: operations.update(tx, workspace_id, change, now=clock.now(), actor=actor)
+        )
+
+    async def get(self, workspace_id: str) -> Workspace:
+        """Return a workspace.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        return await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))
+
+    async def list(self) -> Sequence[Workspace]:
+        """Return all workspaces, oldest first."""
+        return await self._context.storage.read(lambda tx: tx.workspaces.list())
+
+    async def create_key(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedKey:
+        """Make an API key. The key is in the answer and nowhere else: only its SHA-256 is stored.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        check_name("name", name, 255, minimum=0)
+        secret = KEY_PREFIX + secrets.token_urlsafe(_KEY_BYTES)
+        key = ApiKey(
+            id=self._context.ids(),
+            workspace_id=workspace_id,
+            name=name,
+            digest=_digest(secret),
+            hint=secret[:_HINT_LENGTH],
+            created_at=self._context.now(),
+            revoked_at=None,
+        )
+        await self._context.storage.write(lambda tx: operations.create_key(tx, key, actor=actor))
+        return CreatedKey(id=key.id, api_key=secret)
+
+    async def list_keys(self, workspace_id: str) -> Sequence[ApiKey]:
+        """Return a workspace's keys, revoked ones included, oldest first.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        return await self._context.storage.read(
+            lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id)
+        )
+
+    async def revoke_key(self, key_id: str, *, actor: str = "library") -> ApiKey:
+        """Make a key worthless at once.
+
+        Raises:
+            NotFound: There is no such key.
+        """
+        clock = self._context.clock
+        return await self._context.storage.write(
+            lambda tx: operations.revoke_key(tx, key_id, now=clock.now(), actor=actor)
+        )
+
+    async def authenticate(self, api_key: str) -> Workspace:
+        """Return the workspace that a key belongs to, whatever its status.
+
+        The key is looked up by its digest: what an attacker could learn from timing is about the digest of
+        what he sent, which tells him nothing of any key.
+
+        Raises:
+            Unauthorized: The key is malformed, unknown or revoked.
+        """
+        if not api_key.startswith(KEY_PREFIX) or not api_key.isascii():
+            raise Unauthorized(f"The API key is malformed. Keys begin with {KEY_PREFIX}.")
+        digest = _digest(api_key)
+        return await self._context.storage.read(lambda tx: operations.authenticate(tx, digest))
+
+    async def audit(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
+        """Return the newest entries of the audit trail, of a workspace or of all, newest first."""
+        return await self._context.storage.read(lambda tx: tx.audit.list(workspace_id, limit=limit))
+
+    async def note(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
+        """Append to the audit trail what an embedding application did."""
+        now = self._context.now()
+        await self._context.storage.write(
+            lambda tx: note(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject)
+        )
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and not 1 <= limit <= 1_000_000:
+        raise InvalidRequest.at("request_limit", "must be between 1 and 1000000 requests a minute")
+
+
+def _check_region(region: str | None) -> None:
+    if region is not None and not is_region(region):
+        raise InvalidRequest.at("default_region", f"{region!r} is no region; use two capital letters such as US")

@@ -1,0 +1,33 @@
+"""Choosing a storage by URL."""
+
+from __future__ import annotations
+
+from outreach.clock import Clock
+from outreach.errors import ConfigError
+from outreach.protocols.storage import Storage
+
+
+def storage_for(url: str, *, clock: Clock) -> Storage:
+    """Return the storage that a URL names, not opened yet.
+
+    Args:
+        url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `memory://`.
+        clock: Where the storage reads the time.
+
+    Raises:
+        ConfigError: No storage goes by this URL, or the URL is not valid; the message says what would be.
+    """
+    scheme, separator, _ = url.partition("://")
+    match scheme if separator else "":
+        case "sqlite":
+            from outreach.storage.sqlite.url import for_url
+
+            return for_url(url, clock=clock)
+        case "memory":
+            from outreach.storage.memory import MemoryStorage
+
+            return MemoryStorage(clock=clock)
+        case _:
+            raise ConfigError(
+                f"{url!r} names no database. Write sqlite:///outreach.db, sqlite:////absolute/path.db or memory://."
+            )

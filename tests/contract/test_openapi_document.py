@@ -1,0 +1,878 @@
+"""Hold openapi.yaml to the interface specification and to its own rules. The server is not asked here."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import holidays
+import pytest
+import schemathesis
+import yaml
+from hypothesis import HealthCheck, Phase, given, settings
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from schemathesis.generation import GenerationMode
+
+PATH = Path(__file__).parents[2] / "openapi.yaml"
+METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
+CARRIERS = ["twilio", "telnyx", "vonage"]
+UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
+
+Json = Any  # what yaml.safe_load returns: any JSON value
+
+
+def load() -> dict[str, Json]:
+    """Return the document."""
+    return cast("dict[str, Json]", yaml.safe_load(PATH.read_text(encoding="utf-8")))
+
+
+DOCUMENT = load()
+SCHEMAS: dict[str, Json] = DOCUMENT["components"]["schemas"]
+
+
+def resolve(node: Json) -> Json:
+    """Follow a reference within the document, as far as it leads."""
+    while isinstance(node, Mapping) and "$ref" in node:
+        target: Json = DOCUMENT
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            target = target[part.replace("~1", "/").replace("~0", "~")]
+        node = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
+    return node
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Json]]]:
+    """Yield path, method and operation, in the order of the document."""
+    for path, item in DOCUMENT["paths"].items():
+        for method, operation in item.items():
+            if method in METHODS:
+                yield path, method, operation
+
+
+OPERATIONS = {operation["operationId"]: (path, method, operation) for path, method, operation in operations()}
+
+
+def validator(schema: Json) -> Draft202012Validator:
+    """Return a validator that knows the components and checks formats."""
+    if not isinstance(schema, dict):
+        return Draft202012Validator(schema)
+    return Draft202012Validator(
+        {**schema, "components": DOCUMENT["components"]}, format_checker=Draft202012Validator.FORMAT_CHECKER
+    )
+
+
+def body_schema(operation_id: str) -> dict[str, Json]:
+    """Return the schema of an operation's request body."""
+    content = OPERATIONS[operation_id][2]["requestBody"]["content"]
+    return cast("dict[str, Json]", content["application/json"]["schema"])
+
+
+def sub_schemas(schema: Json, where: str, seen: set[str]) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Yield every schema within a schema, references followed once."""
+    if not isinstance(schema, dict):
+        return
+    reference = schema.get("$ref")
+    if reference is not None:
+        if reference in seen:
+            return
+        seen.add(reference)
+        schema = resolve(schema)
+    yield where, schema
+    for key in ("items", "additionalProperties", "propertyNames", "if", "then", "else", "not"):
+        yield from sub_schemas(schema.get(key), f"{where}/{key}", seen)
+    for key in ("properties", "patternProperties"):
+        for name, child in schema.get(key, {}).items():
+            yield from sub_schemas(child, f"{where}/{name}", seen)
+    for key in ("allOf", "anyOf", "oneOf"):
+        for index, child in enumerate(schema.get(key, [])):
+            yield from sub_schemas(child, f"{where}/{key}[{index}]", seen)
+
+
+def request_schemas() -> Iterator[tuple[str, dict[str, Json]]]:
+    """Yield every schema that a request has to match: of parameters, then of bodies."""
+    for operation_id, (_, _, operation) in OPERATIONS.items():
+        for parameter in map(resolve, operation.get("parameters", [])):
+            yield from sub_schemas(parameter["schema"], f"{operation_id} {parameter['name']}", set())
+        if "requestBody" in operation:
+            yield from sub_schemas(body_schema(operation_id), f"{operation_id} body", set())
+
+
+def types(schema: Mapping[str, Json]) -> list[str]:
+    """Return the types that a schema names, none if it names none."""
+    named = schema.get("type", [])
+    return [named] if isinstance(named, str) else list(named)
+
+
+def nodes(node: Json, where: str = "#") -> Iterator[tuple[str, dict[str, Json]]]:
+    """Yield every object of the document, except what is inside an example."""
+    if isinstance(node, dict):
+        yield where, node
+        for key, child in node.items():
+            if key in {"example", "examples", "default", "const", "enum"} and where != "#/components":
+                continue
+            yield from nodes(child, f"{where}/{key}")
+    elif isinstance(node, list):
+        for index, child in enumerate(node):
+            yield from nodes(child, f"{where}[{index}]")
+
+
+def examples() -> Iterator[tuple[str, Json, Json]]:
+    """Yield every example, with the schema it has to match: of parameters, headers, bodies and schemas."""
+    for where, node in nodes(DOCUMENT):
+        if isinstance(node.get("schema"), dict):
+            if "example" in node:
+                yield where, node["schema"], node["example"]
+            for name, example in node.get("examples", {}).items():
+                yield f"{where}/{name}", node["schema"], resolve(example)["value"]
+        elif isinstance(node.get("examples"), list):
+            for example in node["examples"]:
+                yield where, {key: value for key, value in node.items() if key != "examples"}, example
+        if ("default" in node and "/properties" in where) or ("default" in node and where.endswith("/schema")):
+            yield f"{where} default", node, node["default"]
+
+
+EXAMPLES = list(examples())
+
+
+# -------------------------------------------------------------------------------------------- the document itself
+
+
+def test_it_is_a_valid_openapi_3_1_document() -> None:
+    """The document is valid against the specification of OpenAPI 3.1."""
+    assert DOCUMENT["openapi"].startswith("3.1.")
+    assert [str(error) for error in OpenAPIV31SpecValidator(DOCUMENT).iter_errors()] == []
+
+
+def test_every_schema_is_a_valid_json_schema() -> None:
+    """Each component schema is valid against its own dialect."""
+    for schema in SCHEMAS.values():
+        Draft202012Validator.check_schema(schema)
+
+
+def test_it_names_its_operations() -> None:
+    """The operations, their paths and their methods are those of section 4 of the interface."""
+    assert {key: (method, path) for key, (path, method, _) in OPERATIONS.items()} == {
+        "createCall": ("post", "/calls"),
+        "getCall": ("get", "/calls/{id}"),
+        "listSmsCampaigns": ("get", "/sms-campaigns"),
+        "createSmsCampaign": ("post", "/sms-campaigns"),
+        "listCampaigns": ("get", "/campaigns"),
+        "createCampaign": ("post", "/campaigns"),
+        "updateSmsSettings": ("patch", "/sms/settings"),
+        "sendSms": ("post", "/sms"),
+    }
+
+
+def test_it_says_what_it_is() -> None:
+    """Version, licence, servers and tags are there, and every tag in use is declared."""
+    info = DOCUMENT["info"]
+    assert (info["version"], info["license"]["identifier"]) == ("0.1.0", "Apache-2.0")
+    for word in ("Authorization: Bearer", "request_id", "RateLimit", "Retry-After", "Idempotency-Key", "/healthz"):
+        assert word in info["description"]
+    assert [server["url"] for server in DOCUMENT["servers"]] == ["/"]
+    declared = {tag["name"] for tag in DOCUMENT["tags"]}
+    assert {tag for _, _, operation in operations() for tag in operation["tags"]} == declared
+
+
+def test_every_operation_needs_an_api_key() -> None:
+    """No operation opts out of the bearer key (interface, section 5)."""
+    assert DOCUMENT["security"] == [{"apiKey": []}]
+    scheme = DOCUMENT["components"]["securitySchemes"]["apiKey"]
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    assert not [path for path, _, operation in operations() if "security" in operation]
+
+
+def test_nothing_is_null_by_accident() -> None:
+    """No key has lost its value: a comma in an unquoted YAML flow text would make one."""
+    allowed = {"enum", "example", "examples", "default", "const"}
+    assert [
+        f"{where}/{key}" for where, node in nodes(DOCUMENT) for key, value in node.items() if value is None
+        if key not in allowed and "/examples/" not in where
+    ] == []  # fmt: skip
+
+
+def test_every_field_is_described() -> None:
+    """Each property of each component says what it means."""
+    missing = []
+    for name, schema in SCHEMAS.items():
+        for where, sub in sub_schemas(schema, name, set()):
+            # A condition repeats the name of a field that is described elsewhere; the days describe themselves.
+            if (
+                re.search("/(if|then)$", where)
+                or "monday" in sub.get("properties", {})
+                or name == "ScheduledNeedsStart"
+            ):
+                continue
+            missing += [
+                f"{where}/{key}"
+                for key, child in sub.get("properties", {}).items()
+                if "description" not in resolve(child)
+            ]
+    assert missing == ["Error/error"]
+
+
+@pytest.mark.parametrize(("where", "schema", "example"), EXAMPLES, ids=[where for where, _, _ in EXAMPLES])
+def test_every_example_matches_its_schema(where: str, schema: Json, example: Json) -> None:
+    """Examples and defaults are valid, formats included."""
+    assert [error.message for error in validator(schema).iter_errors(example)] == [], where
+
+
+def test_every_request_and_every_answer_has_an_example() -> None:
+    """Each body, in and out, shows at least one example."""
+    for operation_id, (_, _, operation) in OPERATIONS.items():
+        bodies = [resolve(response) for response in operation["responses"].values()]
+        bodies += [operation["requestBody"]] if "requestBody" in operation else []
+        for body in bodies:
+            assert body["content"]["application/json"]["examples"], operation_id
+
+
+# ---------------------------------------------------------------------------------------- statuses, headers, links
+
+STATUSES = {
+    # Section 7 of the interface.
+    "createCall": {"201", "400", "401", "403", "404", "409", "429"},
+    "listSmsCampaigns": {"200", "400", "401", "403", "429"},
+    "createSmsCampaign": {"201", "400", "401", "403", "429"},
+    "updateSmsSettings": {"200", "400", "401", "403", "429"},
+    # The interface names these operations and does not show their answers.
+    "getCall": {"200", "400", "401", "403", "404", "429"},
+    "listCampaigns": {"200", "400", "401", "403", "429"},
+    "createCampaign": {"201", "400", "401", "403", "404", "409", "429"},
+    "sendSms": {"201", "400", "401", "403", "409", "429"},
+}
+
+
+@pytest.mark.parametrize("operation_id", OPERATIONS)
+def test_an_operation_has_its_own_statuses_and_5xx(operation_id: str) -> None:
+    """The statuses are exactly those of section 7, and 5XX in the same envelope."""
+    assert set(OPERATIONS[operation_id][2]["responses"]) == STATUSES[operation_id] | {"5XX"}
+
+
+@pytest.mark.parametrize("operation_id", OPERATIONS)
+def test_an_error_has_the_one_envelope(operation_id: str) -> None:
+    """Every answer that is not 2xx is the error envelope, as JSON."""
+    for status, response in OPERATIONS[operation_id][2]["responses"].items():
+        content = resolve(response)["content"]
+        assert list(content) == ["application/json"]
+        is_error = content["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
+        assert is_error is (not status.startswith("2")), status
+
+
+def test_the_envelope_has_code_message_request_id_and_details() -> None:
+    """The envelope holds its four fields, and each detail a path and a message."""
+    error = SCHEMAS["Error"]["properties"]["error"]
+    assert error["required"] == list(error["properties"]) == ["code", "message", "request_id", "details"]
+    assert error["properties"]["details"]["items"]["required"] == ["path", "message"]
+
+
+@pytest.mark.parametrize("operation_id", OPERATIONS)
+def test_answers_have_their_headers(operation_id: str) -> None:
+    """X-Request-Id is on all, the limit where it was counted, and 401 and 429 say how to go on."""
+    for status, response in OPERATIONS[operation_id][2]["responses"].items():
+        headers = {name: resolve(header) for name, header in resolve(response)["headers"].items()}
+        assert headers["X-Request-Id"]["required"]
+        assert ("RateLimit" in headers) is ("RateLimit-Policy" in headers) is (status not in {"401", "403", "5XX"})
+        assert ("WWW-Authenticate" in headers) is (status == "401")
+        assert ("Retry-After" in headers) is (status == "429")
+        assert ("Location" in headers) is ((operation_id, status) == ("createCall", "201"))
+
+
+@pytest.mark.parametrize("operation_id", OPERATIONS)
+def test_a_post_takes_an_idempotency_key(operation_id: str) -> None:
+    """Each POST names the header, as an extension: listed, one key would be sent with many bodies."""
+    _, method, operation = OPERATIONS[operation_id]
+    assert ("x-idempotency-key" in operation) is (method == "post")
+    assert "Idempotency-Key" not in [resolve(parameter)["name"] for parameter in operation.get("parameters", [])]
+    if method == "post":
+        assert "Idempotency-Key" in operation["description"]
+
+
+@pytest.mark.parametrize(
+    ("key", "valid"),
+    [
+        ("8e03978e-40d5", True),
+        ("!", True),
+        ("~" * 255, True),
+        ("", False),
+        ("a b", False),
+        ("é", False),
+        ("~" * 256, False),
+    ],
+)
+def test_an_idempotency_key_is_1_to_255_visible_ascii_characters(key: str, valid: bool) -> None:
+    """The key's schema takes visible ASCII only."""
+    parameter = DOCUMENT["components"]["parameters"]["IdempotencyKey"]
+    assert (parameter["name"], parameter["in"], parameter["required"]) == ("Idempotency-Key", "header", False)
+    assert validator(parameter["schema"]).is_valid(key) is valid
+
+
+def test_links_name_operations_and_their_parameters() -> None:
+    """Each link leads to an operation that is there, through parameters that it has."""
+    found = set()
+    for operation_id, (_, _, operation) in OPERATIONS.items():
+        for response in map(resolve, operation["responses"].values()):
+            for link in response.get("links", {}).values():
+                target = OPERATIONS[link["operationId"]][2]
+                assert set(link["parameters"]) <= {resolve(parameter)["name"] for parameter in target["parameters"]}
+                found.add((operation_id, link["operationId"]))
+    assert found == {
+        ("createCall", "getCall"),
+        ("createSmsCampaign", "listSmsCampaigns"),
+        ("createSmsCampaign", "listCampaigns"),
+        ("createCampaign", "listCampaigns"),
+    }
+
+
+# ----------------------------------------------------------------------------- the fields of section 2 of the interface
+
+STRING, INTEGER, BOOLEAN, OBJECT, ARRAY = "string", "integer", "boolean", "object", "array"
+
+# Section 2.2: type and nullability of every field of a campaign.
+CAMPAIGN = {
+    "id": (STRING, False),
+    "workspace_id": (STRING, False),
+    "agent_id": (STRING, True),
+    "name": (STRING, False),
+    "description": (STRING, True),
+    "status": (STRING, True),
+    "effective_status": (STRING, True),
+    "schedule_type": (STRING, True),
+    "scheduled_start_at": (STRING, True),
+    "scheduled_expires_at": (STRING, True),
+    "business_hours_only": (BOOLEAN, True),
+    "timezone": (STRING, True),
+    "total_recipients": (INTEGER, True),
+    "pending_calls": (INTEGER, True),
+    "completed_calls": (INTEGER, True),
+    "successful_calls": (INTEGER, True),
+    "failed_calls": (INTEGER, True),
+    "created_at": (STRING, True),
+    "updated_at": (STRING, True),
+    "started_at": (STRING, True),
+    "completed_at": (STRING, True),
+    "channel": (STRING, True),
+    "business_hours_config": (OBJECT, True),
+    "holidays_config": (OBJECT, True),
+    "batch_concurrency": (INTEGER, True),
+    "sip_trunk_id": (STRING, True),
+    "cli_mode": (STRING, True),
+    "cli_group_config": (ARRAY, True),
+    "ivr_enabled": (BOOLEAN, True),
+    "call_screen_enabled": (BOOLEAN, True),
+    "double_dial": (BOOLEAN, True),
+    "csv_column_headers": (ARRAY, True),
+    "sms_mode": (STRING, True),
+    "sms_message_source": (STRING, True),
+    "sms_message_body": (STRING, True),
+    "sms_flow_id": (STRING, True),
+    "sms_carrier": (STRING, True),
+    "sms_from_number": (STRING, True),
+    "sms_rate_per_minute": (INTEGER, True),
+    "agent": (OBJECT, False),
+}
+
+CAMPAIGN_UUIDS = {"id", "workspace_id", "agent_id", "sip_trunk_id", "sms_flow_id"}
+CAMPAIGN_TIMES = {name for name in CAMPAIGN if name.endswith("_at")}
+STATES = ["draft", "ready", "scheduled", "active", "paused", "completed", "cancelled", "expired"]
+CAMPAIGN_ENUMS = {
+    "status": STATES,
+    "effective_status": STATES,
+    "schedule_type": ["immediate", "scheduled"],
+    "channel": ["call", "sms"],
+    "cli_mode": ["default", "group"],
+    "sms_mode": ["one_way", "conversational"],
+    "sms_message_source": ["custom", "flow"],
+    "sms_carrier": CARRIERS,
+}
+
+
+def shape(schema: Json) -> tuple[str, bool]:
+    """Return the type of a field that is not null, and whether it may be null."""
+    schema = resolve(schema)
+    named = types(schema)
+    for branch in schema.get("anyOf", []) + schema.get("oneOf", []):
+        named += types(resolve(branch))
+    (kind,) = set(named) - {"null"}
+    return kind, "null" in named
+
+
+@pytest.mark.parametrize("field", CAMPAIGN)
+def test_a_campaign_has_every_field_of_section_2_2(field: str) -> None:
+    """Each field of a campaign has the type and the nullability of the interface."""
+    schema = SCHEMAS["Campaign"]["properties"][field]
+    assert shape(schema) == CAMPAIGN[field]
+    assert (schema.get("format") == "uuid") is (field in CAMPAIGN_UUIDS)
+    assert (schema.get("format") == "date-time") is (field in CAMPAIGN_TIMES)
+    expected = CAMPAIGN_ENUMS.get(field)
+    assert schema.get("enum") == (None if expected is None else [*expected, None])
+
+
+def test_a_campaign_has_no_other_field_and_always_has_all_but_its_agent() -> None:
+    """All fields are required in an answer, except `agent`: it is absent without an agent."""
+    assert set(SCHEMAS["Campaign"]["properties"]) == set(CAMPAIGN)
+    assert SCHEMAS["Campaign"]["required"] == [field for field in CAMPAIGN if field != "agent"]
+    assert set(SCHEMAS["AgentSnapshot"]["properties"]) == {"id", "name", "provider", "is_active"}
+    assert SCHEMAS["Campaign"]["properties"]["agent"]["readOnly"] is True
+
+
+def test_only_a_created_campaign_counts_the_opted_out() -> None:
+    """`sms_opted_out_excluded` is an integer of the create answers, and of no other."""
+    added = SCHEMAS["CampaignCreated"]["allOf"][1]
+    assert added["required"] == list(added["properties"]) == ["sms_opted_out_excluded"]
+    assert added["properties"]["sms_opted_out_excluded"]["type"] == INTEGER
+    for operation_id, status in (("createSmsCampaign", "201"), ("createCampaign", "201")):
+        response = resolve(OPERATIONS[operation_id][2]["responses"][status])
+        assert response["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/CampaignCreated"}
+
+
+# Other tables: the component, and for each field its type, whether it may be null, and whether it is required.
+FIELDS: dict[str, dict[str, tuple[str, bool, bool]]] = {
+    # Section 2.1.
+    "CallCreated": {
+        "success": (BOOLEAN, False, True),
+        "provider": (STRING, False, False),
+        "callId": (STRING, False, False),
+    },
+    # Section 2.3.
+    "Recipient": {
+        "phone_number": (STRING, False, True),
+        "first_name": (STRING, True, False),
+        "last_name": (STRING, True, False),
+        "email": (STRING, True, False),
+        "company": (STRING, True, False),
+        "custom_variables": (OBJECT, False, False),
+    },
+    # Section 2.4; in a PATCH nothing is required.
+    "SmsSettingsUpdate": {
+        "footer_enabled": (BOOLEAN, False, False),
+        "footer_text": (STRING, False, False),
+        "max_segments": (INTEGER, False, False),
+        "retry_enabled": (BOOLEAN, False, False),
+        "retry_max_attempts": (INTEGER, False, False),
+        "retry_delay_minutes": (INTEGER, False, False),
+        "custom_variables": (ARRAY, False, False),
+    },
+    # Section 2.5.
+    "Pagination": {
+        "page": (INTEGER, False, True),
+        "page_size": (INTEGER, False, True),
+        "total": (INTEGER, False, True),
+    },
+    # Section 4.1.
+    "CallCreate": {
+        "agent_id": (STRING, False, True),
+        "to": (STRING, False, True),
+        "variables": (OBJECT, False, False),
+    },
+    # Section 4.2.
+    "CampaignList": {"data": (ARRAY, False, True), "pagination": (OBJECT, False, True)},
+    # Section 4.3; `channel` is ignored there whatever it holds, and so has no type.
+    "SmsCampaignCreate": {
+        "name": (STRING, False, True),
+        "description": (STRING, False, False),
+        "sms_mode": (STRING, False, False),
+        "sms_message_source": (STRING, False, False),
+        "message_body": (STRING, False, False),
+        "sms_flow_id": (STRING, True, False),
+        "sms_carrier": (STRING, True, False),
+        "sms_from_number": (STRING, True, False),
+        "sms_rate_per_minute": (INTEGER, False, False),
+        "recipients": (ARRAY, False, True),
+        "csv_column_headers": (ARRAY, False, False),
+        "schedule_type": (STRING, False, False),
+        "scheduled_start_at": (STRING, True, False),
+        "scheduled_expires_at": (STRING, True, False),
+        "business_hours_config": (OBJECT, True, False),
+        "holidays_config": (OBJECT, True, False),
+    },
+    # Section 2.2, in the row of cli_group_config.
+    "CliGroupEntry": {
+        "phoneNumberId": (STRING, False, True),
+        "phoneE164": (STRING, False, True),
+        "count": (INTEGER, False, True),
+    },
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_component_has_the_fields_of_the_interface(name: str) -> None:
+    """Each table of the interface is there field by field: type, nullability, whether it is required."""
+    schema = SCHEMAS[name]
+    fields = {field: child for field, child in schema["properties"].items() if shape_is_known(child)}
+    required = schema.get("required", [])
+    assert {field: (*shape(child), field in required) for field, child in fields.items()} == FIELDS[name]
+
+
+def shape_is_known(schema: Json) -> bool:
+    """Tell whether a field is restricted at all."""
+    return not set(resolve(schema)) <= {"description", "examples"}
+
+
+def test_the_settings_of_an_answer_are_all_there() -> None:
+    """PATCH /sms/settings answers with every field of section 2.4."""
+    whole = SCHEMAS["SmsSettings"]["allOf"]
+    assert whole[0] == {"$ref": "#/components/schemas/SmsSettingsUpdate"}
+    assert whole[1]["required"] == list(SCHEMAS["SmsSettingsUpdate"]["properties"])
+
+
+def test_carriers_are_the_three_of_the_interface() -> None:
+    """Every enumeration of carriers holds the same three, wherever a carrier is named."""
+    found = {where: node["enum"] for where, node in nodes(DOCUMENT) if "vonage" in node.get("enum", [])}
+    assert len(found) == 4
+    assert all([carrier for carrier in enum if carrier is not None] == CARRIERS for enum in found.values())
+
+
+def test_defaults_are_those_of_section_4() -> None:
+    """Fields and parameters with a default in the interface have the same one."""
+    properties = SCHEMAS["SmsCampaignCreate"]["properties"]
+    defaults = {name: resolve(schema).get("default") for name, schema in properties.items()}
+    assert {name: value for name, value in defaults.items() if value is not None} == {
+        "sms_mode": "one_way",
+        "sms_message_source": "custom",
+        "sms_rate_per_minute": 60,
+        "csv_column_headers": [],
+        "schedule_type": "immediate",
+    }
+    assert SCHEMAS["Recipient"]["properties"]["custom_variables"]["default"] == {}
+    parameters = DOCUMENT["components"]["parameters"]
+    assert parameters["Page"]["schema"]["default"] == 1
+    assert parameters["PageSize"]["schema"]["default"] == 20
+
+
+@pytest.mark.parametrize("operation_id", ["listSmsCampaigns", "listCampaigns"])
+def test_a_list_takes_the_query_of_section_4_2(operation_id: str) -> None:
+    """Both lists take page, page_size, status and search, all optional."""
+    parameters = [resolve(parameter) for parameter in OPERATIONS[operation_id][2]["parameters"]]
+    assert [(p["name"], p["in"], p["required"]) for p in parameters] == [
+        (name, "query", False) for name in ("page", "page_size", "status", "search")
+    ]
+    assert resolve(parameters[2]["schema"])["enum"] == STATES
+
+
+# ------------------------------------------------------------------------------------- limits of section 8, strictness
+
+
+@pytest.mark.parametrize(
+    ("component", "field", "low", "high"),
+    [
+        ("SmsCampaignCreate", "sms_rate_per_minute", 1, 600),
+        ("CallCampaignCreate", "batch_concurrency", 1, 40),
+        ("BusinessHoursBySchedule", "batchConcurrency", 1, 40),
+        ("BusinessHoursByDay", "batchConcurrency", 1, 40),
+        ("BusinessHoursForDays", "batchConcurrency", 1, 40),
+        ("BusinessHours", "batchConcurrency", 1, 40),
+        ("Campaign", "batch_concurrency", 1, 40),
+        ("Campaign", "sms_rate_per_minute", 1, 600),
+        ("SmsSettingsUpdate", "max_segments", 1, 5),
+        ("SmsSettingsUpdate", "retry_max_attempts", 1, 3),
+        ("SmsSettingsUpdate", "retry_delay_minutes", 5, 120),
+        ("Pagination", "page_size", 1, 100),
+        ("Pagination", "page", 1, None),
+        ("Pagination", "total", 0, None),
+    ],
+)
+def test_a_number_has_the_bounds_of_section_8(component: str, field: str, low: int, high: int | None) -> None:
+    """Integers have the limits of the interface, both ends included."""
+    schema = resolve(SCHEMAS[component]["properties"][field])
+    assert (schema.get("minimum"), schema.get("maximum")) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("component", "field", "low", "high"),
+    [
+        ("SmsCampaignCreate", "name", 1, 100),
+        ("CallCampaignCreate", "name", 1, 100),
+        ("Campaign", "name", 1, 255),
+        ("SmsCampaignCreate", "description", None, 500),
+        ("CallCampaignCreate", "description", None, 500),
+        ("SmsCampaignCreate", "message_body", None, 1600),
+        ("SmsSettingsUpdate", "footer_text", None, 120),
+        ("Recipient", "phone_number", 1, None),
+    ],
+)
+def test_a_text_has_the_length_of_section_8(component: str, field: str, low: int | None, high: int | None) -> None:
+    """Texts have the lengths of the interface."""
+    schema = SCHEMAS[component]["properties"][field]
+    assert (schema.get("minLength"), schema.get("maxLength")) == (low, high)
+
+
+@pytest.mark.parametrize("component", ["CallCreate", "SmsSend"])
+@pytest.mark.parametrize(
+    ("number", "valid"),
+    [
+        ("+14155550102", True),
+        ("1234567", True),
+        ("+123456789012345", True),
+        ("123456", False),
+        ("1234567890123456", False),
+        ("+0123456789", False),
+        ("++14155550102", False),
+        ("+1 415 555 0102", False),
+        ("+1415555010٢", False),
+        ("", False),
+    ],
+)
+def test_a_destination_is_7_to_15_ascii_digits(component: str, number: str, valid: bool) -> None:
+    """`to` matches the pattern of section 4.1, with digits that are ASCII in every engine."""
+    schema = SCHEMAS[component]["properties"]["to"]
+    assert schema["pattern"] == r"^\+?[1-9]\d{6,14}$".replace(r"\d", "[0-9]")
+    assert validator(schema).is_valid(number) is valid
+
+
+@pytest.mark.parametrize(
+    ("name", "valid"), [("plan", True), ("A_9", True), ("a" * 40, True), ("a" * 41, False), ("", False), ("a-b", False)]
+)
+def test_a_custom_variable_is_letters_digits_underscores(name: str, valid: bool) -> None:
+    """An entry of `custom_variables` has at most 40 such characters."""
+    assert validator(body_schema("updateSmsSettings")).is_valid({"custom_variables": [name]}) is valid
+
+
+def test_every_integer_of_a_request_has_a_minimum_and_a_maximum() -> None:
+    """Only `page`, past whose end lies an empty page, and `page_size`, which is capped, have no maximum."""
+    unbounded = set()
+    for where, schema in request_schemas():
+        if "integer" in types(schema):
+            assert "minimum" in schema, where
+            if "maximum" not in schema:
+                unbounded.add(where.split()[1])
+    assert unbounded == {"page", "page_size"}
+
+
+def test_every_text_of_a_request_refuses_nul() -> None:
+    """A string of a request is an enumeration, has a format, or has a pattern that NUL does not match."""
+    for where, schema in request_schemas():
+        # An identifier in a path is looked up, not stored: with NUL in it, it names nothing.
+        if "string" in types(schema) and where != "getCall id" and "const" not in schema and "enum" not in schema:
+            if schema.get("format") in {"uuid", "date", "date-time"} or "/then/" in where:
+                continue
+            assert not re.search(schema["pattern"], "a\x00b"), where
+
+
+def test_no_pattern_depends_on_the_engine() -> None:
+    r"""No pattern has \d, \w or \s, which in some engines match other scripts too."""
+    patterns = [node["pattern"] for _, node in nodes(DOCUMENT) if isinstance(node.get("pattern"), str)]
+    assert patterns
+    assert [pattern for pattern in patterns if re.search(r"\\[dDwWsSbB]", pattern)] == []
+
+
+def test_only_the_settings_refuse_unknown_fields() -> None:
+    """A body is open, except that of PATCH /sms/settings (section 4.4), and so are the objects within."""
+    closed = {where for where, schema in request_schemas() if schema.get("additionalProperties") is False}
+    assert {where for where in closed if not where.endswith("/schedule")} == {"updateSmsSettings body"}
+
+
+def test_countries_and_time_zones_exist() -> None:
+    """The two long lists name only what the libraries know."""
+    assert set(SCHEMAS["Country"]["enum"]) <= set(holidays.list_supported_countries())
+    assert set(SCHEMAS["TimeZone"]["enum"]) <= zoneinfo.available_timezones()
+    for name in ("Country", "TimeZone"):
+        assert SCHEMAS[name]["enum"] == sorted(set(SCHEMAS[name]["enum"]))
+
+
+# ------------------------------------------------------------------------------------------------ rules between fields
+
+WEEK = {"monday": [{"start": "09:00", "end": "17:00"}]}
+STORED = {"enabled": True, "timezone": "Europe/Lisbon", "schedule": WEEK, "batchConcurrency": 5}
+BY_DAY = {"timezone": "UTC", "days": {"monday": {"enabled": True, "start": "09:00", "end": "17:00"}}}
+FOR_DAYS = {"timezone": "UTC", "days": ["mon", "Tuesday"], "start": "09:00", "end": "24:00"}
+PERSON = {"phone_number": "1"}
+SMS = {"name": "n", "message_body": "m", "recipients": [PERSON]}
+CALL = {"agent_id": UUID, "name": "n", "recipients": [PERSON]}
+
+
+def without(body: dict[str, Json], *names: str) -> dict[str, Json]:
+    """Return a body without some of its fields."""
+    return {name: value for name, value in body.items() if name not in names}
+
+
+NO_TEXT = without(SMS, "message_body")
+START = "2026-12-01T09:00:00Z"
+
+HOURS: list[tuple[str, Json, bool]] = [
+    ("null", None, True),
+    ("stored", STORED, True),
+    ("stored, smallest", without(STORED, "enabled", "batchConcurrency"), True),
+    ("by day", BY_DAY, True),
+    ("by day, a closed one", {**BY_DAY, "days": {"SUN": {"enabled": False}}}, True),
+    ("by day, no window", {**BY_DAY, "days": {"sun": {"enabled": True}}}, False),
+    ("by day, no such day", {**BY_DAY, "days": {"someday": {"enabled": False}}}, False),
+    ("for days", FOR_DAYS, True),
+    ("for days, no end", without(FOR_DAYS, "end"), False),
+    ("for days, no such day", {**FOR_DAYS, "days": ["mond"]}, False),
+    ("both forms", {**STORED, **BY_DAY}, False),
+    ("empty", {}, False),
+    ("text", "9 to 5", False),
+    ("no such zone", {**STORED, "timezone": "Mars/Base"}, False),
+    ("no zone", without(STORED, "timezone"), False),
+    ("40 at once", {**STORED, "batchConcurrency": 40}, True),
+    ("41 at once", {**STORED, "batchConcurrency": 41}, False),
+    ("no time", {**STORED, "schedule": {"monday": [{"start": "9:00", "end": "17:00"}]}}, False),
+    ("25:00", {**STORED, "schedule": {"monday": [{"start": "09:00", "end": "25:00"}]}}, False),
+    ("24:00 as a start", {**STORED, "schedule": {"monday": [{"start": "24:00", "end": "17:00"}]}}, False),
+    ("over midnight", {**STORED, "schedule": {"friday": [{"start": "22:00", "end": "02:00"}]}}, True),
+    ("misspelt day", {**STORED, "schedule": {"Monday": []}}, False),
+]
+
+HOLIDAYS: list[tuple[str, Json, bool]] = [
+    ("null", None, True),
+    ("country", {"country": "US"}, True),
+    ("dates", {"country": "NO", "holidays": [{"date": "2026-12-25", "name": "Jul", "enabled": False}]}, True),
+    ("no country", {"holidays": []}, False),
+    ("no such country", {"country": "ZZ"}, False),
+    ("no such date", {"country": "US", "holidays": [{"date": "2026-02-30"}]}, False),
+]
+
+BODIES: list[tuple[str, str, Json, bool]] = [
+    # Which fields a call needs, and of which types they are.
+    ("createCall", "smallest", {"agent_id": UUID, "to": "+14155550102"}, True),
+    ("createCall", "unknown fields are ignored", {"agent_id": UUID, "to": "+14155550102", "x": 1}, True),
+    ("createCall", "variables of any type", {"agent_id": UUID, "to": "1415555", "variables": {"a": [1, None]}}, True),
+    ("createCall", "NUL deep in variables", {"agent_id": UUID, "to": "1415555", "variables": {"a": ["\x00"]}}, False),
+    ("createCall", "NUL in a key", {"agent_id": UUID, "to": "1415555", "variables": {"\x00": 1}}, False),
+    ("createCall", "variables null", {"agent_id": UUID, "to": "1415555", "variables": None}, False),
+    ("createCall", "no agent", {"to": "+14155550102"}, False),
+    ("createCall", "agent is no UUID", {"agent_id": "a", "to": "+14155550102"}, False),
+    ("createCall", "to is a number", {"agent_id": UUID, "to": 14155550102}, False),
+    ("createCall", "no object", [], False),
+    # The message of an SMS campaign, section 4.3.
+    ("createSmsCampaign", "smallest", SMS, True),
+    ("createSmsCampaign", "empty message", {**SMS, "message_body": ""}, True),
+    ("createSmsCampaign", "no message", NO_TEXT, False),
+    ("createSmsCampaign", "message null", {**SMS, "message_body": None}, False),
+    ("createSmsCampaign", "custom without message", {**NO_TEXT, "sms_message_source": "custom"}, False),
+    ("createSmsCampaign", "flow", {**NO_TEXT, "sms_message_source": "flow", "sms_flow_id": UUID}, True),
+    ("createSmsCampaign", "flow and message", {**SMS, "sms_message_source": "flow", "sms_flow_id": UUID}, True),
+    ("createSmsCampaign", "flow without id", {**SMS, "sms_message_source": "flow"}, False),
+    ("createSmsCampaign", "flow with null", {**SMS, "sms_message_source": "flow", "sms_flow_id": None}, False),
+    ("createSmsCampaign", "custom with a null flow", {**SMS, "sms_flow_id": None}, True),
+    ("createSmsCampaign", "flow is no UUID", {**SMS, "sms_flow_id": "x"}, False),
+    ("createSmsCampaign", "source null", {**SMS, "sms_message_source": None}, False),
+    # Other fields of it.
+    ("createSmsCampaign", "any channel", {**SMS, "channel": ["call"]}, True),
+    ("createSmsCampaign", "unknown fields", {**SMS, "batch": "\x00"}, True),
+    ("createSmsCampaign", "name of 100", {**SMS, "name": "é" * 100}, True),
+    ("createSmsCampaign", "name of 101", {**SMS, "name": "é" * 101}, False),
+    ("createSmsCampaign", "empty name", {**SMS, "name": ""}, False),
+    ("createSmsCampaign", "NUL in the name", {**SMS, "name": "a\x00"}, False),
+    ("createSmsCampaign", "name of two lines", {**SMS, "name": "a\nb\n"}, True),
+    ("createSmsCampaign", "description of 501", {**SMS, "description": "d" * 501}, False),
+    ("createSmsCampaign", "description null", {**SMS, "description": None}, False),
+    ("createSmsCampaign", "message of 1600", {**SMS, "message_body": "m" * 1600}, True),
+    ("createSmsCampaign", "message of 1601", {**SMS, "message_body": "m" * 1601}, False),
+    *[("createSmsCampaign", f"carrier {name}", {**SMS, "sms_carrier": name}, True) for name in [*CARRIERS, None]],
+    ("createSmsCampaign", "unknown carrier", {**SMS, "sms_carrier": "Twilio"}, False),
+    ("createSmsCampaign", "empty sending number", {**SMS, "sms_from_number": ""}, True),
+    ("createSmsCampaign", "sending number null", {**SMS, "sms_from_number": None}, True),
+    ("createSmsCampaign", "rate 0", {**SMS, "sms_rate_per_minute": 0}, False),
+    ("createSmsCampaign", "rate 600", {**SMS, "sms_rate_per_minute": 600}, True),
+    ("createSmsCampaign", "rate 601", {**SMS, "sms_rate_per_minute": 601}, False),
+    ("createSmsCampaign", "rate as text", {**SMS, "sms_rate_per_minute": "60"}, False),
+    ("createSmsCampaign", "rate as boolean", {**SMS, "sms_rate_per_minute": True}, False),
+    ("createSmsCampaign", "rate with a fraction", {**SMS, "sms_rate_per_minute": 60.5}, False),
+    ("createSmsCampaign", "rate null", {**SMS, "sms_rate_per_minute": None}, False),
+    ("createSmsCampaign", "no recipients", without(SMS, "recipients"), False),
+    ("createSmsCampaign", "empty recipients", {**SMS, "recipients": []}, False),
+    ("createSmsCampaign", "empty phone number", {**SMS, "recipients": [{"phone_number": ""}]}, False),
+    ("createSmsCampaign", "no phone number", {**SMS, "recipients": [{"first_name": "Ana"}]}, False),
+    ("createSmsCampaign", "null names", {**SMS, "recipients": [{**PERSON, "last_name": None}]}, True),
+    ("createSmsCampaign", "variables null", {**SMS, "recipients": [{**PERSON, "custom_variables": None}]}, False),
+    ("createSmsCampaign", "any variables", {**SMS, "recipients": [{**PERSON, "custom_variables": {"a": 1}}]}, True),
+    ("createSmsCampaign", "headers as text", {**SMS, "csv_column_headers": "abc"}, False),
+    # The schedule.
+    ("createSmsCampaign", "scheduled", {**SMS, "schedule_type": "scheduled", "scheduled_start_at": START}, True),
+    ("createSmsCampaign", "offset", {**SMS, "scheduled_expires_at": "2026-12-01T09:00:00.123456-08:00"}, True),
+    ("createSmsCampaign", "scheduled without start", {**SMS, "schedule_type": "scheduled"}, False),
+    ("createCampaign", "start null", {**CALL, "schedule_type": "scheduled", "scheduled_start_at": None}, False),
+    ("createSmsCampaign", "immediate with null", {**SMS, "scheduled_start_at": None}, True),
+    ("createSmsCampaign", "no timestamp", {**SMS, "scheduled_start_at": "tomorrow"}, False),
+    ("createSmsCampaign", "no such day", {**SMS, "scheduled_start_at": "2026-02-30T09:00:00Z"}, False),
+    ("createSmsCampaign", "first year", {**SMS, "scheduled_start_at": "0001-01-01T00:00:00+23:59"}, False),
+    ("createSmsCampaign", "last year", {**SMS, "scheduled_start_at": "9999-12-31T23:59:59-23:59"}, False),
+    # Business hours: the stored form and two days-shaped ones.
+    *[("createSmsCampaign", f"hours {name}", {**SMS, "business_hours_config": hours}, valid)
+      for name, hours, valid in HOURS],
+    # Holidays.
+    *[("createSmsCampaign", f"holidays {name}", {**SMS, "holidays_config": days}, valid)
+      for name, days, valid in HOLIDAYS],
+    # Both channels.
+    ("createCampaign", "call", CALL, True),
+    ("createCampaign", "call, by name", {**CALL, "channel": "call"}, True),
+    ("createCampaign", "sms", {**SMS, "channel": "sms"}, True),
+    ("createCampaign", "sms without channel", SMS, False),
+    ("createCampaign", "sms without message", {**NO_TEXT, "channel": "sms"}, False),
+    ("createCampaign", "call body as sms", {**CALL, "channel": "sms"}, False),
+    ("createCampaign", "both bodies at once", {**CALL, **SMS}, True),
+    ("createCampaign", "unknown channel", {**CALL, "channel": "fax"}, False),
+    ("createCampaign", "channel null", {**CALL, "channel": None}, False),
+    ("createCampaign", "no agent", without(CALL, "agent_id"), False),
+    ("createCampaign", "scheduled without start", {**CALL, "schedule_type": "scheduled"}, False),
+    ("createCampaign", "41 at once", {**CALL, "batch_concurrency": 41}, False),
+    ("createCampaign", "trunk null", {**CALL, "sip_trunk_id": None}, True),
+    ("createCampaign", "group", {**CALL, "cli_mode": "group", "cli_group_config": [
+        {"phoneNumberId": "n1", "phoneE164": "+14155550199", "count": 50}]}, True),
+    ("createCampaign", "group without numbers", {**CALL, "cli_mode": "group"}, False),
+    ("createCampaign", "group of none", {**CALL, "cli_mode": "group", "cli_group_config": []}, False),
+    ("createCampaign", "group of null", {**CALL, "cli_mode": "group", "cli_group_config": None}, False),
+    ("createCampaign", "count 0", {**CALL, "cli_group_config": [
+        {"phoneNumberId": "n1", "phoneE164": "+14155550199", "count": 0}]}, False),
+    ("createCampaign", "double dial as number", {**CALL, "double_dial": 1}, False),
+    # Settings, section 4.4.
+    ("updateSmsSettings", "nothing", {}, True),
+    ("updateSmsSettings", "unknown field", {"footer": "x"}, False),
+    ("updateSmsSettings", "null", {"footer_text": None}, False),
+    ("updateSmsSettings", "empty footer", {"footer_text": ""}, True),
+    ("updateSmsSettings", "footer of 120", {"footer_text": "x" * 120}, True),
+    ("updateSmsSettings", "footer of 121", {"footer_text": "x" * 121}, False),
+    *[("updateSmsSettings", f"{field} {value}", {field: value}, valid) for field, low, high in [
+        ("max_segments", 1, 5), ("retry_max_attempts", 1, 3), ("retry_delay_minutes", 5, 120)]
+      for value, valid in [(low - 1, False), (low, True), (high, True), (high + 1, False), (2**63, False)]],
+    # Single messages.
+    ("sendSms", "smallest", {"to": "+14155550102", "body": "x"}, True),
+    ("sendSms", "no text", {"to": "+14155550102", "body": ""}, False),
+    ("sendSms", "nulls", {"to": "+14155550102", "body": "x", "from_number": None, "carrier": None}, True),
+    ("sendSms", "unknown carrier", {"to": "+14155550102", "body": "x", "carrier": "bird"}, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("operation_id", "name", "body", "valid"),
+    BODIES,
+    ids=[f"{operation_id}: {name}" for operation_id, name, _, _ in BODIES],
+)
+def test_a_body_is_accepted_or_refused(operation_id: str, name: str, body: Json, valid: bool) -> None:
+    """The schemas of bodies say the interface's conditional rules, formats included."""
+    errors = [error.message for error in validator(body_schema(operation_id)).iter_errors(body)]
+    assert (not errors) is valid, errors
+
+
+# -------------------------------------------------------------------------------------------------------- generators
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["positive", "negative"])
+@pytest.mark.parametrize("operation_id", OPERATIONS)
+def test_requests_can_be_generated(operation_id: str, mode: GenerationMode) -> None:
+    """Schemathesis makes valid and invalid requests of each operation, and bodies meant as valid are."""
+    path, method, operation = OPERATIONS[operation_id]
+    strategy = schemathesis.openapi.from_dict(load())[path][method].as_strategy(generation_mode=mode)
+    cases: list[schemathesis.Case] = []
+
+    # The body of a generated request has to be judged inside: a failure names the case.
+    @settings(
+        max_examples=8,
+        phases=[Phase.generate],
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],  # of a machine, not of the schema
+    )
+    @given(strategy)
+    def generate(case: schemathesis.Case) -> None:
+        cases.append(case)
+        if mode is GenerationMode.POSITIVE and "requestBody" in operation:
+            assert [error.message for error in validator(body_schema(operation_id)).iter_errors(case.body)] == []
+
+    generate()
+    assert cases
