@@ -90,13 +90,13 @@ class SqliteDispatchLock:
         )
 
     def acquire(self) -> bool:
-        """Take the lock without waiting; return whether it is held now.
+        """Take the lock without waiting; return False when it is held already, by whomever.
 
         Raises:
             DispatchRefused: The database is on a network file system, or the lock's file cannot be written.
         """
         if self._file_lock.is_locked:
-            return True
+            return False
         self._refuse_network()
         try:
             self._file_lock.acquire()
