@@ -213,5 +213,3 @@ class Outreach:
         with anyio.CancelScope(shield=True):
             await dispatcher.stop(grace_seconds=self._config.stop_grace_seconds)
         self._dispatcher = None
-
-
