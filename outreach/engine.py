@@ -24,14 +24,17 @@ from outreach.protocols.storage import Storage
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
+from outreach.services.agents import Agents
 from outreach.services.calls import Calls
 from outreach.services.campaigns import Campaigns
 from outreach.services.context import ServiceContext
 from outreach.services.creating import CampaignCreation
-from outreach.services.directory import Agents, Flows, Numbers, Trunks
+from outreach.services.flows import Flows
 from outreach.services.messages import Messages
+from outreach.services.numbers import Numbers
 from outreach.services.requests import Requests
 from outreach.services.settings import Settings
+from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import storage_for
@@ -213,5 +216,3 @@ class Outreach:
         with anyio.CancelScope(shield=True):
             await dispatcher.stop(grace_seconds=self._config.stop_grace_seconds)
         self._dispatcher = None
-
-

@@ -32,9 +32,7 @@ class Takeover:
     reason: PauseReason | None
 
 
-def take_over(
-    tx: Transaction, *, home: Home | None, high_water: tuple[int, int] | None, now: datetime
-) -> Takeover:
+def take_over(tx: Transaction, *, home: Home | None, high_water: tuple[int, int] | None, now: datetime) -> Takeover:
     """Take the lease under a new epoch.
 
     A database that has moved to another host or path, or that is older than what was noted beside it, does
@@ -57,8 +55,7 @@ def take_over(
     held_back: list[Campaign] = []
     if reason is not None:
         held_back = [
-            move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason)
-            for campaign in running
+            move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason) for campaign in running
         ]
     for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE}):
         _respace(tx, campaign, epoch, now)

@@ -127,9 +127,7 @@ def commit_message(
     if not _insert(tx, dispatch):
         return None
     tx.messages.update(
-        attrs.evolve(
-            message, status=MessageStatus.DISPATCHING, attempts=message.attempts + 1, tries=message.tries + 1
-        )
+        attrs.evolve(message, status=MessageStatus.DISPATCHING, attempts=message.attempts + 1, tries=message.tries + 1)
     )
     return dispatch
 

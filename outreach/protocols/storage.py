@@ -204,9 +204,7 @@ class Campaigns(Protocol):
         """
         ...
 
-    def in_status(
-        self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None
-    ) -> Sequence[Campaign]:
+    def in_status(self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None) -> Sequence[Campaign]:
         """Return campaigns in these statuses, of one workspace or of all, oldest first by (created_at, id)."""
         ...
 
@@ -234,9 +232,7 @@ class Recipients(Protocol):
         """Return those of the numbers (at most 5,000) that the campaign already has."""
         ...
 
-    def delete_stopped_since(
-        self, workspace_id: str, campaign_id: str, channel: Channel, since: datetime
-    ) -> Counters:
+    def delete_stopped_since(self, workspace_id: str, campaign_id: str, channel: Channel, since: datetime) -> Counters:
         """Delete recipients whose number came onto the register at or after `since`; return what they counted."""
         ...
 
@@ -266,9 +262,7 @@ class Recipients(Protocol):
         """Return pending and waiting recipients, whatever their due time, by position."""
         ...
 
-    def page(
-        self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000
-    ) -> Sequence[Recipient]:
+    def page(self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000) -> Sequence[Recipient]:
         """Return recipients by position, those greater than `after`, at most `limit`."""
         ...
 

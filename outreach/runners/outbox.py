@@ -159,7 +159,8 @@ class Outbox:
         self._next_start[key] = self._clock.now() + spacing
 
     async def _sleep_until(self, moment: datetime) -> None:
-        while (wait := (moment - self._clock.now()).total_seconds()) > 0:
+        # A loop, because the wall clock may be set while it sleeps; nothing announces that a moment has come.
+        while (wait := (moment - self._clock.now()).total_seconds()) > 0:  # noqa: ASYNC110
             await anyio.sleep(wait)
 
     async def _record(self, dispatch: Dispatch, outcome: Outcome) -> None:

@@ -105,8 +105,10 @@ class SinglesRunner:
         )
         if report is not None:
             await self._worker.report(report)
-            call = await self._storage.read(lambda tx: tx.calls.get(call.workspace_id, call.id)) or call
-        return self._clock.now() + timedelta(seconds=self._config.call_poll_seconds) if call.is_open else None
+        now_known = await self._storage.read(lambda tx: tx.calls.get(call.workspace_id, call.id))
+        if now_known is None or not now_known.is_open:
+            return None
+        return self._clock.now() + timedelta(seconds=self._config.call_poll_seconds)
 
     async def _due(self, unit: Unit) -> datetime | None:
         work = await self._storage.read(lambda tx: tx.work.get(unit))

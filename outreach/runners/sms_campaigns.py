@@ -284,5 +284,3 @@ def _hours(campaign: Campaign, now: datetime) -> _Hours:
 
 def _earliest(*moments: datetime | None) -> datetime | None:
     return min((moment for moment in moments if moment is not None), default=None)
-
-

@@ -112,9 +112,7 @@ class Worker:
     async def report(self, event: Report) -> None:
         """Merge what a provider tells."""
         await self._storage.write(
-            lambda tx: settling.report(
-                tx, event, backoff=self.backoff, analyser=self._analyser, now=self._clock.now()
-            )
+            lambda tx: settling.report(tx, event, backoff=self.backoff, analyser=self._analyser, now=self._clock.now())
         )
 
     async def sweep(self) -> None:
@@ -134,9 +132,7 @@ class Worker:
         total = 0
         while True:
             count = await self._storage.write(
-                lambda tx: settling.abandon(
-                    tx, epoch=epoch, backoff=self.backoff, now=self._clock.now(), limit=_SLICE
-                )
+                lambda tx: settling.abandon(tx, epoch=epoch, backoff=self.backoff, now=self._clock.now(), limit=_SLICE)
             )
             total += count
             if count < _SLICE:

@@ -157,9 +157,7 @@ class CampaignCreation:
         loaded = Counters()
         async for chunk in chunks(recipients, default_region=region, size=context.config.chunk_rows):
 
-            def write(
-                tx: Transaction, chunk: object = chunk, position: int = position
-            ) -> loading.ChunkResult:
+            def write(tx: Transaction, chunk: object = chunk, position: int = position) -> loading.ChunkResult:
                 if claim is not None:
                     claim.keep(tx, context)
                 return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())  # type: ignore[arg-type]

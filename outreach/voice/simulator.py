@@ -53,9 +53,7 @@ class SimulatedVoice:
     @property
     def capabilities(self) -> VoiceCapabilities:
         """What it can do: with a log file its look-up also tells what was not accepted."""
-        return VoiceCapabilities(
-            look_up="authoritative" if self._log.durable else "evidence", carries_not_after=False
-        )
+        return VoiceCapabilities(look_up="authoritative" if self._log.durable else "evidence", carries_not_after=False)
 
     async def place(self, request: CallRequest) -> Outcome:
         """Take one call, or refuse it for now by chance."""
