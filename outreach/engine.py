@@ -131,6 +131,9 @@ class Outreach:
     ) -> Self:
         """Return an engine over the database that a URL names; enter it to open it.
 
+        `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
+        container: a database that finds itself on another machine does not start sending.
+
         Args:
             url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `memory://`.
             dispatch: Whether this process sends. The server asks for it, the command line does not.
@@ -145,7 +148,7 @@ class Outreach:
         """
         clock = clock or SystemClock()
         return cls(
-            storage_for(url, clock=clock),
+            storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None),
             dispatch=dispatch,
             clock=clock,
             rng=rng,
