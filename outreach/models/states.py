@@ -114,7 +114,11 @@ CLOSABLE_RECIPIENT_STATUSES: Final = frozenset({RecipientStatus.PENDING, Recipie
 
 
 class DispatchState(StrEnum):
-    """What is known of one request to a provider (design, section 5)."""
+    """What is known of one request to a provider (design, section 5).
+
+    `given_up` is an unknown one that an operator let be tried again: nobody knows what became of it, and a
+    later one may stand beside it.
+    """
 
     DISPATCHING = "dispatching"
     ACCEPTED = "accepted"
@@ -124,6 +128,7 @@ class DispatchState(StrEnum):
     DEFERRED = "deferred"
     UNKNOWN = "unknown"
     UNCONFIRMED = "unconfirmed"
+    GIVEN_UP = "given_up"
 
 
 class CallStatus(StrEnum):

@@ -24,7 +24,7 @@ from outreach.models.work import Unit
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import campaign_unit, settings_of
 from outreach.operations.waves import put_recipient
-from outreach.policy.settlement import Backoff, may_settle, receipt_for_recipient, settle_recipient
+from outreach.policy.settlement import Backoff, may_settle, receipt_for_recipient, settle_recipient, speaks_for
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
 
@@ -106,13 +106,15 @@ def _find(tx: Transaction, event: Report) -> Dispatch | None:
 
 def _settle_recipient(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
     found = _recipient_of(tx, dispatch)
-    if found is None:
+    if found is None or not speaks_for(dispatch, found):
         return
     campaign = tx.campaigns.get(dispatch.workspace_id, found.campaign_id)
     if campaign is None:
         return
+    # One that was given up and now is known to have been heard has spent its attempt after all.
+    heard = outcome.state in {DispatchState.ACCEPTED, DispatchState.REFUSED}
     after = settle_recipient(
-        found,
+        attrs.evolve(found, attempts=max(found.attempts, dispatch.attempt)) if heard else found,
         outcome,
         campaign=campaign.status,
         settings=settings_of(tx, dispatch.workspace_id),
@@ -229,7 +231,7 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, n
         return True
     found = _recipient_of(tx, dispatch)
     # Only the latest dispatch speaks for its recipient: a receipt of an earlier attempt is kept with that one.
-    if found is None or (found.step, found.attempts) != (dispatch.step, dispatch.attempt):
+    if found is None or not speaks_for(dispatch, found):
         return True
     campaign = tx.campaigns.get(dispatch.workspace_id, found.campaign_id)
     if campaign is not None:

@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
@@ -22,11 +22,19 @@ RECEIPT_WAIT: Final = timedelta(hours=4)
 
 _SETTLES_TO: Final[Mapping[DispatchState, frozenset[DispatchState]]] = MappingProxyType(
     {
-        DispatchState.DISPATCHING: frozenset(DispatchState) - {DispatchState.DISPATCHING, DispatchState.UNCONFIRMED},
+        DispatchState.DISPATCHING: frozenset(DispatchState)
+        - {DispatchState.DISPATCHING, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP},
         DispatchState.UNKNOWN: frozenset(
-            {DispatchState.ACCEPTED, DispatchState.REFUSED, DispatchState.NOT_SENT, DispatchState.UNCONFIRMED}
+            {
+                DispatchState.ACCEPTED,
+                DispatchState.REFUSED,
+                DispatchState.NOT_SENT,
+                DispatchState.UNCONFIRMED,
+                DispatchState.GIVEN_UP,
+            }
         ),
         DispatchState.UNCONFIRMED: frozenset({DispatchState.ACCEPTED, DispatchState.REFUSED}),
+        DispatchState.GIVEN_UP: frozenset({DispatchState.ACCEPTED, DispatchState.REFUSED}),
     }
 )
 
@@ -112,8 +120,26 @@ def settle_recipient(
                 return close_recipient(back, closing, now)
             if outcome.state is DispatchState.WITHDRAWN:
                 return _waiting(back, "withdrawn", now)
+            if outcome.state is DispatchState.GIVEN_UP:
+                return _waiting(back, "operator_retry", now)
             delay = backoff.delay(recipient.tries, outcome.retry_after_seconds)
             return _waiting(back, "deferred", now + delay)
+
+
+def speaks_for(dispatch: Dispatch, recipient: Recipient) -> bool:
+    """Return whether a dispatch is its recipient's latest, so that its outcome is the recipient's.
+
+    One that was given up still is while the next has not been opened: evidence that comes before the second
+    request cancels it, evidence that comes later is kept with its own dispatch.
+    """
+    if recipient.step != dispatch.step:
+        return False
+    waits_to_try_again = (
+        recipient.status is RecipientStatus.WAITING
+        and recipient.attempts == dispatch.attempt - 1
+        and recipient.tries == dispatch.try_number
+    )
+    return recipient.attempts == dispatch.attempt or waits_to_try_again
 
 
 def failed_attempt(

@@ -15,6 +15,7 @@ from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.outbox import Outbox
+from outreach.runners.reconciler import Reconciler
 from outreach.runners.singles import SinglesRunner
 from outreach.runners.sms_campaigns import SmsCampaignRunner
 from outreach.runners.worker import Worker
@@ -34,6 +35,7 @@ class Runner:
         worker: Worker,
     ) -> None:
         self._outbox = Outbox(storage=storage, clock=clock, config=config, worker=worker)
+        self._reconciler = Reconciler(storage=storage, clock=clock, config=config, desk=desk, worker=worker)
         self._campaigns = SmsCampaignRunner(
             storage=storage, clock=clock, ids=ids, config=config, desk=desk, worker=worker, outbox=self._outbox
         )
@@ -43,7 +45,10 @@ class Runner:
 
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Hold the requests in flight until it is cancelled."""
-        await self._outbox.serve(task_status=task_status)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._reconciler.serve)
+            await self._outbox.serve(task_status=task_status)
+            tasks.cancel_scope.cancel()
 
     async def run_slice(self, unit: Unit, *, epoch: int, until: float, nudge: Nudge) -> datetime | None:
         """Work on a unit; see `protocols.dispatcher.SliceRunner`."""

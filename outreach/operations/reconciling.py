@@ -1,0 +1,89 @@
+"""Dispatches of which nobody knows what became: evidence, the deadline, the operator's decision."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+import attrs
+
+from outreach.errors import Conflict, NotFound
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.states import DispatchState
+from outreach.operations.common import note
+from outreach.operations.settling import settle
+from outreach.policy.settlement import Backoff
+from outreach.protocols.storage import Transaction
+
+Decision = Literal["assume_sent", "retry"]
+
+
+@attrs.frozen(kw_only=True)
+class Deadlines:
+    """When what may be done about an unknown dispatch, counted from its commit.
+
+    Attributes:
+        retry_after: An operator may have it tried again: until then its request may still be on its way.
+        unconfirmed_after: It ends as unconfirmed.
+    """
+
+    retry_after: timedelta
+    unconfirmed_after: timedelta
+
+
+def confirm(
+    tx: Transaction, dispatch: Dispatch, evidence: Outcome | None, *, deadlines: Deadlines, backoff: Backoff, now: datetime
+) -> Dispatch | None:
+    """Settle an unknown dispatch by what a look-up told, or by its deadline; return it as it is then."""
+    if evidence is None:
+        if now < dispatch.created_at + deadlines.unconfirmed_after:
+            return dispatch
+        evidence = Outcome(state=DispatchState.UNCONFIRMED, reason="no_evidence")
+    return settle(tx, dispatch.workspace_id, dispatch.id, evidence, backoff=backoff, now=now)
+
+
+def resolve(
+    tx: Transaction,
+    workspace_id: str,
+    dispatch_id: str,
+    decision: Decision,
+    *,
+    deadlines: Deadlines,
+    backoff: Backoff,
+    now: datetime,
+    actor: str,
+) -> Dispatch:
+    """Decide about an unknown dispatch, as an operator (design, section 5, rule 6).
+
+    `assume_sent` takes it as accepted. `retry` gives it up and lets its message or call be tried again: evidence
+    that arrives before the second request cancels that one; evidence that arrives later is kept beside it.
+
+    Raises:
+        NotFound: The workspace has no such dispatch.
+        Conflict: It is not unknown, or its request may still be on its way.
+    """
+    dispatch = tx.dispatches.get(workspace_id, dispatch_id)
+    if dispatch is None:
+        raise NotFound("dispatch", dispatch_id)
+    if dispatch.state is not DispatchState.UNKNOWN:
+        raise Conflict(f"The dispatch is {dispatch.state}, not unknown: there is nothing to decide.")
+    if decision == "retry" and now < dispatch.created_at + deadlines.retry_after:
+        wait = dispatch.created_at + deadlines.retry_after - now
+        raise Conflict(
+            f"The request may still be on its way. It can be tried again in {int(wait.total_seconds()) + 1} s; "
+            "evidence that arrives meanwhile settles it."
+        )
+    if decision == "assume_sent":
+        outcome = Outcome(state=DispatchState.ACCEPTED, reason="assumed_sent")
+    else:
+        outcome = Outcome(state=DispatchState.GIVEN_UP, reason="operator_retry")
+    settled = settle(tx, workspace_id, dispatch_id, outcome, backoff=backoff, now=now)
+    note(
+        tx,
+        now=now,
+        workspace_id=workspace_id,
+        actor=actor,
+        action=f"dispatch.{decision}",
+        subject=dispatch_id,
+    )
+    return settled or dispatch

@@ -1,0 +1,128 @@
+"""Looking up unknown dispatches at their providers until there is evidence, or the deadline."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from typing import Final
+
+import anyio
+
+from outreach.clock import Clock
+from outreach.config import EngineConfig
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.states import DispatchState
+from outreach.models.workspace import Workspace
+from outreach.operations import reconciling
+from outreach.operations.common import workspace_of
+from outreach.operations.reconciling import Deadlines
+from outreach.protocols.carrier import Carrier
+from outreach.protocols.storage import Storage
+from outreach.protocols.voice import VoiceProvider
+from outreach.runners.desk import ProviderDesk
+from outreach.runners.worker import Worker
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS: Final = 5.0
+_ROUND: Final = 200
+"""Unknown dispatches looked at in one round, the oldest first: those end by their deadline and make room."""
+
+
+def deadlines_of(config: EngineConfig) -> Deadlines:
+    """Return when what may be done about an unknown dispatch.
+
+    A retry waits until no request of the old worker can be on its way any more: its intent's life, the provider's
+    timeout and the lease have passed.
+    """
+    return Deadlines(
+        retry_after=timedelta(
+            seconds=config.intent_seconds + config.provider_timeout_seconds + config.lease_seconds
+        ),
+        unconfirmed_after=timedelta(seconds=config.reconcile_deadline_seconds),
+    )
+
+
+class Reconciler:
+    """Settles unknown dispatches by evidence.
+
+    A look-up changes nothing at the provider, so that it may be repeated, and one that fails says nothing.
+    """
+
+    def __init__(
+        self, *, storage: Storage, clock: Clock, config: EngineConfig, desk: ProviderDesk, worker: Worker
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._config = config
+        self._desk = desk
+        self._worker = worker
+        self._deadlines = deadlines_of(config)
+        self._looked_up: dict[str, datetime] = {}
+
+    async def round(self) -> None:
+        """Look at the oldest unknown dispatches once."""
+        unknown = await self._storage.read(lambda tx: tx.dispatches.unknown(None, limit=_ROUND))
+        known = {dispatch.id for dispatch in unknown}
+        self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
+        for dispatch in unknown:
+            if self._is_due(dispatch):
+                await self._confirm(dispatch)
+
+    def _is_due(self, dispatch: Dispatch) -> bool:
+        now = self._clock.now()
+        last = self._looked_up.get(dispatch.id)
+        if last is not None:
+            return now >= last + timedelta(seconds=self._config.reconcile_every_seconds)
+        return now >= dispatch.created_at + timedelta(seconds=self._config.reconcile_after_seconds)
+
+    async def _confirm(self, dispatch: Dispatch) -> None:
+        self._looked_up[dispatch.id] = self._clock.now()
+        evidence = await self._look_up(dispatch)
+        await self._storage.write(
+            lambda tx: reconciling.confirm(
+                tx,
+                dispatch,
+                evidence,
+                deadlines=self._deadlines,
+                backoff=self._worker.backoff,
+                now=self._clock.now(),
+            )
+        )
+
+    async def _look_up(self, dispatch: Dispatch) -> Outcome | None:
+        try:
+            workspace = await self._storage.read(lambda tx: workspace_of(tx, dispatch.workspace_id))
+            provider = self._provider(workspace, dispatch)
+            power = provider.capabilities.look_up
+            with anyio.fail_after(self._config.provider_timeout_seconds):
+                found = await provider.look_up(
+                    workspace_id=dispatch.workspace_id,
+                    dispatch_id=dispatch.id,
+                    to=dispatch.to,
+                    since=dispatch.created_at,
+                )
+        except Exception:
+            _log.exception(
+                "A look-up failed; it is made again later.",
+                extra={"action": "look_up_failed", "dispatch_id": dispatch.id},
+            )
+            return None
+        # That a provider does not find it proves something only where it says that it would.
+        if found is not None and found.state is DispatchState.NOT_SENT and power != "authoritative":
+            return None
+        return found
+
+    async def serve(self) -> None:
+        """Go round after round until it is cancelled."""
+        while True:
+            try:
+                await self.round()
+            except Exception:
+                _log.exception("Unknown dispatches could not be looked at.", extra={"action": "reconcile_failed"})
+            await anyio.sleep(_PAUSE_SECONDS)
+
+    def _provider(self, workspace: Workspace, dispatch: Dispatch) -> Carrier | VoiceProvider:
+        if dispatch.channel == "sms":
+            return self._desk.carrier(workspace, dispatch.provider)
+        return self._desk.voice(workspace, dispatch.provider)

@@ -1,0 +1,72 @@
+"""The dispatches of which nobody knows what became, and the operator's decisions about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from outreach.errors import InvalidRequest, NotFound
+from outreach.models.dispatch import Dispatch
+from outreach.operations import reconciling
+from outreach.operations.common import workspace_of
+from outreach.operations.reconciling import Decision
+from outreach.policy.settlement import Backoff
+from outreach.runners.reconciler import deadlines_of
+from outreach.services.context import ServiceContext
+
+
+class Dispatches:
+    """The ledger's rows, for operators."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+        self._backoff = Backoff(
+            first=timedelta(seconds=context.config.backoff_seconds),
+            longest=timedelta(seconds=context.config.backoff_max_seconds),
+        )
+
+    async def unknown(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Dispatch]:
+        """Return a workspace's unknown dispatches, oldest first.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        return await self._context.storage.read(
+            lambda tx: tx.dispatches.unknown(workspace_of(tx, workspace_id).id, limit=limit)
+        )
+
+    async def find(self, dispatch_id: str) -> Dispatch:
+        """Return a dispatch of whatever workspace: for operators, whose commands name dispatches alone.
+
+        Raises:
+            NotFound: There is no such dispatch.
+        """
+        dispatch = await self._context.storage.read(lambda tx: tx.dispatches.find(dispatch_id))
+        if dispatch is None:
+            raise NotFound("dispatch", dispatch_id)
+        return dispatch
+
+    async def resolve(
+        self, workspace_id: str, dispatch_id: str, decision: Decision, *, actor: str = "library"
+    ) -> Dispatch:
+        """Decide about an unknown dispatch: `assume_sent`, or `retry`.
+
+        Raises:
+            NotFound: The workspace has no such dispatch.
+            Conflict: It is not unknown, or its request may still be on its way.
+            InvalidRequest: There is no such decision.
+        """
+        if decision not in {"assume_sent", "retry"}:
+            raise InvalidRequest.at("decision", "must be assume_sent or retry")
+        return await self._context.storage.write(
+            lambda tx: reconciling.resolve(
+                tx,
+                workspace_id,
+                dispatch_id,
+                decision,
+                deadlines=deadlines_of(self._context.config),
+                backoff=self._backoff,
+                now=self._context.now(),
+                actor=actor,
+            )
+        )
