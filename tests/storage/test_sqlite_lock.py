@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -114,7 +116,7 @@ def test_mounts_are_matched_by_whole_names(path: str, kind: str) -> None:
 
 def test_no_mount_at_all_is_no_reason_to_refuse(database: Path) -> None:
     """Where the system tells nothing, as in some sandboxes, the lock decides."""
-    alone = SqliteDispatchLock(database, mounts=lambda: [])
+    alone = SqliteDispatchLock(database, mounts=list)
     assert file_system_of(database, []) is None
     assert alone.acquire()
     alone.release()
@@ -192,14 +194,14 @@ def test_the_host_is_stable_and_tells_machines_apart(tmp_path: Path, monkeypatch
     machine = tmp_path / "machine-id"
     monkeypatch.setattr(lock, "_MACHINE_ID", machine)
     seen = {host_id()}
-    monkeypatch.setattr(lock.uuid, "getnode", lambda: 0x0242AC110002)
+    monkeypatch.setattr(uuid, "getnode", lambda: 0x0242AC110002)
     seen.add(host_id())
-    monkeypatch.setattr(lock.uuid, "getnode", lambda: 0x0342AC110002)
+    monkeypatch.setattr(uuid, "getnode", lambda: 0x0342AC110002)
     made_up = host_id()
-    monkeypatch.setattr(lock.uuid, "getnode", lambda: 0x0342AC110003)
+    monkeypatch.setattr(uuid, "getnode", lambda: 0x0342AC110003)
     assert host_id() == made_up, "a number that was made up says nothing"
     machine.write_text("0123456789abcdef\n")
     seen.add(host_id())
-    monkeypatch.setattr(lock.socket, "gethostname", lambda: "another")
+    monkeypatch.setattr(socket, "gethostname", lambda: "another")
     seen.add(host_id())
     assert len({*seen, made_up}) >= 4
