@@ -29,6 +29,7 @@ from outreach.services.calls import Calls
 from outreach.services.campaigns import Campaigns
 from outreach.services.context import ServiceContext
 from outreach.services.creating import CampaignCreation
+from outreach.services.dispatches import Dispatches
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
@@ -72,6 +73,7 @@ class Outreach:
         create_campaign: Creating campaigns with their contacts.
         calls: Single calls.
         messages: Single messages.
+        dispatches: Dispatches of which nobody knows what became.
         requests: Request limit and idempotency keys.
     """
 
@@ -115,6 +117,7 @@ class Outreach:
         self.create_campaign = CampaignCreation(context)
         self.calls = Calls(context)
         self.messages = Messages(context)
+        self.dispatches = Dispatches(context)
         self.requests = Requests(context)
 
     @classmethod

@@ -32,7 +32,13 @@ class Deadlines:
 
 
 def confirm(
-    tx: Transaction, dispatch: Dispatch, evidence: Outcome | None, *, deadlines: Deadlines, backoff: Backoff, now: datetime
+    tx: Transaction,
+    dispatch: Dispatch,
+    evidence: Outcome | None,
+    *,
+    deadlines: Deadlines,
+    backoff: Backoff,
+    now: datetime,
 ) -> Dispatch | None:
     """Settle an unknown dispatch by what a look-up told, or by its deadline; return it as it is then."""
     if evidence is None:

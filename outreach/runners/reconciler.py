@@ -36,9 +36,7 @@ def deadlines_of(config: EngineConfig) -> Deadlines:
     timeout and the lease have passed.
     """
     return Deadlines(
-        retry_after=timedelta(
-            seconds=config.intent_seconds + config.provider_timeout_seconds + config.lease_seconds
-        ),
+        retry_after=timedelta(seconds=config.intent_seconds + config.provider_timeout_seconds + config.lease_seconds),
         unconfirmed_after=timedelta(seconds=config.reconcile_deadline_seconds),
     )
 

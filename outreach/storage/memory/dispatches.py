@@ -33,6 +33,10 @@ class Dispatches:
         """Return a dispatch."""
         return self._rows.within(workspace_id, dispatch_id)
 
+    def find(self, dispatch_id: str) -> Dispatch | None:
+        """Return a dispatch of whatever workspace."""
+        return self._rows.get(dispatch_id)
+
     def by_provider_id(self, workspace_id: str, provider: str, provider_id: str) -> Dispatch | None:
         """Return the newest dispatch with this identifier of this provider."""
         dispatch_id = self._by_provider_id.last((workspace_id, provider, provider_id))

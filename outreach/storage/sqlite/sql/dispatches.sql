@@ -22,6 +22,13 @@ FROM dispatches
 LEFT JOIN campaigns ON campaigns.number = dispatches.campaign_number
 WHERE dispatches.id = :dispatch_id AND dispatches.workspace_id = :workspace_id
 
+-- find --
+-- For operators, whose commands name dispatches alone.
+SELECT dispatches.*, campaigns.id AS campaign_id
+FROM dispatches
+LEFT JOIN campaigns ON campaigns.number = dispatches.campaign_number
+WHERE dispatches.id = :dispatch_id
+
 -- by_provider_id --
 -- Whose outcome a callback tells. Providers promise unique identifiers; were one used again, the newest counts.
 SELECT dispatches.*, campaigns.id AS campaign_id

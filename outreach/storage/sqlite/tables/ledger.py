@@ -26,6 +26,10 @@ class Dispatches(Table):
         """Return a dispatch."""
         return self._one(Dispatch, "get", workspace_id=workspace_id, dispatch_id=dispatch_id)
 
+    def find(self, dispatch_id: str) -> Dispatch | None:
+        """Return a dispatch of whatever workspace."""
+        return self._one(Dispatch, "find", dispatch_id=dispatch_id)
+
     def by_provider_id(self, workspace_id: str, provider: str, provider_id: str) -> Dispatch | None:
         """Return the newest dispatch with this identifier of this provider."""
         return self._one(
