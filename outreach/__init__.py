@@ -75,6 +75,7 @@ from outreach.services.unsubscribes import RegisterImport
 __version__ = "0.1.0"
 
 __all__ = [
+    "CARRIERS",
     "Agent",
     "AgentChange",
     "AgentInactive",
@@ -84,7 +85,6 @@ __all__ = [
     "Attempt",
     "AuditEntry",
     "BusinessHours",
-    "CARRIERS",
     "Call",
     "CallInProgress",
     "CallStatus",

@@ -25,5 +25,3 @@ def text_problem(text: str) -> str | None:
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         return "must not contain lone surrogates"
     return None
-
-

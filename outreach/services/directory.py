@@ -94,9 +94,7 @@ class Agents:
         identifier = self._context.ids()
         return await self._context.storage.write(operation)
 
-    async def update(
-        self, workspace_id: str, agent_id: str, change: AgentChange, *, actor: str = "library"
-    ) -> Agent:
+    async def update(self, workspace_id: str, agent_id: str, change: AgentChange, *, actor: str = "library") -> Agent:
         """Change an agent.
 
         Raises:
@@ -268,9 +266,7 @@ class Flows:
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
-    async def create(
-        self, workspace_id: str, name: str, *, steps: Sequence[FlowStep], actor: str = "library"
-    ) -> Flow:
+    async def create(self, workspace_id: str, name: str, *, steps: Sequence[FlowStep], actor: str = "library") -> Flow:
         """Make a flow.
 
         Raises:
