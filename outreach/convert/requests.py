@@ -57,7 +57,7 @@ _read_settings = make_request_converter(
         "retry_delay_minutes": Integer(5, 120),
         "custom_variables": Array(_VARIABLE_NAME),
     },
-    closed="SMS settings",
+    closed="the SMS settings",
 )
 
 

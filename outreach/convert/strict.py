@@ -66,21 +66,15 @@ def _details(error: ClassValidationError, names: Mapping[str, str], closed: str 
     for problem in others:
         if not isinstance(problem, ForbiddenExtraKeysError):
             raise problem
-        details += [ErrorDetail(shown(name), f"{closed} has no such field") for name in sorted(problem.extra_fields)]
+        details += [ErrorDetail(shown(name), f"is no field of {closed}") for name in sorted(problem.extra_fields)]
     return details[:MOST_DETAILS]
 
 
 def _at_field(problem: Exception, note: AttributeValidationNote, names: Mapping[str, str]) -> list[ErrorDetail]:
     name = names[note.name]
     if isinstance(problem, Refused):
-        return within(name, [_joined(detail) for detail in problem.details])
+        return within(name, problem.details)
     if isinstance(problem, KeyError):
         return [ErrorDetail(name, "is required")]
     # A rule that raises anything else has a fault; it must not pass for one of the request.
     raise problem
-
-
-def _joined(detail: ErrorDetail) -> ErrorDetail:
-    """Return a detail whose path can be appended to a field's name."""
-    needs_dot = detail.path and detail.path[0] not in ".["
-    return ErrorDetail(f".{detail.path}", detail.message) if needs_dot else detail
