@@ -78,7 +78,7 @@ from outreach.operations.requests import Answer, Quota
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import mask
 from outreach.protocols.dispatcher import DispatcherHealth
-from outreach.services.directory import AgentChange
+from outreach.services.agents import AgentChange
 from outreach.services.preparing import prepare
 from outreach.services.requests import Attempt, Claim
 from outreach.services.unsubscribes import RegisterImport

@@ -13,7 +13,7 @@ import aiosqlite
 
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
-from outreach.storage.sqlite.thread import post
+from outreach.storage.sqlite.thread import close, post
 from outreach.storage.sqlite.transaction import SqliteTransaction
 
 
@@ -38,7 +38,7 @@ class Readers:
         """Do what is queued, then close the connections."""
         self._queue.close()
         for reader in self._readers:
-            await reader.connection.close()
+            await close(reader.connection)
 
 
 class _Reader:
