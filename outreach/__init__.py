@@ -86,6 +86,7 @@ from outreach.services.unsubscribes import RegisterImport
 __version__ = "0.1.0"
 
 __all__ = [
+    "CARRIERS",
     "Agent",
     "AgentChange",
     "AgentInactive",
@@ -95,7 +96,6 @@ __all__ = [
     "Attempt",
     "AuditEntry",
     "BusinessHours",
-    "CARRIERS",
     "Call",
     "CallInProgress",
     "CallStatus",

@@ -81,8 +81,9 @@ class _Renderer:
         """Yield the list of links."""
         yield '<a href="#about">About</a>'
         for method, path, operation in self._operations():
+            found_by = escape(f"{path} {operation['summary']}")
             yield (
-                f'<a href="#{escape(operation["operationId"])}" data-search="{escape(path)} {escape(operation["summary"])}">'
+                f'<a href="#{escape(operation["operationId"])}" data-search="{found_by}">'
                 f'<span class="method {method}">{method.upper()}</span> <code>{escape(path)}</code></a>'
             )
         yield "<h2>Schemas</h2>"
@@ -118,7 +119,12 @@ class _Renderer:
         if parameters:
             yield "<h3>Parameters</h3>"
             yield from self._table(
-                (f'{p["name"]} <small>in {p["in"]}</small>', p["schema"], p.get("required", False), p.get("description"))
+                (
+                    f"{p['name']} <small>in {p['in']}</small>",
+                    p["schema"],
+                    p.get("required", False),
+                    p.get("description"),
+                )
                 for p in parameters
             )
         if "requestBody" in operation:
@@ -132,7 +138,7 @@ class _Renderer:
     def _response(self, status: str, response: Mapping[str, Any]) -> Iterator[str]:
         opened = " open" if status.startswith("2") else ""
         yield f'<details{opened}><summary><span class="status s{status[0]}">{status}</span> '
-        yield f'{inline(response["description"].strip().splitlines()[0])}</summary>{prose(response["description"])}'
+        yield f"{inline(response['description'].strip().splitlines()[0])}</summary>{prose(response['description'])}"
         headers = {name: self._resolve(header) for name, header in response.get("headers", {}).items()}
         if headers:
             yield "<h4>Headers</h4>"
@@ -173,7 +179,9 @@ class _Renderer:
     def _condition(self, part: Mapping[str, Any]) -> str:
         if "$ref" in part:
             return self._kind(part)
-        given = ", ".join(f"<code>{escape(name)}</code> is {self._kind(s)}" for name, s in part["if"]["properties"].items())
+        given = ", ".join(
+            f"<code>{escape(name)}</code> is {self._kind(s)}" for name, s in part["if"]["properties"].items()
+        )
         told = [
             f"{word} {', '.join(f'<code>{escape(name)}</code>' for name in part[key]['required'])}"
             for key, word in (("then", "required then:"), ("else", "required otherwise:"))
@@ -217,7 +225,9 @@ class _Renderer:
         return " ".join(filter(None, (words, *self._bounds(schema))))
 
     def _words(self, words: list[Any]) -> str:
-        shown = ", ".join(f"<code>{escape('null' if word is None else str(word))}</code>" for word in words[:_MOST_WORDS])
+        shown = ", ".join(
+            f"<code>{escape('null' if word is None else str(word))}</code>" for word in words[:_MOST_WORDS]
+        )
         rest = len(words) - _MOST_WORDS
         return f"one of {shown}" + (f" and {rest} more" if rest > 0 else "")
 

@@ -49,9 +49,7 @@ async def prepare_campaign(server: Server, body: Body, reading: Reading) -> Prep
     return PreparedCampaign(campaign=campaign, chunks=_each(chunks))
 
 
-def _read(
-    raw: bytes, reading: Reading
-) -> tuple[NewSmsCampaign | NewCallCampaign, list[list[PreparedRecipient]]]:
+def _read(raw: bytes, reading: Reading) -> tuple[NewSmsCampaign | NewCallCampaign, list[list[PreparedRecipient]]]:
     read = read_campaign(raw, reading)
     return read.campaign, list(read.chunks())
 

@@ -51,7 +51,9 @@ def parse_json(body: bytes) -> Any:
         )
     except json.JSONDecodeError as error:
         problem = error.msg[:1].lower() + error.msg[1:]
-        raise _refusal(f"The body is not valid JSON: {problem}, at line {error.lineno}, column {error.colno}.") from None
+        raise _refusal(
+            f"The body is not valid JSON: {problem}, at line {error.lineno}, column {error.colno}."
+        ) from None
     except RecursionError:
         raise _refusal("The body is nested too deeply.") from None
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import attrs
-from cattrs import ClassValidationError, Converter, ForbiddenExtraKeysError
-from cattrs.gen import AttributeValidationNote, make_dict_structure_fn, override
+from cattrs import AttributeValidationNote, ClassValidationError, Converter, ForbiddenExtraKeysError
+from cattrs.gen import make_dict_structure_fn, override
 
 from outreach.convert.json_text import shown
 from outreach.convert.rules import MOST_DETAILS, Refused, Rule, within
@@ -35,12 +35,16 @@ def make_request_converter(
     fields = {field.name for field in attrs.fields(cls)}  # type: ignore[arg-type]
     if fields != set(rules):
         raise TypeError(f"{cls.__name__} has the fields {sorted(fields)}, and there are rules for {sorted(rules)}.")
+    # The options of cattrs and its overrides by field share one space of names, which its types cannot express.
+    overrides: dict[str, Any] = {
+        field: override(rename=names[field], struct_hook=_hook(rule)) for field, rule in rules.items()
+    }
     structure = make_dict_structure_fn(
         cls,
         Converter(detailed_validation=True),
         _cattrs_forbid_extra_keys=closed is not None,
         _cattrs_detailed_validation=True,
-        **{field: override(rename=names[field], struct_hook=_hook(rule)) for field, rule in rules.items()},
+        **overrides,
     )
 
     def read(value: Any) -> T:
