@@ -1,0 +1,143 @@
+"""Domain objects as JSON documents: the names of the HTTP interface where it has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from outreach import (
+    Agent,
+    ApiKey,
+    AuditEntry,
+    Call,
+    Campaign,
+    Flow,
+    Number,
+    Recipient,
+    RecipientGroup,
+    SmsSettings,
+    SystemClock,
+    Trunk,
+    Unsubscribe,
+    Workspace,
+    to_text,
+)
+
+Document = dict[str, Any]
+
+
+def plain(value: object) -> Any:
+    """Return a value as JSON knows it."""
+    match value:
+        case Enum():
+            return value.value
+        case datetime():
+            return to_text(value)
+        case date():
+            return value.isoformat()
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple() | frozenset():
+            return [plain(item) for item in value]
+        case _ if attrs.has(type(value)):
+            return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
+        case _:
+            return value
+
+
+def workspace(item: Workspace) -> Document:
+    """Return a workspace's document."""
+    return _without(plain(item), "revision")
+
+
+def key(item: ApiKey) -> Document:
+    """Return a key's document: never the key nor its digest."""
+    return _without(plain(item), "digest")
+
+
+def agent(item: Agent) -> Document:
+    """Return an agent's document."""
+    return _without(plain(item), "revision")
+
+
+def trunk(item: Trunk) -> Document:
+    """Return a trunk's document."""
+    return _without(plain(item))
+
+
+def number(item: Number) -> Document:
+    """Return a number's document."""
+    return _without(plain(item))
+
+
+def flow(item: Flow) -> Document:
+    """Return a flow's document."""
+    return _without(plain(item))
+
+
+def settings(item: SmsSettings) -> Document:
+    """Return the document of SMS settings."""
+    return _without(plain(item), "revision")
+
+
+def unsubscribe(item: Unsubscribe) -> Document:
+    """Return the document of an entry of the register."""
+    return _without(plain(item))
+
+
+def campaign(item: Campaign) -> Document:
+    """Return a campaign's document, with the names of the interface's section 2.2."""
+    counters, hours = item.counters, item.business_hours
+    document = {
+        "id": item.id,
+        "workspace_id": item.workspace_id,
+        "name": item.name,
+        "status": item.status,
+        "effective_status": item.effective_status(SystemClock().now()),
+        "pause_reason": item.pause_reason,
+        "channel": item.channel,
+        "total_recipients": counters.total,
+        "pending_calls": counters.pending,
+        "completed_calls": counters.completed,
+        "successful_calls": counters.successful,
+        "failed_calls": counters.failed,
+        "open_recipients": counters.open,
+        "business_hours_only": hours is not None and hours.enabled,
+        "timezone": hours.timezone if hours is not None else None,
+    }
+    hidden = {*document, "counters", "revision", "business_hours", "holidays", "cli_group", "agent"}
+    rest = {field.name: getattr(item, field.name) for field in attrs.fields(Campaign) if field.name not in hidden}
+    return _without(plain({**document, **rest, "agent": item.agent}))
+
+
+def group(item: RecipientGroup) -> Document:
+    """Return the document of a group of recipients."""
+    return _without(plain(item))
+
+
+def recipient(item: Recipient) -> Document:
+    """Return a recipient's document."""
+    document = plain(item)
+    first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason")}
+    return {**first, **_without(document, "campaign_id")}
+
+
+def call(item: Call) -> Document:
+    """Return a call's document, with the names of GET /calls/{id}."""
+    document = plain(item)
+    names = {"provider_call_id": "callId", "sender": "from"}
+    shown = {names.get(name, name): value for name, value in document.items() if name not in {"position", "tries"}}
+    return {**shown, "duration_seconds": item.duration_seconds}
+
+
+def audit_entry(item: AuditEntry) -> Document:
+    """Return the document of an entry of the audit trail."""
+    return _without(plain(item))
+
+
+def _without(document: Document, *names: str) -> Document:
+    return {name: value for name, value in document.items() if name not in names}
