@@ -67,7 +67,7 @@ from outreach.operations.requests import Answer, Quota
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import mask
 from outreach.protocols.dispatcher import DispatcherHealth
-from outreach.services.directory import AgentChange
+from outreach.services.agents import AgentChange
 from outreach.services.preparing import prepare
 from outreach.services.requests import Attempt, Claim
 from outreach.services.unsubscribes import RegisterImport
@@ -75,6 +75,7 @@ from outreach.services.unsubscribes import RegisterImport
 __version__ = "0.1.0"
 
 __all__ = [
+    "CARRIERS",
     "Agent",
     "AgentChange",
     "AgentInactive",
@@ -84,7 +85,6 @@ __all__ = [
     "Attempt",
     "AuditEntry",
     "BusinessHours",
-    "CARRIERS",
     "Call",
     "CallInProgress",
     "CallStatus",

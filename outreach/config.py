@@ -24,6 +24,8 @@ class EngineConfig:
         slice_seconds: How long a runner works on one unit before others get their turn.
         poll_seconds: How often changes of other processes are looked for.
         lease_seconds: How long a lease lasts without a heartbeat.
+        heartbeat_seconds: How often the lease is renewed.
+        lock_seconds: How often a process that may not dispatch yet asks again.
         stop_grace_seconds: How long a stop waits for requests in flight.
         call_acceptance_seconds: How long POST /calls waits for the provider's acceptance.
         stale_seconds: A single call or message not dispatched for this long is canceled as stale.
@@ -42,6 +44,8 @@ class EngineConfig:
     slice_seconds: float = 30.0
     poll_seconds: float = 0.25
     lease_seconds: float = 15.0
+    heartbeat_seconds: float = 2.0
+    lock_seconds: float = 0.5
     stop_grace_seconds: float = 8.0
     call_acceptance_seconds: float = 1.5
     stale_seconds: float = 600.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 from contextlib import AsyncExitStack
@@ -9,7 +10,6 @@ from types import TracebackType
 from typing import Self
 
 import anyio
-import sniffio
 
 from outreach.carriers.simulator import SimulatedCarrier
 from outreach.clock import Clock, SystemClock
@@ -24,14 +24,17 @@ from outreach.protocols.storage import Storage
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
+from outreach.services.agents import Agents
 from outreach.services.calls import Calls
 from outreach.services.campaigns import Campaigns
 from outreach.services.context import ServiceContext
 from outreach.services.creating import CampaignCreation
-from outreach.services.directory import Agents, Flows, Numbers, Trunks
+from outreach.services.flows import Flows
 from outreach.services.messages import Messages
+from outreach.services.numbers import Numbers
 from outreach.services.requests import Requests
 from outreach.services.settings import Settings
+from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import storage_for
@@ -158,8 +161,10 @@ class Outreach:
             ConfigError: The running event loop is not asyncio's.
             StorageError: The database cannot be used.
         """
-        if sniffio.current_async_library() != "asyncio":
-            raise ConfigError("The engine runs on asyncio (its SQLite driver does); this is another event loop.")
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise ConfigError("The engine runs on asyncio, as its SQLite driver does; this is another loop.") from None
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._storage)
             if self._dispatch:
@@ -195,7 +200,12 @@ class Outreach:
             storage=self._storage, clock=self._clock, ids=self._ids, config=self._config, desk=desk, worker=worker
         )
         dispatcher = InProcessDispatcher(
-            worker=worker, runner=runner, sources=(carrier, voice), clock=self._clock, config=self._config
+            worker=worker,
+            runner=runner,
+            report=worker.report,
+            sources=(carrier, voice),
+            clock=self._clock,
+            config=self._config,
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
         self._dispatcher = dispatcher
@@ -206,5 +216,3 @@ class Outreach:
         with anyio.CancelScope(shield=True):
             await dispatcher.stop(grace_seconds=self._config.stop_grace_seconds)
         self._dispatcher = None
-
-

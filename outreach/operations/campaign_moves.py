@@ -95,7 +95,7 @@ def start(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime
         raise IllegalTransition("campaign", campaign.status, CampaignMove.START, _operator_moves(campaign.status))
     _require_startable(tx, campaign, now)
     if campaign.holidays is not None:
-        campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, this_year=now.year))
+        campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, now.year))
     return move(tx, campaign, step, now=now, actor=actor)
 
 
@@ -169,7 +169,9 @@ def pause_all(tx: Transaction, workspace_id: str | None, *, now: datetime, actor
     )
 
 
-def advance(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, grace: timedelta) -> Campaign | None:
+def advance(
+    tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, grace: timedelta
+) -> Campaign | None:
     """Make the moves that the clock asks for, and return the campaign; None when it is gone.
 
     An expiry that has passed goes first. A scheduled start that was missed by more than the grace pauses the
@@ -184,9 +186,7 @@ def advance(tx: Transaction, workspace_id: str, campaign_id: str, *, now: dateti
     if campaign.status is CampaignStatus.SCHEDULED and not _start_is_ahead(campaign, now):
         late = now - (campaign.scheduled_start_at or now)
         if late > grace:
-            return move(
-                tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason="missed_start"
-            )
+            return move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason="missed_start")
         return move(tx, campaign, CampaignMove.START, now=now, actor="engine")
     return campaign
 
@@ -206,7 +206,9 @@ def _start_is_ahead(campaign: Campaign, now: datetime) -> bool:
 def _operator_moves(status: CampaignStatus) -> tuple[str, ...]:
     engine_only = {CampaignMove.COMPLETE, CampaignMove.EXPIRE}
     return tuple(
-        m for s, m in CAMPAIGN_TRANSITIONS if s is status and m not in engine_only and (s, m) != (status.SCHEDULED, m.START)
+        m
+        for s, m in CAMPAIGN_TRANSITIONS
+        if s is status and m not in engine_only and (s, m) != (status.SCHEDULED, m.START)
     )
 
 

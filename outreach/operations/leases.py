@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import attrs
 
@@ -13,6 +13,7 @@ from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.models.work import Home, Lease, Run
 from outreach.operations.campaign_moves import move
 from outreach.operations.common import note
+from outreach.policy.pacing import spacing
 from outreach.protocols.storage import Transaction
 
 
@@ -31,9 +32,7 @@ class Takeover:
     reason: PauseReason | None
 
 
-def take_over(
-    tx: Transaction, *, home: Home | None, high_water: tuple[int, int] | None, now: datetime
-) -> Takeover:
+def take_over(tx: Transaction, *, home: Home | None, high_water: tuple[int, int] | None, now: datetime) -> Takeover:
     """Take the lease under a new epoch.
 
     A database that has moved to another host or path, or that is older than what was noted beside it, does
@@ -56,8 +55,7 @@ def take_over(
     held_back: list[Campaign] = []
     if reason is not None:
         held_back = [
-            move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason)
-            for campaign in running
+            move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason) for campaign in running
         ]
     for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE}):
         _respace(tx, campaign, epoch, now)
@@ -85,6 +83,5 @@ def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> 
     run = tx.runs.get(campaign.workspace_id, campaign.id)
     if run is None:
         return
-    spacing = timedelta(seconds=60 / (campaign.sms_rate_per_minute or 60))
-    floor = max(run.next_slot_at or now, now + spacing)
+    floor = max(run.next_slot_at or now, now + spacing(campaign.sms_rate_per_minute or 1))
     tx.runs.put(Run(workspace_id=run.workspace_id, campaign_id=run.campaign_id, owner_epoch=epoch, next_slot_at=floor))

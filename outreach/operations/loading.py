@@ -118,5 +118,3 @@ def still_mine(tx: Transaction, workspace_id: str, operation: str, key: str, tok
 def recount(tx: Transaction, workspace_id: str, campaign_id: str) -> Counters:
     """Return a campaign's counters by looking at every recipient."""
     return tx.recipients.recount(workspace_id, campaign_id)
-
-

@@ -150,7 +150,9 @@ def _settle_message(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backo
                 message, status=MessageStatus.ACCEPTED, reason=None, provider_id=dispatch.provider_id, ended_at=now
             )
         case DispatchState.REFUSED:
-            after = attrs.evolve(message, status=MessageStatus.FAILED, reason=outcome.reason or "rejected", ended_at=now)
+            after = attrs.evolve(
+                message, status=MessageStatus.FAILED, reason=outcome.reason or "rejected", ended_at=now
+            )
         case DispatchState.UNKNOWN:
             after = attrs.evolve(message, status=MessageStatus.UNKNOWN, reason=outcome.reason)
         case DispatchState.UNCONFIRMED:

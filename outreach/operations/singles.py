@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Final
 
 import attrs
 
@@ -16,6 +17,9 @@ from outreach.models.states import CallStatus, MessageStatus, WorkspaceStatus
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
 from outreach.protocols.storage import AlreadyThere, Transaction
+
+_LOOK_AGAIN: Final = timedelta(seconds=5)
+"""While a workspace may not work, its singles are looked at this often."""
 
 
 @attrs.frozen(kw_only=True)
@@ -101,7 +105,7 @@ def commit_message(
         _cancel_message(tx, message, obstacle, now)
         return None
     if _suspended(tx, workspace_id):
-        tx.work.touch(unit, message.created_at + terms.stale_after)
+        tx.work.touch(unit, min(message.created_at + terms.stale_after, now + _LOOK_AGAIN))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
@@ -123,9 +127,7 @@ def commit_message(
     if not _insert(tx, dispatch):
         return None
     tx.messages.update(
-        attrs.evolve(
-            message, status=MessageStatus.DISPATCHING, attempts=message.attempts + 1, tries=message.tries + 1
-        )
+        attrs.evolve(message, status=MessageStatus.DISPATCHING, attempts=message.attempts + 1, tries=message.tries + 1)
     )
     return dispatch
 
@@ -151,7 +153,7 @@ def commit_call(
         _cancel_call(tx, call, obstacle or "agent_unavailable", now)
         return None
     if _suspended(tx, workspace_id):
-        tx.work.touch(unit, call.created_at + terms.stale_after)
+        tx.work.touch(unit, min(call.created_at + terms.stale_after, now + _LOOK_AGAIN))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,

@@ -96,9 +96,7 @@ def create_key(tx: Transaction, key: ApiKey, *, actor: str) -> ApiKey:
     """
     workspace_of(tx, key.workspace_id)
     tx.keys.insert(key)
-    note(
-        tx, now=key.created_at, workspace_id=key.workspace_id, actor=actor, action="key.create", subject=key.id
-    )
+    note(tx, now=key.created_at, workspace_id=key.workspace_id, actor=actor, action="key.create", subject=key.id)
     return key
 
 

@@ -93,6 +93,11 @@ def is_dialable(to: str) -> bool:
     return _DIALABLE.fullmatch(to) is not None
 
 
+def is_region(region: str) -> bool:
+    """Return whether a text names a region in which numbers can be read, such as `US`."""
+    return region in phonenumbers.SUPPORTED_REGIONS
+
+
 def mask(phone: str) -> str:
     """Return a number for logs: its length and its last two digits, `+*********02`.
 

@@ -45,7 +45,7 @@ class Backoff:
 
     def delay(self, tries: int, retry_after_seconds: float | None) -> timedelta:
         """Return the wait after this many tries; the provider's own wish counts when it is longer."""
-        doubled = min(self.first * 2 ** min(max(tries - 1, 0), 16), self.longest)
+        doubled = min(self.first * (1 << min(max(tries - 1, 0), 16)), self.longest)
         wish = timedelta(seconds=min(max(retry_after_seconds or 0.0, 0.0), 86_400.0))
         return max(doubled, wish)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 import attrs
 
-from outreach.models.work import Unit
+from outreach.models.work import DueWork, Unit
+from outreach.protocols.carrier import ReportSink
 
 
 @attrs.frozen(kw_only=True)
@@ -32,15 +33,90 @@ class DispatcherHealth:
     refused: str | None = None
 
 
+class Nudge(Protocol):
+    """How a slice waits, so that it can be told to look again."""
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the slice must start nothing new and return."""
+        ...
+
+    async def wait(self, seconds: float) -> None:
+        """Wait; return sooner when the unit was woken or the dispatcher stops."""
+        ...
+
+
 class SliceRunner(Protocol):
     """Does the work on one unit for a while."""
 
-    async def run_slice(self, unit: Unit, *, epoch: int, until: float) -> datetime | None:
+    async def serve(self, *, task_status: Any = ...) -> None:
+        """Hold the requests that slices leave in flight, until it is cancelled."""
+        ...
+
+    async def run_slice(self, unit: Unit, *, epoch: int, until: float, nudge: Nudge) -> datetime | None:
         """Work on a unit until nothing is due, or until `until` on the monotonic clock.
+
+        Requests that are in flight when the slice ends go on; their outcomes are recorded all the same.
 
         Returns:
             When the unit is due next; None when nothing is left until somebody touches it.
+
+        Raises:
+            LeaseLost: The epoch is not the present one any more.
         """
+        ...
+
+    async def drain(self, *, grace_seconds: float) -> None:
+        """Wait for the requests in flight; after the grace, record those that are left as unknown."""
+        ...
+
+
+class Worker(Protocol):
+    """The right to dispatch, and the feed of what is due."""
+
+    async def take(self) -> int | None:
+        """Take the right to dispatch, without waiting for it; return the epoch, or None while another has it.
+
+        Raises:
+            DispatchRefused: Nothing may ever be dispatched from this database here.
+        """
+        ...
+
+    async def renew(self, epoch: int) -> None:
+        """Keep the right.
+
+        Raises:
+            LeaseLost: Another worker has it.
+        """
+        ...
+
+    async def release(self) -> None:
+        """Give the right back."""
+        ...
+
+    async def due(self) -> tuple[Sequence[DueWork], int]:
+        """Return everything that has a due time, and the highest change number."""
+        ...
+
+    async def since(self, change: int) -> Sequence[DueWork]:
+        """Return what has changed after a number, by change."""
+        ...
+
+    async def sweep(self) -> None:
+        """Clear away a slice of what nobody needs: leftovers of loads that died, keys that expired."""
+        ...
+
+
+class ReportSource(Protocol):
+    """An adapter that hears of things by itself."""
+
+    @property
+    def name(self) -> str:
+        """The name under which it is logged."""
+        ...
+
+    async def listen(self, sink: ReportSink) -> None:
+        """Hand in reports as they come, until it is cancelled."""
         ...
 
 
@@ -62,12 +138,9 @@ class Dispatcher(Protocol):
         ...
 
     async def stop(self, *, grace_seconds: float) -> None:
-        """Start nothing new, wait for what is in flight, and end `run`."""
+        """Start nothing new, wait for what is in flight, and end `run`; return when it has ended."""
         ...
 
     def health(self) -> DispatcherHealth:
         """Return how it is."""
         ...
-
-
-WakeListener = Callable[[Unit], None]

@@ -11,7 +11,8 @@ Contract of every table, checked by `outreach.testing.storage_contract`:
 - A method that takes a `workspace_id` sees and touches rows of that workspace only.
 - `get` returns None where there is nothing; `update` and `delete` of an absent row raise `LookupError`;
   `insert` of a present one raises `AlreadyThere`.
-- Lists have one documented, total order.
+- Identifiers are unique over the whole database, so that `find` has one answer.
+- Lists have one documented, total order. Texts are ordered by code points, moments by time.
 - Reads in a transaction see its own writes.
 """
 
@@ -54,7 +55,7 @@ class Workspaces(Protocol):
 
 
 class Keys(Protocol):
-    """API keys."""
+    """API keys; the digest is unique."""
 
     def by_digest(self, digest: str) -> ApiKey | None:
         """Return the key with this digest, of whatever workspace, revoked or not."""
@@ -166,11 +167,14 @@ class Campaigns(Protocol):
         ...
 
     def leftovers(self, now: datetime) -> Sequence[tuple[str, str]]:
-        """Return (workspace, campaign) of those whose loading ended before now without being published."""
+        """Return (workspace, campaign) of those whose `loading_until` lies before now, by (loading_until, id)."""
         ...
 
     def delete_loading(self, workspace_id: str, campaign_id: str, *, limit: int) -> bool:
-        """Delete up to `limit` recipients of a loading campaign, then the campaign; return whether all is gone."""
+        """Delete up to `limit` recipients of a loading campaign, then the campaign; return whether all is gone.
+
+        A campaign that is not loading is left alone, and True is returned: there is nothing to delete.
+        """
         ...
 
     def get(self, workspace_id: str, campaign_id: str) -> Campaign | None: ...
@@ -200,9 +204,7 @@ class Campaigns(Protocol):
         """
         ...
 
-    def in_status(
-        self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None
-    ) -> Sequence[Campaign]:
+    def in_status(self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None) -> Sequence[Campaign]:
         """Return campaigns in these statuses, of one workspace or of all, oldest first by (created_at, id)."""
         ...
 
@@ -218,16 +220,19 @@ class Recipients(Protocol):
         *,
         now: datetime,
     ) -> None:
-        """Write recipients: position, contact, status and reason; those that have ended, ended now."""
+        """Write recipients: position, contact, status and reason; those that have ended, ended now.
+
+        Raises:
+            LookupError: The workspace has no such campaign, loading or published.
+            AlreadyThere: A position is taken, or comes twice; none of the rows was written.
+        """
         ...
 
     def known_phones(self, workspace_id: str, campaign_id: str, phones: Collection[str]) -> frozenset[str]:
         """Return those of the numbers (at most 5,000) that the campaign already has."""
         ...
 
-    def delete_stopped_since(
-        self, workspace_id: str, campaign_id: str, channel: Channel, since: datetime
-    ) -> Counters:
+    def delete_stopped_since(self, workspace_id: str, campaign_id: str, channel: Channel, since: datetime) -> Counters:
         """Delete recipients whose number came onto the register at or after `since`; return what they counted."""
         ...
 
@@ -257,9 +262,7 @@ class Recipients(Protocol):
         """Return pending and waiting recipients, whatever their due time, by position."""
         ...
 
-    def page(
-        self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000
-    ) -> Sequence[Recipient]:
+    def page(self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000) -> Sequence[Recipient]:
         """Return recipients by position, those greater than `after`, at most `limit`."""
         ...
 
@@ -268,7 +271,7 @@ class Recipients(Protocol):
         ...
 
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
-        """Return how many are in each state for each reason, by (status, reason)."""
+        """Return how many are in each state for each reason, by (status, reason), no reason first."""
         ...
 
     def recount(self, workspace_id: str, campaign_id: str) -> Counters:
@@ -288,8 +291,18 @@ class Dispatches(Protocol):
         ...
 
     def get(self, workspace_id: str, dispatch_id: str) -> Dispatch | None: ...
-    def by_provider_id(self, workspace_id: str, provider: str, provider_id: str) -> Dispatch | None: ...
-    def update(self, dispatch: Dispatch) -> None: ...
+    def by_provider_id(self, workspace_id: str, provider: str, provider_id: str) -> Dispatch | None:
+        """Return the newest dispatch, by (created_at, id), with this identifier of this provider."""
+        ...
+
+    def update(self, dispatch: Dispatch) -> None:
+        """Write over a dispatch.
+
+        Raises:
+            AlreadyThere: It would be a second unsettled one; nothing was changed.
+        """
+        ...
+
     def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
         """Return a recipient's dispatches, oldest first by (created_at, id)."""
         ...
@@ -303,7 +316,7 @@ class Dispatches(Protocol):
         ...
 
     def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
-        """Return those `dispatching` of epochs below this one, in all workspaces, oldest first."""
+        """Return those `dispatching` of epochs below this one, in all workspaces, oldest first by (created_at, id)."""
         ...
 
     def unknown(self, workspace_id: str | None, *, limit: int) -> Sequence[Dispatch]:
@@ -320,13 +333,13 @@ class Calls(Protocol):
         ...
 
     def by_provider_id(self, workspace_id: str, provider_call_id: str) -> Call | None:
-        """Return the newest call with this identifier of a provider."""
+        """Return the newest call, by (created_at, id), with this identifier of a provider."""
         ...
 
     def insert(self, call: Call) -> None: ...
     def update(self, call: Call) -> None: ...
     def open_between(self, workspace_id: str, agent_id: str, to: str) -> Call | None:
-        """Return an open call of this agent to this number."""
+        """Return the oldest open call, by (created_at, id), of this agent to this number."""
         ...
 
 
@@ -397,7 +410,7 @@ class Requests(Protocol):
         ...
 
     def sweep(self, now: datetime, *, limit: int) -> int:
-        """Delete up to `limit` keys that have expired; return how many."""
+        """Delete up to `limit` keys that have expired (`expires_at` at or before now); return how many."""
         ...
 
 
@@ -406,7 +419,7 @@ class Audit(Protocol):
 
     def append(self, entry: AuditEntry) -> None: ...
     def list(self, workspace_id: str | None, *, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Return the newest entries of a workspace, or of all, newest first."""
+        """Return the newest entries of a workspace, or of all: the one appended last comes first."""
         ...
 
 
@@ -459,7 +472,9 @@ class DispatchLock(Protocol):
     """Sees to it that one process at a time dispatches from a database."""
 
     def acquire(self) -> bool:
-        """Take the lock without waiting; return whether it is held now.
+        """Take the lock without waiting; return whether it was free and is now the caller's.
+
+        It is not free while anybody holds it, this process included: two engines may share one storage.
 
         Raises:
             DispatchRefused: Nothing may be dispatched from this database here.
@@ -514,7 +529,11 @@ class Storage(Protocol):
         ...
 
     async def read(self, operation: Operation[T]) -> T:
-        """Run an operation that writes nothing on a snapshot that holds every committed write; return its result."""
+        """Run an operation that writes nothing on a snapshot that holds every committed write; return its result.
+
+        Raises:
+            StorageError: The operation tried to write; nothing was changed.
+        """
         ...
 
     @property

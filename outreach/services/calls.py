@@ -144,5 +144,3 @@ def _check_variables(new: NewCall, placeholders: tuple[str, ...] | None) -> None
                 for key in unknown[:20]
             ]
         )
-
-

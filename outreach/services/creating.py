@@ -17,6 +17,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations import loading
 from outreach.operations.common import workspace_of
 from outreach.operations.requests import Answer
+from outreach.policy.holidays import refill
 from outreach.policy.readiness import is_ready
 from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
@@ -156,9 +157,7 @@ class CampaignCreation:
         loaded = Counters()
         async for chunk in chunks(recipients, default_region=region, size=context.config.chunk_rows):
 
-            def write(
-                tx: Transaction, chunk: object = chunk, position: int = position
-            ) -> loading.ChunkResult:
+            def write(tx: Transaction, chunk: object = chunk, position: int = position) -> loading.ChunkResult:
                 if claim is not None:
                     claim.keep(tx, context)
                 return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())  # type: ignore[arg-type]
@@ -250,6 +249,4 @@ def _require_sms(workspace: Workspace) -> None:
 
 
 def _filled(calendar: HolidayCalendar | None, now: datetime) -> HolidayCalendar | None:
-    from outreach.policy.holidays import refill
-
-    return None if calendar is None else refill(calendar, this_year=now.year)
+    return None if calendar is None else refill(calendar, now.year)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from outreach.errors import InvalidRequest, NotFound
+from outreach.models.carriers import CarrierName
 from outreach.models.message import Message, NewMessage
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import Unit
@@ -62,6 +63,7 @@ class Messages:
             to = normalise(new.to, workspace.default_region)
             if to is None:
                 raise InvalidRequest.at("to", "is no possible phone number; write it like +14155550102")
+            sender, carrier = _route(tx, workspace, new)
             message = Message(
                 id=message_id,
                 workspace_id=workspace_id,
@@ -70,7 +72,8 @@ class Messages:
                 segments=count_segments(new.body).segments,
                 status=MessageStatus.QUEUED,
                 created_at=now,
-                **_route(tx, workspace, new),
+                sender=sender,
+                carrier=carrier,
             )
             singles.create_message(tx, message, now=now)
             if claim is not None and render is not None:
@@ -103,7 +106,7 @@ def _check_body(body: str) -> None:
         raise InvalidRequest.at("body", problem)
 
 
-def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> dict[str, object]:
+def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> tuple[str | None, CarrierName]:
     """Choose sending number and carrier: those named, else the workspace's numbers tell.
 
     A sandbox may send without either: everything goes to the simulator there, under the name `twilio`.
@@ -119,9 +122,9 @@ def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> dict[str, 
         sender = chosen.phone if chosen else None
         carrier = new.carrier or (chosen.carrier if chosen else None)
     if workspace.mode is WorkspaceMode.SANDBOX:
-        return {"sender": sender, "carrier": carrier or "twilio"}
+        return sender, carrier or "twilio"
     if carrier is None:
         raise InvalidRequest.at("carrier", "is needed: the workspace has no number that tells it")
     if sender is None:
         raise InvalidRequest.at("from_number", f"is needed: the workspace has no number of {carrier}")
-    return {"sender": sender, "carrier": carrier}
+    return sender, carrier

@@ -62,9 +62,7 @@ def _all_text(value: object) -> str:
     return ""
 
 
-RecipientSource = (
-    AsyncIterable[Sequence[PreparedRecipient]] | AsyncIterable[NewRecipient] | Iterable[NewRecipient]
-)
+RecipientSource = AsyncIterable[Sequence[PreparedRecipient]] | AsyncIterable[NewRecipient] | Iterable[NewRecipient]
 """Contacts as `create` takes them: one by one, or in chunks that were prepared elsewhere."""
 
 

@@ -77,9 +77,7 @@ class Requests:
             RateLimited: The limit is used up.
         """
         clock = self._context.clock
-        return await self._context.storage.write(
-            lambda tx: operations.take(tx, workspace_id, now=clock.now())
-        )
+        return await self._context.storage.write(lambda tx: operations.take(tx, workspace_id, now=clock.now()))
 
     @asynccontextmanager
     async def idempotent(self, workspace_id: str, operation: str, key: str, body: bytes) -> AsyncIterator[Attempt]:
@@ -136,4 +134,3 @@ class Requests:
             if context.clock.monotonic() >= give_up_at:
                 raise RequestInProgress
             await anyio.sleep(_POLL_SECONDS)
-

@@ -50,9 +50,7 @@ class Settings:
             after = change.apply(settings_of(tx, workspace_id))
             tx.settings.put(workspace_id, after)
             touch_running(tx, workspace_id, now)
-            note(
-                tx, now=now, workspace_id=workspace_id, actor=actor, action="settings.update", subject=workspace_id
-            )
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="settings.update", subject=workspace_id)
             return after
 
         return await self._context.storage.write(operation)
@@ -75,8 +73,6 @@ def _check(change: SmsSettingsChange) -> None:
             details.append(ErrorDetail("custom_variables", f"must be at most {MAX_VARIABLES} names"))
             break
         if not VARIABLE_NAME.fullmatch(name):
-            details.append(
-                ErrorDetail(f"custom_variables[{index}]", "must be 1 to 40 letters, digits and underscores")
-            )
+            details.append(ErrorDetail(f"custom_variables[{index}]", "must be 1 to 40 letters, digits and underscores"))
     if details:
         raise InvalidRequest(details=details)

@@ -59,9 +59,19 @@ class Unsubscribes:
         def operation(tx: Transaction) -> Sequence[Unsubscribe]:
             normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
             entries = [
-                _merge(tx, workspace_id, phone, Unsubscribe(
-                    workspace_id=workspace_id, phone=phone, scope=scope, source=source, evidence=evidence, created_at=now
-                ))
+                _merge(
+                    tx,
+                    workspace_id,
+                    phone,
+                    Unsubscribe(
+                        workspace_id=workspace_id,
+                        phone=phone,
+                        scope=scope,
+                        source=source,
+                        evidence=evidence,
+                        created_at=now,
+                    ),
+                )
                 for phone in normalised
             ]
             note(
@@ -154,9 +164,7 @@ class Unsubscribes:
 
     async def stopped(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
         """Return those of the E.164 numbers that must not be reached by a channel."""
-        return await self._context.storage.read(
-            lambda tx: tx.register.stopped(workspace_id, channel, tuple(phones))
-        )
+        return await self._context.storage.read(lambda tx: tx.register.stopped(workspace_id, channel, tuple(phones)))
 
     async def _put(self, workspace_id: str, phones: Sequence[str], scope: UnsubscribeScope, actor: str) -> int:
         entries = await self.add(workspace_id, *phones, scope=scope, source="import", actor=actor)

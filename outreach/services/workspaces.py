@@ -126,9 +126,7 @@ class Workspaces:
         Raises:
             NotFound: There is no such workspace.
         """
-        return await self._context.storage.read(
-            lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id)
-        )
+        return await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
 
     async def revoke_key(self, key_id: str, *, actor: str = "library") -> ApiKey:
         """Make a key worthless at once.

@@ -1,7 +1,5 @@
 """Business hours in and out of JSON."""
 
-# ruff: noqa: RUF001 - look-alikes from other scripts are what is tested here.
-
 from __future__ import annotations
 
 import json
@@ -280,7 +278,8 @@ def test_any_json_is_read_or_refused(value: object) -> None:
     try:
         hours = parse_business_hours(value)
     except InvalidRequest as error:
-        assert error.details
+        refused = error
+        assert refused.details
     else:
         assert parse_business_hours(to_json(hours)) == hours
 

@@ -1,7 +1,5 @@
 """Holiday calendars in and out of JSON, and filled for a country."""
 
-# ruff: noqa: RUF001 - look-alikes from other scripts are what is tested here.
-
 from __future__ import annotations
 
 import json

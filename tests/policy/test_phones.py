@@ -1,7 +1,5 @@
 """Phone numbers: every spelling of a number is one person."""
 
-# ruff: noqa: RUF001 - look-alikes from other scripts are what is tested here.
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,5 @@
 """Search: case does not matter, in any script; accents do."""
 
-# ruff: noqa: RUF001 - look-alikes from other scripts are what is tested here.
-
 from __future__ import annotations
 
 import unicodedata

@@ -1,7 +1,5 @@
 """Segments: the vectors of a carrier's own calculator, and the rules behind them."""
 
-# ruff: noqa: RUF001 - look-alikes from other scripts are what is tested here.
-
 from __future__ import annotations
 
 import pytest

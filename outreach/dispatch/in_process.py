@@ -1,0 +1,318 @@
+"""The dispatcher that lives in the engine's own process."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from outreach.clock import Clock, to_text
+from outreach.config import EngineConfig
+from outreach.errors import DispatchRefused, LeaseLost
+from outreach.models.work import DueWork, Unit
+from outreach.protocols.carrier import ReportSink
+from outreach.protocols.dispatcher import DispatcherHealth, ReportSource, SliceRunner, Worker
+
+_log = logging.getLogger(__name__)
+
+_FIRST_BACKOFF_SECONDS: Final = 1.0
+_LONGEST_BACKOFF_SECONDS: Final = 60.0
+_SWEEP_SECONDS: Final = 30.0
+
+
+class _UnitState:
+    """What the dispatcher knows of one unit; it is the nudge of the unit's slice as well."""
+
+    def __init__(self, dispatcher: InProcessDispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._woken = anyio.Event()
+        self.due: datetime | None = None
+        self.running = False
+        self.failures = 0
+
+    @property
+    def stopping(self) -> bool:
+        return self._dispatcher.stopping
+
+    async def wait(self, seconds: float) -> None:
+        if self._woken.is_set():
+            self._woken = anyio.Event()
+            return
+        with anyio.move_on_after(seconds):
+            await self._woken.wait()
+        self._woken = anyio.Event()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+
+class InProcessDispatcher:
+    """Drives runners from one root task; see `protocols.dispatcher.Dispatcher`.
+
+    Args:
+        worker: The right to dispatch and the feed of due work.
+        runner: Does the work.
+        report: Takes what adapters hear of by themselves.
+        sources: Those adapters.
+        clock: Where the time comes from.
+        config: Slices, polling, heartbeats.
+    """
+
+    def __init__(
+        self,
+        *,
+        worker: Worker,
+        runner: SliceRunner,
+        report: ReportSink,
+        sources: Sequence[ReportSource],
+        clock: Clock,
+        config: EngineConfig,
+    ) -> None:
+        self._worker = worker
+        self._runner = runner
+        self._report = report
+        self._sources = sources
+        self._clock = clock
+        self._config = config
+        self._units: dict[Unit, _UnitState] = {}
+        self._queue: list[tuple[datetime, int, Unit]] = []
+        self._order = itertools.count()
+        self._changed = anyio.Event()
+        self._stop = anyio.Event()
+        self._ended = anyio.Event()
+        self._started = False
+        self._grace_seconds = config.stop_grace_seconds
+        self._epoch: int | None = None
+        self._lost: LeaseLost | None = None
+        self._failures = 0
+        self._last_error: str | None = None
+        self._refused: str | None = None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing new is to be started."""
+        return self._stop.is_set() or self._lost is not None
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Work until stopped; it reports ready once it has asked for the right to dispatch."""
+        self._started = True
+        try:
+            async with anyio.create_task_group() as tasks:
+                for source in self._sources:
+                    tasks.start_soon(self._listen, source)
+                await self._lead(task_status)
+                tasks.cancel_scope.cancel()
+        finally:
+            self._ended.set()
+
+    def wake(self, unit: Unit) -> None:
+        """Have a unit looked at soon."""
+        if self._epoch is not None:
+            self._schedule(unit, self._clock.now())
+
+    async def stop(self, *, grace_seconds: float) -> None:
+        """Start nothing new, wait for what is in flight, and end `run`."""
+        self._grace_seconds = grace_seconds
+        self._stop.set()
+        self._nudge_all()
+        if self._started:
+            await self._ended.wait()
+
+    def health(self) -> DispatcherHealth:
+        """Return how it is."""
+        return DispatcherHealth(
+            dispatching=self._epoch is not None and not self.stopping,
+            epoch=self._epoch,
+            active_units=sum(state.running for state in self._units.values()),
+            failures=self._failures,
+            last_error=self._last_error,
+            refused=self._refused,
+        )
+
+    async def _lead(self, task_status: TaskStatus[None]) -> None:
+        ready = False
+        while not self._stop.is_set():
+            try:
+                epoch = await self._worker.take()
+            except DispatchRefused as error:
+                self._refused = error.message
+                _log.error("Nothing is dispatched here: %s", error.message, extra={"action": "dispatch_refused"})
+                if not ready:
+                    task_status.started()
+                await self._stop.wait()
+                return
+            except Exception as error:
+                self._count_failure(error)
+                _log.exception("The right to dispatch could not be taken.", extra={"action": "lease_failed"})
+                epoch = None
+            if epoch is not None:
+                self._epoch = epoch
+            if not ready:
+                ready = True
+                task_status.started()
+            if epoch is None:
+                with anyio.move_on_after(self._config.lock_seconds):
+                    await self._stop.wait()
+                continue
+            await self._hold(epoch)
+
+    async def _hold(self, epoch: int) -> None:
+        try:
+            await self._work(epoch)
+        except Exception as error:
+            self._count_failure(error)
+            _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})
+        finally:
+            self._epoch = None
+            self._units.clear()
+            self._queue.clear()
+            with anyio.CancelScope(shield=True):
+                await self._worker.release()
+        if self._lost is not None:
+            _log.warning("%s", self._lost.message, extra={"action": "lease_lost"})
+            self._lost = None
+
+    async def _work(self, epoch: int) -> None:
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._runner.serve)
+            tasks.start_soon(self._heartbeat, epoch)
+            tasks.start_soon(self._sweep)
+            tasks.start_soon(self._follow_changes)
+            try:
+                async with anyio.create_task_group() as slices:
+                    await self._start_due_units(slices, epoch)
+            finally:
+                # Slices have ended by themselves; their requests get the grace, whatever ends us.
+                with anyio.CancelScope(shield=True):
+                    await self._runner.drain(grace_seconds=self._grace_seconds)
+            tasks.cancel_scope.cancel()
+
+    async def _start_due_units(self, slices: TaskGroup, epoch: int) -> None:
+        while not self.stopping:
+            self._changed = anyio.Event()
+            now = self._clock.now()
+            while self._queue and self._queue[0][0] <= now:
+                _, _, unit = heapq.heappop(self._queue)
+                state = self._units.get(unit)
+                if state is None or state.running or state.due is None or state.due > now:
+                    continue
+                state.running, state.due = True, None
+                slices.start_soon(self._run_unit, unit, state, epoch)
+            wait = (self._queue[0][0] - now).total_seconds() if self._queue else self._config.poll_seconds
+            with anyio.move_on_after(min(max(wait, 0.0), self._config.poll_seconds)):
+                await self._changed.wait()
+        self._nudge_all()
+
+    async def _run_unit(self, unit: Unit, state: _UnitState, epoch: int) -> None:
+        due: datetime | None
+        try:
+            until = self._clock.monotonic() + self._config.slice_seconds
+            due = await self._runner.run_slice(unit, epoch=epoch, until=until, nudge=state)
+            state.failures = 0
+        except LeaseLost as error:
+            self._lose(error)
+            due = None
+        except Exception as error:
+            self._count_failure(error)
+            state.failures += 1
+            backoff = min(_FIRST_BACKOFF_SECONDS * 2.0 ** (state.failures - 1), _LONGEST_BACKOFF_SECONDS)
+            due = self._clock.now() + timedelta(seconds=backoff)
+            _log.exception(
+                "A slice of %s %s failed; it is tried again in %g s.",
+                unit.kind,
+                unit.id,
+                backoff,
+                extra={"action": "slice_failed", "unit": unit.id},
+            )
+        state.running = False
+        # What was written while it ran may have come too late for the slice to see. After a failure only the
+        # back-off counts.
+        heard, state.due = state.due, None
+        if heard is not None and state.failures == 0:
+            due = heard if due is None else min(due, heard)
+        if due is not None:
+            self._schedule(unit, due)
+        else:
+            self._units.pop(unit, None)
+
+    def _schedule(self, unit: Unit, due: datetime) -> None:
+        state = self._units.setdefault(unit, _UnitState(self))
+        if state.due is None or due < state.due:
+            state.due = due
+            if not state.running:
+                heapq.heappush(self._queue, (due, next(self._order), unit))
+                self._changed.set()
+        if state.running and due <= self._clock.now():
+            state.wake()
+
+    async def _follow_changes(self) -> None:
+        due, change = await self._worker.due()
+        self._take_in(due)
+        while True:
+            await anyio.sleep(self._config.poll_seconds)
+            try:
+                changes = await self._worker.since(change)
+            except Exception as error:
+                self._count_failure(error)
+                _log.exception("Changes could not be read.", extra={"action": "changes_failed"})
+                continue
+            self._take_in(changes)
+            change = max((work.change for work in changes), default=change)
+
+    def _take_in(self, changes: Sequence[DueWork]) -> None:
+        for work in changes:
+            state = self._units.get(work.unit)
+            if work.due_at is not None:
+                self._schedule(work.unit, work.due_at)
+            elif state is not None and state.running:
+                # Paused or done elsewhere: a slice that waits for its slot must look again now.
+                state.wake()
+
+    async def _heartbeat(self, epoch: int) -> None:
+        while True:
+            await anyio.sleep(self._config.heartbeat_seconds)
+            try:
+                await self._worker.renew(epoch)
+            except LeaseLost as error:
+                self._lose(error)
+                return
+            except Exception as error:
+                self._count_failure(error)
+                _log.exception("The lease could not be renewed.", extra={"action": "renew_failed"})
+
+    async def _sweep(self) -> None:
+        while True:
+            try:
+                await self._worker.sweep()
+            except Exception as error:
+                self._count_failure(error)
+                _log.exception("Sweeping failed.", extra={"action": "sweep_failed"})
+            await anyio.sleep(_SWEEP_SECONDS)
+
+    async def _listen(self, source: ReportSource) -> None:
+        while True:
+            try:
+                await source.listen(self._report)
+            except Exception as error:
+                self._count_failure(error)
+                _log.exception("Listening to %s failed.", source.name, extra={"action": "listen_failed"})
+            await anyio.sleep(_FIRST_BACKOFF_SECONDS)
+
+    def _lose(self, error: LeaseLost) -> None:
+        self._lost = error
+        self._nudge_all()
+
+    def _nudge_all(self) -> None:
+        self._changed.set()
+        for state in self._units.values():
+            state.wake()
+
+    def _count_failure(self, error: Exception) -> None:
+        self._failures += 1
+        self._last_error = f"{type(error).__name__} at {to_text(self._clock.now())}"

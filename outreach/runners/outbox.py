@@ -1,0 +1,180 @@
+"""The requests that are on their way to providers: bounded, checked at the last moment, always recorded."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+import anyio
+import attrs
+from anyio.abc import TaskGroup, TaskStatus
+
+from outreach.clock import Clock
+from outreach.config import EngineConfig
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.states import DispatchState
+from outreach.operations.waves import may_start
+from outreach.protocols.storage import Storage
+from outreach.runners.worker import Worker
+
+_log = logging.getLogger(__name__)
+
+_SAVE_AGAIN_SECONDS: Final = 0.5
+
+
+@attrs.frozen(kw_only=True)
+class Errand:
+    """One request to make.
+
+    Attributes:
+        ask: Makes the one request.
+        pace_key: Whose pace it keeps; None for none.
+        spacing: Time between two starts of that pace.
+    """
+
+    dispatch: Dispatch
+    ask: Callable[[], Awaitable[Outcome]]
+    pace_key: str | None = None
+    spacing: timedelta = timedelta()
+
+
+class Outbox:
+    """Holds requests in flight.
+
+    At most `max_unsettled` intents of this process are without a recorded outcome at a time; a place is
+    reserved before an intent is committed and given back when its outcome is.
+    """
+
+    def __init__(self, *, storage: Storage, clock: Clock, config: EngineConfig, worker: Worker) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._config = config
+        self._worker = worker
+        self._places = anyio.Semaphore(config.max_unsettled)
+        self._in_flight = 0
+        self._tasks: TaskGroup | None = None
+        self._idle = anyio.Event()
+        self._closing = False
+        self._next_start: dict[str, datetime] = {}
+
+    async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Hold the requests until it is cancelled; those in flight then are recorded as unknown."""
+        self._closing = False
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._tasks = tasks
+                task_status.started()
+                await anyio.sleep_forever()
+        finally:
+            self._tasks = None
+
+    async def reserve(self) -> None:
+        """Wait for a place for one intent."""
+        await self._places.acquire()
+
+    def reserve_nowait(self) -> bool:
+        """Take a place for one intent if one is free."""
+        try:
+            self._places.acquire_nowait()
+        except anyio.WouldBlock:
+            return False
+        return True
+
+    def release(self, places: int) -> None:
+        """Give places back for which no intent was committed."""
+        for _ in range(places):
+            self._places.release()
+
+    def send(self, errand: Errand) -> None:
+        """Start a request in a reserved place; the place is given back when the outcome is recorded."""
+        if self._tasks is None:
+            raise RuntimeError("The outbox is not served.")
+        self._in_flight += 1
+        self._tasks.start_soon(self._carry_out, errand)
+
+    def earliest_start(self, pace_key: str) -> datetime | None:
+        """Return the first moment at which the next request of a pace may start; None for any."""
+        return self._next_start.get(pace_key)
+
+    async def drain(self, *, grace_seconds: float) -> None:
+        """Wait until nothing is in flight, at most for the grace; then let go of what is left."""
+        with anyio.move_on_after(grace_seconds):
+            while self._in_flight:
+                self._idle = anyio.Event()
+                await self._idle.wait()
+        self._closing = True
+        if self._tasks is not None:
+            self._tasks.cancel_scope.cancel()
+
+    async def _carry_out(self, errand: Errand) -> None:
+        # Until the request begins nothing can have reached the provider; from then on everything might.
+        outcome = Outcome(state=DispatchState.WITHDRAWN, reason="stopped")
+        try:
+            obstacle = await self._last_check(errand)
+            if obstacle is not None:
+                outcome = Outcome(state=DispatchState.WITHDRAWN, reason=obstacle)
+            else:
+                outcome = Outcome(state=DispatchState.UNKNOWN, reason="interrupted")
+                outcome = await self._ask(errand)
+        except Exception:
+            _log.exception(
+                "A request to a provider ended in an unexpected error.",
+                extra={"action": "dispatch_failed", "dispatch_id": errand.dispatch.id},
+            )
+        finally:
+            # Cancelled or not: what is known of a committed dispatch is recorded.
+            with anyio.CancelScope(shield=True):
+                await self._record(errand.dispatch, outcome)
+            self._places.release()
+            self._in_flight -= 1
+            if not self._in_flight:
+                self._idle.set()
+
+    async def _ask(self, errand: Errand) -> Outcome:
+        with anyio.move_on_after(self._config.provider_timeout_seconds):
+            return await errand.ask()
+        return Outcome(state=DispatchState.UNKNOWN, reason="timeout")
+
+    async def _last_check(self, errand: Errand) -> str | None:
+        dispatch = errand.dispatch
+        await self._sleep_until(dispatch.slot_at)
+        obstacle = await self._storage.read(lambda tx: may_start(tx, dispatch))
+        if obstacle is not None:
+            return obstacle
+        if errand.pace_key is not None:
+            await self._take_turn(errand.pace_key, errand.spacing)
+        if self._clock.now() > dispatch.valid_until:
+            return "too_late"
+        if self._worker.lease_seconds_left <= 0:
+            return "lease_over"
+        return None
+
+    async def _take_turn(self, key: str, spacing: timedelta) -> None:
+        # Slots are spaced in the ledger; starts are spaced here, so that one that begins late in its slot and
+        # the next that begins on time do not come closer than the pace allows.
+        while (earliest := self._next_start.get(key)) is not None and self._clock.now() < earliest:
+            await self._sleep_until(earliest)
+        self._next_start[key] = self._clock.now() + spacing
+
+    async def _sleep_until(self, moment: datetime) -> None:
+        # A loop, because the wall clock may be set while it sleeps; nothing announces that a moment has come.
+        while (wait := (moment - self._clock.now()).total_seconds()) > 0:  # noqa: ASYNC110
+            await anyio.sleep(wait)
+
+    async def _record(self, dispatch: Dispatch, outcome: Outcome) -> None:
+        while True:
+            try:
+                await self._worker.settle(dispatch, outcome)
+            except Exception:
+                _log.exception(
+                    "An outcome could not be recorded%s.",
+                    "; the dispatch will be unknown" if self._closing else " yet; trying again",
+                    extra={"action": "outcome_not_recorded", "dispatch_id": dispatch.id},
+                )
+                if self._closing:
+                    return
+                await anyio.sleep(_SAVE_AGAIN_SECONDS)
+            else:
+                return

@@ -1,0 +1,152 @@
+"""Running single messages and calls."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from outreach.clock import Clock
+from outreach.config import EngineConfig
+from outreach.ids import IdSource
+from outreach.models.call import Call
+from outreach.models.directory import Agent
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.states import CallStatus, DispatchState
+from outreach.models.work import Unit
+from outreach.models.workspace import Workspace
+from outreach.operations import singles
+from outreach.operations.common import workspace_of
+from outreach.operations.singles import IntentTerms
+from outreach.protocols.carrier import OutboundMessage
+from outreach.protocols.storage import Storage
+from outreach.protocols.voice import CallRequest
+from outreach.runners.desk import ProviderDesk
+from outreach.runners.outbox import Errand, Outbox
+from outreach.runners.worker import Worker
+
+
+class SinglesRunner:
+    """Does the work on single messages and calls."""
+
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        clock: Clock,
+        ids: IdSource,
+        config: EngineConfig,
+        desk: ProviderDesk,
+        worker: Worker,
+        outbox: Outbox,
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._ids = ids
+        self._config = config
+        self._desk = desk
+        self._worker = worker
+        self._outbox = outbox
+
+    async def run_message(self, unit: Unit, *, epoch: int) -> datetime | None:
+        """Send a queued message, once; return when it is due next, None for not before somebody touches it."""
+        await self._outbox.reserve()
+        try:
+            dispatch = await self._storage.write(
+                lambda tx: singles.commit_message(
+                    tx, unit.workspace_id, unit.id, self._terms(epoch), clock_now=self._clock.now
+                )
+            )
+            workspace = await self._workspace(unit)
+        except BaseException:
+            self._outbox.release(1)
+            raise
+        if dispatch is None:
+            self._outbox.release(1)
+            return await self._due(unit)
+        self._outbox.send(Errand(dispatch=dispatch, ask=lambda: self._send(workspace, dispatch)))
+        return None
+
+    async def run_call(self, unit: Unit, *, epoch: int) -> datetime | None:
+        """Place a queued call, once, or ask how far a placed one has come; return when it is due next."""
+        call = await self._storage.read(lambda tx: tx.calls.get(unit.workspace_id, unit.id))
+        if call is None or not call.is_open:
+            return None
+        if call.status is not CallStatus.QUEUED:
+            return await self._follow(call)
+        await self._outbox.reserve()
+        try:
+            committed = await self._storage.write(
+                lambda tx: singles.commit_call(
+                    tx, unit.workspace_id, unit.id, self._terms(epoch), clock_now=self._clock.now
+                )
+            )
+            workspace = await self._workspace(unit)
+        except BaseException:
+            self._outbox.release(1)
+            raise
+        if committed is None:
+            self._outbox.release(1)
+            return await self._due(unit)
+        dispatch, agent = committed
+        self._outbox.send(Errand(dispatch=dispatch, ask=lambda: self._place(workspace, agent, call, dispatch)))
+        return None
+
+    async def _follow(self, call: Call) -> datetime | None:
+        """Ask the provider how a placed call is, for when its events do not arrive."""
+        if call.status in {CallStatus.DISPATCHING, CallStatus.UNKNOWN}:
+            return None
+        dispatches = await self._storage.read(lambda tx: tx.dispatches.of_call(call.workspace_id, call.id))
+        accepted = [dispatch for dispatch in dispatches if dispatch.state is DispatchState.ACCEPTED]
+        if not accepted:
+            return None
+        workspace = await self._workspace(Unit("call", call.workspace_id, call.id))
+        provider = self._desk.voice(workspace, call.provider)
+        report = await provider.status(
+            workspace_id=call.workspace_id, dispatch_id=accepted[-1].id, provider_id=call.provider_call_id
+        )
+        if report is not None:
+            await self._worker.report(report)
+        now_known = await self._storage.read(lambda tx: tx.calls.get(call.workspace_id, call.id))
+        if now_known is None or not now_known.is_open:
+            return None
+        return self._clock.now() + timedelta(seconds=self._config.call_poll_seconds)
+
+    async def _due(self, unit: Unit) -> datetime | None:
+        work = await self._storage.read(lambda tx: tx.work.get(unit))
+        return work.due_at if work is not None else None
+
+    async def _workspace(self, unit: Unit) -> Workspace:
+        return await self._storage.read(lambda tx: workspace_of(tx, unit.workspace_id))
+
+    async def _send(self, workspace: Workspace, dispatch: Dispatch) -> Outcome:
+        return await self._desk.carrier(workspace, dispatch.provider).send(
+            OutboundMessage(
+                dispatch_id=dispatch.id,
+                workspace_id=dispatch.workspace_id,
+                sender=dispatch.sender,
+                to=dispatch.to,
+                body=dispatch.body or "",
+                not_after=None,
+            )
+        )
+
+    async def _place(self, workspace: Workspace, agent: Agent, call: Call, dispatch: Dispatch) -> Outcome:
+        return await self._desk.voice(workspace, dispatch.provider).place(
+            CallRequest(
+                dispatch_id=dispatch.id,
+                workspace_id=dispatch.workspace_id,
+                agent_ref=agent.provider_agent_id,
+                sender=dispatch.sender,
+                to=dispatch.to,
+                variables=call.variables,
+            )
+        )
+
+    def _terms(self, epoch: int) -> IntentTerms:
+        left = timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))
+        return IntentTerms(
+            dispatch_id=self._ids(),
+            epoch=epoch,
+            latest=self._clock.now() + left,
+            lifetime=timedelta(seconds=self._config.intent_seconds),
+            stale_after=timedelta(seconds=self._config.stale_seconds),
+        )

@@ -1,0 +1,145 @@
+"""The right to dispatch, the feed of due work, and the merging of what providers tell."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from outreach.clock import Clock
+from outreach.config import EngineConfig
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.reports import Report
+from outreach.models.work import DueWork
+from outreach.operations import leases, settling, singles
+from outreach.policy.settlement import Backoff
+from outreach.protocols.analyser import Analyser
+from outreach.protocols.storage import Storage, Transaction
+
+_log = logging.getLogger(__name__)
+
+_SLICE: Final = 200
+"""Rows that one transaction of housekeeping touches at the most."""
+
+
+class Worker:
+    """This process's hold on a database.
+
+    Args:
+        storage: The database.
+        clock: Where the time comes from.
+        config: Lease, back-off.
+        analyser: Decides what came of a call that has ended.
+    """
+
+    def __init__(self, *, storage: Storage, clock: Clock, config: EngineConfig, analyser: Analyser) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._config = config
+        self._analyser = analyser
+        self._lease_ends = float("-inf")
+        self.backoff = Backoff(
+            first=timedelta(seconds=config.backoff_seconds), longest=timedelta(seconds=config.backoff_max_seconds)
+        )
+
+    @property
+    def lease_seconds_left(self) -> float:
+        """How long the lease still lasts, measured from before the request that renewed it."""
+        return self._lease_ends - self._clock.monotonic()
+
+    async def take(self) -> int | None:
+        """Take the right to dispatch, and settle what an earlier worker left; see `protocols.dispatcher.Worker`."""
+        lock = self._storage.lock
+        if not lock.acquire():
+            return None
+        try:
+            before = self._clock.monotonic()
+            home, noted = lock.home(), lock.high_water()
+
+            def operation(tx: Transaction) -> leases.Takeover:
+                now = self._clock.now()
+                takeover = leases.take_over(tx, home=home, high_water=noted, now=now)
+                if takeover.reason is not None:
+                    singles.hold_back_singles(tx, reason=takeover.reason, now=now)
+                return takeover
+
+            takeover = await self._storage.write(operation)
+            self._lease_ends = before + self._config.lease_seconds
+            await self._settle_abandoned(takeover.epoch)
+            lock.note(takeover.epoch, await self._storage.read(lambda tx: tx.work.last_change()))
+        except BaseException:
+            lock.release()
+            raise
+        if takeover.reason is not None:
+            _log.warning(
+                "The database was %s: %d campaigns are paused until they are resumed.",
+                takeover.reason,
+                len(takeover.held_back),
+                extra={"action": "held_back", "reason": takeover.reason},
+            )
+        _log.info("Dispatching under epoch %d.", takeover.epoch, extra={"action": "lease_taken"})
+        return takeover.epoch
+
+    async def renew(self, epoch: int) -> None:
+        """Keep the right; see `protocols.dispatcher.Worker`."""
+        before = self._clock.monotonic()
+        change = await self._storage.write(lambda tx: leases.renew(tx, epoch=epoch, now=self._clock.now()))
+        self._lease_ends = before + self._config.lease_seconds
+        self._storage.lock.note(epoch, change)
+
+    async def release(self) -> None:
+        """Give the right back."""
+        self._lease_ends = float("-inf")
+        self._storage.lock.release()
+
+    async def due(self) -> tuple[Sequence[DueWork], int]:
+        """Return everything that has a due time, and the highest change number."""
+        return await self._storage.read(lambda tx: (tx.work.due(), tx.work.last_change()))
+
+    async def since(self, change: int) -> Sequence[DueWork]:
+        """Return what has changed after a number, by change."""
+        return await self._storage.read(lambda tx: tx.work.since(change))
+
+    async def settle(self, dispatch: Dispatch, outcome: Outcome) -> None:
+        """Record the outcome of a dispatch."""
+        await self._storage.write(
+            lambda tx: settling.settle(
+                tx, dispatch.workspace_id, dispatch.id, outcome, backoff=self.backoff, now=self._clock.now()
+            )
+        )
+
+    async def report(self, event: Report) -> None:
+        """Merge what a provider tells."""
+        await self._storage.write(
+            lambda tx: settling.report(tx, event, backoff=self.backoff, analyser=self._analyser, now=self._clock.now())
+        )
+
+    async def sweep(self) -> None:
+        """Clear away a slice of what nobody needs: leftovers of loads that died, keys that expired."""
+        leftovers = await self._storage.read(lambda tx: tx.campaigns.leftovers(self._clock.now()))
+        for workspace_id, campaign_id in leftovers:
+            await self._storage.write(
+                lambda tx, workspace_id=workspace_id, campaign_id=campaign_id: tx.campaigns.delete_loading(  # type: ignore[misc]
+                    workspace_id, campaign_id, limit=self._config.chunk_rows
+                ),
+                bulk=True,
+            )
+        await self._storage.write(lambda tx: tx.requests.sweep(self._clock.now(), limit=_SLICE), bulk=True)
+        await self._storage.write(lambda tx: tx.work.forget(limit=_SLICE), bulk=True)
+
+    async def _settle_abandoned(self, epoch: int) -> None:
+        total = 0
+        while True:
+            count = await self._storage.write(
+                lambda tx: settling.abandon(tx, epoch=epoch, backoff=self.backoff, now=self._clock.now(), limit=_SLICE)
+            )
+            total += count
+            if count < _SLICE:
+                break
+        if total:
+            _log.warning(
+                "%d dispatches of an earlier worker have no outcome: they are unknown and are not sent again.",
+                total,
+                extra={"action": "abandoned", "count": total},
+            )

@@ -1,0 +1,1 @@
+"""Building blocks of the simulators of both channels: adapters never import each other."""

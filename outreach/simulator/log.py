@@ -1,0 +1,89 @@
+"""The simulator's own log of what it accepted."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+
+import attrs
+
+from outreach.clock import from_text, to_text
+
+
+@attrs.frozen(kw_only=True)
+class Acceptance:
+    """One line of the simulator's log: something that it accepted."""
+
+    kind: str
+    to: str
+    sender: str | None
+    body: str | None
+    dispatch_id: str
+    at: datetime
+
+
+class AcceptanceLog:
+    """The simulator's own log: one JSON line for each message or call accepted, written before the answer.
+
+    Args:
+        path: Where the lines go; None keeps them in memory alone.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._seen: dict[str, Acceptance] = {}
+
+    @property
+    def durable(self) -> bool:
+        """Whether it outlives the process, so that what it lacks was never accepted."""
+        return self._path is not None
+
+    def append(self, entry: Acceptance) -> None:
+        """Write one line, whole, in one call: two processes may append to the same file."""
+        self._seen[entry.dispatch_id] = entry
+        if self._path is None:
+            return
+        line = json.dumps(
+            {
+                "kind": entry.kind,
+                "to": entry.to,
+                "from": entry.sender,
+                "body": entry.body,
+                "dispatch_id": entry.dispatch_id,
+                "at": to_text(entry.at),
+            },
+            ensure_ascii=False,
+        )
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, (line + "\n").encode())
+        finally:
+            os.close(descriptor)
+
+    def find(self, dispatch_id: str) -> Acceptance | None:
+        """Return what was accepted under a dispatch id, in this process or, with a file, in any."""
+        found = self._seen.get(dispatch_id)
+        if found is None and self._path is not None and self._path.exists():
+            with self._path.open(encoding="utf-8") as lines:
+                for line in lines:
+                    if dispatch_id in line:
+                        found = _read(line)
+        return found
+
+
+def _read(line: str) -> Acceptance | None:
+    try:
+        entry = json.loads(line)
+        return Acceptance(
+            kind=entry["kind"],
+            to=entry["to"],
+            sender=entry["from"],
+            body=entry["body"],
+            dispatch_id=entry["dispatch_id"],
+            at=from_text(entry["at"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        # A line that a crash cut short was never answered.
+        return None

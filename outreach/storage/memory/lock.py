@@ -1,0 +1,36 @@
+"""The dispatch lock of a memory storage."""
+
+from __future__ import annotations
+
+from outreach.models.work import Home
+
+
+class MemoryLock:
+    """One for each storage: the first that acquires it has it, until it gives it back."""
+
+    def __init__(self) -> None:
+        self._held = False
+        self._noted: tuple[int, int] | None = None
+
+    def acquire(self) -> bool:
+        """Take the lock; return False when it is held already, by whomever."""
+        if self._held:
+            return False
+        self._held = True
+        return True
+
+    def release(self) -> None:
+        """Give the lock back; nothing happens when it is not held."""
+        self._held = False
+
+    def home(self) -> Home | None:
+        """Return None: memory lives nowhere that a copy could be taken to."""
+        return None
+
+    def high_water(self) -> tuple[int, int] | None:
+        """Return the (epoch, change number) last noted."""
+        return self._noted
+
+    def note(self, epoch: int, change: int) -> None:
+        """Note how far the database has come."""
+        self._noted = (epoch, change)

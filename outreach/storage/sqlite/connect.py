@@ -1,0 +1,106 @@
+"""Open connections and set them up."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+import aiosqlite
+from anyio import CancelScope
+
+from outreach.errors import StorageError
+from outreach.storage.sqlite.errors import translate
+from outreach.storage.sqlite.schema import bring_up_to_date
+from outreach.storage.sqlite.thread import call, close, connect
+from outreach.storage.sqlite.transaction import SqliteTransaction
+
+BUSY_SECONDS: Final = 30
+"""How long a connection waits for another process's write."""
+
+_COMMON: Final = (
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -16384",  # KiB
+)
+
+_WRITER: Final = (
+    # What is committed survives a power cut: the delivery contract rests on it.
+    "PRAGMA synchronous = FULL",
+    # A large import must not leave a large file behind for good.
+    "PRAGMA journal_size_limit = 67108864",
+)
+
+_READER: Final = ("PRAGMA query_only = ON",)
+
+
+async def open_writer(path: Path) -> tuple[aiosqlite.Connection, SqliteTransaction]:
+    """Open the connection that writes; make the file and bring its schema up to date.
+
+    Raises:
+        DatabaseNewer: It was written by a newer version of this package; nothing was changed.
+        StorageError: The file is something else.
+    """
+    _create_private(path)
+    return await _open(path, _prepare_writer)
+
+
+async def open_reader(path: Path) -> tuple[aiosqlite.Connection, SqliteTransaction]:
+    """Open a connection that only reads."""
+    return await _open(path, _prepare_reader)
+
+
+def _create_private(path: Path) -> None:
+    """Make an empty file that only its owner can read, where there is none: it will hold people's numbers.
+
+    SQLite gives the files beside it (`-wal`, `-shm`) the same mode.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise StorageError(
+            f"The database {str(path)!r} cannot be created: {error.strerror}. Its directory must be there and be "
+            "writable for this user."
+        ) from error
+
+
+async def _open(
+    path: Path, prepare: Callable[[sqlite3.Connection], None]
+) -> tuple[aiosqlite.Connection, SqliteTransaction]:
+    try:
+        connection = await connect(path, busy_seconds=BUSY_SECONDS)
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from error
+    try:
+        await call(connection, prepare)
+        return connection, await call(connection, SqliteTransaction)
+    except BaseException as error:
+        with CancelScope(shield=True):
+            await close(connection)
+        if isinstance(error, sqlite3.Error):
+            raise _unusable(path, error) from error
+        raise
+
+
+def _prepare_writer(raw: sqlite3.Connection) -> None:
+    _set_up(raw, _COMMON)
+    bring_up_to_date(raw)
+    _set_up(raw, _WRITER)
+
+
+def _prepare_reader(raw: sqlite3.Connection) -> None:
+    _set_up(raw, (*_COMMON, *_READER))
+
+
+def _set_up(raw: sqlite3.Connection, pragmas: Iterable[str]) -> None:
+    raw.row_factory = sqlite3.Row
+    for pragma in pragmas:
+        raw.execute(pragma)
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> StorageError:
+    return StorageError(f"The database {str(path)!r} cannot be opened. {translate(error).message}")

@@ -1,0 +1,52 @@
+"""SQLite's errors in the words of this package."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from outreach.errors import StorageError
+from outreach.protocols.storage import AlreadyThere
+
+_TAKEN: Final = frozenset(
+    {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID}
+)
+
+_WORDS: Final = {
+    sqlite3.SQLITE_BUSY: "The database is locked by another process that has been writing for long. Try again.",
+    sqlite3.SQLITE_LOCKED: "The database is locked by another process that has been writing for long. Try again.",
+    sqlite3.SQLITE_FULL: "The disk that the database is on is full. Make room; nothing that was committed is lost.",
+    sqlite3.SQLITE_READONLY: "The database cannot be written: the file, its directory or the disk is read-only, "
+    "or an operation that only reads tried to write.",
+    sqlite3.SQLITE_CORRUPT: "The database is damaged. Restore it from a backup.",
+    sqlite3.SQLITE_NOTADB: "The file is no SQLite database.",
+    sqlite3.SQLITE_CANTOPEN: "The database file cannot be opened: its directory must be there, and both must be "
+    "readable and writable for this user.",
+    sqlite3.SQLITE_IOERR: "The disk that the database is on reports an error while reading or writing.",
+    sqlite3.SQLITE_PERM: "This user may not use the database file.",
+    sqlite3.SQLITE_TOOBIG: "A text is longer than the database can hold.",
+}
+
+
+def translate(error: sqlite3.Error) -> StorageError:
+    """Return the storage error that says what a driver's error means; the driver's is its cause."""
+    # The low byte is the kind, the rest says more of it.
+    code = getattr(error, "sqlite_errorcode", 0)
+    words = _WORDS.get(code & 0xFF, "The database cannot be used.")
+    name = getattr(error, "sqlite_errorname", type(error).__name__)
+    translated = StorageError(f"{words} ({name}: {error})")
+    translated.__cause__ = error
+    return translated
+
+
+def refused_row(error: sqlite3.IntegrityError, what: str) -> Exception:
+    """Return what a table raises for a row that the database does not take; the driver's error is its cause."""
+    refused: Exception
+    if error.sqlite_errorcode in _TAKEN:
+        refused = AlreadyThere(f"There is such a {what} already. ({error})")
+    elif error.sqlite_errorcode == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
+        refused = LookupError(f"A {what} refers to something that is not there, or is referred to.")
+    else:
+        return translate(error)
+    refused.__cause__ = error
+    return refused

@@ -1,0 +1,151 @@
+"""Operations on their way to a thread and back."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import attrs
+
+from outreach.errors import StorageError
+from outreach.protocols.storage import Operation, Transaction
+from outreach.storage.sqlite.errors import translate
+
+
+@attrs.define(eq=False, kw_only=True)
+class Job:
+    """One operation, who waits for it, and what came of it.
+
+    Attributes:
+        bulk: It is a piece of large work.
+        dropped: Its caller went away; it is not started any more.
+    """
+
+    operation: Operation[Any]
+    bulk: bool
+    done: asyncio.Future[None]
+    dropped: bool = False
+    result: Any = None
+    error: BaseException | None = None
+
+    def run(self, transaction: Transaction) -> None:
+        """Run the operation, and raise what it raises."""
+        self.result = self.operation(transaction)
+
+    def fail(self, error: BaseException) -> None:
+        """Give the caller this error, or our words for it when it is SQLite's."""
+        self.result = None
+        self.error = translate(error) if isinstance(error, sqlite3.Error) else error
+
+    async def outcome(self) -> Any:
+        """Wait for the job; return the operation's result or raise its error, the very object."""
+        try:
+            await self.done
+        except asyncio.CancelledError:
+            self.dropped = True
+            raise
+        error = self.error
+        if error is None:
+            return self.result
+        # Otherwise the error would hold this frame, which holds the error: garbage that only the collector ends.
+        self.error = None
+        try:
+            raise error
+        finally:
+            del error
+
+
+def deliver(jobs: Sequence[Job]) -> None:
+    """Wake those who wait for these jobs; to be called in any thread."""
+    if not jobs:
+        return
+    # All jobs of a storage come from one loop. When it has closed meanwhile, nobody is left to be told.
+    with suppress(RuntimeError):
+        jobs[0].done.get_loop().call_soon_threadsafe(_wake, jobs)
+
+
+def _wake(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        if not job.done.done():
+            job.done.set_result(None)
+
+
+class Queue:
+    """Jobs in two lanes, and the workers that sleep while there are none.
+
+    A worker is a function that wakes a thread. It is woken when a job comes and no other worker is awake for
+    it, and works until `take` gives it nothing more: with that it is asleep again, in one step, so that no job
+    can come between and be forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._urgent: deque[Job] = deque()
+        self._bulk: deque[Job] = deque()
+        self._asleep: list[Callable[[], None]] = []
+        self._closed = False
+
+    def add(self, worker: Callable[[], None]) -> None:
+        """Take a worker on; only while nothing is queued."""
+        self._asleep.append(worker)
+
+    def submit(self, operation: Operation[Any], *, bulk: bool = False) -> Job:
+        """Queue an operation of the running event loop's present task.
+
+        Raises:
+            StorageError: The queue is closed.
+        """
+        job = Job(operation=operation, bulk=bulk, done=asyncio.get_running_loop().create_future())
+        with self._lock:
+            if self._closed:
+                raise StorageError("The storage is not open: use it inside `async with`.")
+            (self._bulk if bulk else self._urgent).append(job)
+            wake = self._asleep.pop(0) if self._asleep else None
+        if wake is not None:
+            wake()
+        return job
+
+    @property
+    def bulk_waits(self) -> bool:
+        """Whether there is large work to do."""
+        return bool(self._bulk)
+
+    def take(self, *, bulk_first: bool = False) -> Job | None:
+        """Return the next job: an urgent one where there is one, unless it is the turn of large work."""
+        lanes = (self._bulk, self._urgent) if bulk_first else (self._urgent, self._bulk)
+        with self._lock:
+            return self._next(lanes[0]) or self._next(lanes[1])
+
+    def take_all(self) -> Sequence[Job]:
+        """Return all jobs."""
+        with self._lock:
+            jobs = [job for job in (*self._urgent, *self._bulk) if not job.dropped]
+            self._urgent.clear()
+            self._bulk.clear()
+            return jobs
+
+    def sleep(self, worker: Callable[[], None]) -> bool:
+        """Let a worker sleep when there is no job; return whether it may."""
+        with self._lock:
+            if self._urgent or self._bulk:
+                return False
+            self._asleep.append(worker)
+            return True
+
+    def close(self) -> None:
+        """Take no more jobs; those that are queued are still done."""
+        with self._lock:
+            self._closed = True
+
+    @staticmethod
+    def _next(lane: deque[Job]) -> Job | None:
+        while lane:
+            job = lane.popleft()
+            if not job.dropped:
+                return job
+        return None

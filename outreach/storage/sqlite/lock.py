@@ -1,0 +1,180 @@
+"""The lock that one dispatching process holds, and the note beside the database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import uuid
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import psutil
+from filelock import FileLock, Timeout
+
+from outreach.errors import DispatchRefused
+from outreach.models.work import Home
+
+NETWORK_FILE_SYSTEMS: Final = frozenset(
+    {
+        "9p",
+        "afpfs",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "davfs",
+        "fuse.ceph",
+        "fuse.cephfs",
+        "fuse.davfs",
+        "fuse.gcsfuse",
+        "fuse.glusterfs",
+        "fuse.rclone",
+        "fuse.s3fs",
+        "fuse.sshfs",
+        "gfs2",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "ocfs2",
+        "prl_fs",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "vboxsf",
+        "vmhgfs",
+        "webdav",
+    }
+)
+"""Where another machine may hold the same file: neither SQLite's own locks nor ours can be relied on."""
+
+_MACHINE_ID: Final = Path("/etc/machine-id")
+
+
+class Mount(NamedTuple):
+    """A place in the tree of files and the kind of file system that begins there."""
+
+    point: str
+    kind: str
+
+
+def system_mounts() -> Iterable[Mount]:
+    """Return the mounts of this machine."""
+    return [Mount(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+
+
+class SqliteDispatchLock:
+    """An operating system's lock on a file beside the database: it goes with the process, however that ends.
+
+    Beside the database there is also a note, a small file: what it says of epoch and change number tells a
+    database that is older than itself, one that was restored, from the one that dispatched last.
+
+    Args:
+        path: The database.
+        mounts: Returns the mounts of this machine.
+    """
+
+    def __init__(self, path: Path, *, mounts: Callable[[], Iterable[Mount]] = system_mounts) -> None:
+        # One file under two names is one database.
+        self._path = Path(os.path.realpath(path))
+        self._note = self._path.with_name(f"{self._path.name}.dispatch-note")
+        self._mounts = mounts
+        self._file_lock = FileLock(
+            f"{self._path}.dispatch", mode=0o600, thread_local=False, blocking=False, fallback_to_soft=False
+        )
+
+    def acquire(self) -> bool:
+        """Take the lock without waiting; return False when it is held already, by whomever.
+
+        Raises:
+            DispatchRefused: The database is on a network file system, or the lock's file cannot be written.
+        """
+        if self._file_lock.is_locked:
+            return False
+        self._refuse_network()
+        try:
+            self._file_lock.acquire()
+        except Timeout:
+            return False
+        except OSError as error:
+            raise DispatchRefused(
+                f"Nothing is dispatched from {str(self._path)!r}: the lock {self._file_lock.lock_file!r} cannot be "
+                f"taken ({error.strerror}). The directory of the database must be writable, on a file system that "
+                "has locks."
+            ) from error
+        return True
+
+    def release(self) -> None:
+        """Give the lock back; nothing happens when it is not held."""
+        self._file_lock.release(force=True)
+
+    def home(self) -> Home:
+        """Return where the database is now."""
+        return Home(host=host_id(), path=str(self._path))
+
+    def high_water(self) -> tuple[int, int] | None:
+        """Return the (epoch, change number) last noted; None when there is no note that can be read."""
+        try:
+            value = json.loads(self._note.read_bytes())
+            epoch, change = value["epoch"], value["change"]
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return None
+        # A file that was torn may still be JSON.
+        return (epoch, change) if type(epoch) is int and type(change) is int else None
+
+    def note(self, epoch: int, change: int) -> None:
+        """Note how far the database has come.
+
+        Raises:
+            DispatchRefused: The note cannot be written.
+        """
+        beside = self._note.with_name(f"{self._note.name}.new")
+        try:
+            file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(file, "w", encoding="ascii") as opened:
+                json.dump({"epoch": epoch, "change": change}, opened)
+            # Whole or not at all: a reader never finds half a note.
+            beside.replace(self._note)
+        except OSError as error:
+            raise DispatchRefused(
+                f"Nothing is dispatched from {str(self._path)!r}: the note {str(self._note)!r} cannot be written "
+                f"({error.strerror})."
+            ) from error
+
+    def _refuse_network(self) -> None:
+        kind = file_system_of(self._path, self._mounts())
+        if kind in NETWORK_FILE_SYSTEMS:
+            raise DispatchRefused(
+                f"Nothing is dispatched from {str(self._path)!r}: it is on a network file system ({kind}), where two "
+                "machines could dispatch at once. Move the database to a local disk; serving it without dispatching "
+                "is possible."
+            )
+
+
+def file_system_of(path: Path, mounts: Iterable[Mount]) -> str | None:
+    """Return the kind of file system that a path is on: of its mounts the one that lies deepest, the last of two."""
+    deepest, kind = -1, None
+    for mount in mounts:
+        point = Path(mount.point)
+        depth = len(point.parts)
+        if depth >= deepest and path.is_relative_to(point):
+            deepest, kind = depth, mount.kind
+    return kind
+
+
+def host_id() -> str:
+    """Return what tells this machine from others: the same after a restart, and nothing that says which it is."""
+    machine = ""
+    with suppress(OSError):
+        machine = _MACHINE_ID.read_text(encoding="ascii", errors="replace").strip()
+    if not machine:
+        node = uuid.getnode()
+        # The lowest bit of the first byte says that the number was made up, and would be another next time.
+        machine = "" if node >> 40 & 1 else f"{node:012x}"
+    return hashlib.sha256(f"outreach {machine} {socket.gethostname()}".encode()).hexdigest()[:32]

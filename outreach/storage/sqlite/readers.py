@@ -1,0 +1,75 @@
+"""The readers: operations on snapshots, beside the writer and beside each other.
+
+Each connection has its thread; all work off one queue, so whoever has waited longest is next, and one long
+read leaves the other connection to the rest.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import aiosqlite
+
+from outreach.protocols.storage import Operation
+from outreach.storage.sqlite.jobs import Job, Queue, deliver
+from outreach.storage.sqlite.thread import close, post
+from outreach.storage.sqlite.transaction import SqliteTransaction
+
+
+class Readers:
+    """Runs operations over connections that only read, which it owns."""
+
+    def __init__(self) -> None:
+        self._readers: list[_Reader] = []
+        self._queue = Queue()
+
+    def add(self, connection: aiosqlite.Connection, transaction: SqliteTransaction) -> None:
+        """Take a connection on."""
+        reader = _Reader(self._queue, connection, transaction)
+        self._readers.append(reader)
+        self._queue.add(reader.wake)
+
+    async def run(self, operation: Operation[Any]) -> Any:
+        """Queue an operation; return its result, or raise its error."""
+        return await self._queue.submit(operation).outcome()
+
+    async def close(self) -> None:
+        """Do what is queued, then close the connections."""
+        self._queue.close()
+        for reader in self._readers:
+            await close(reader.connection)
+
+
+class _Reader:
+    """One connection and its thread."""
+
+    def __init__(self, queue: Queue, connection: aiosqlite.Connection, transaction: SqliteTransaction) -> None:
+        self.connection = connection
+        self._queue = queue
+        self._transaction = transaction
+
+    def wake(self) -> None:
+        """Begin to work in the connection's thread."""
+        post(self.connection, self._work)
+
+    def _work(self, raw: sqlite3.Connection) -> None:
+        while True:
+            job = self._queue.take()
+            if job is not None:
+                self._run(raw, job)
+                deliver([job])
+            elif self._queue.sleep(self.wake):
+                return
+
+    def _run(self, raw: sqlite3.Connection, job: Job) -> None:
+        """Run one operation on the snapshot that its first query takes."""
+        try:
+            raw.execute("BEGIN")
+            job.run(self._transaction)
+        except BaseException as error:  # whatever it is, it is the caller's
+            job.fail(error)
+        finally:
+            # SQLite may have ended the transaction by itself, after an error of the disk.
+            if raw.in_transaction:
+                raw.execute("ROLLBACK")

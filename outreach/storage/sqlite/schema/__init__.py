@@ -1,0 +1,99 @@
+"""The schema and its history: each step with its record in one transaction, and forward only.
+
+The records are in `_sqlite_migrations`, which sqlite-utils knows how to show.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from importlib import resources
+from typing import Final
+
+from sqlite_utils import Database, Migrations
+
+from outreach.errors import DatabaseNewer, StorageError
+
+MIGRATIONS: Final = Migrations("outreach")
+"""Every step that this version of the package knows, in order."""
+
+
+@MIGRATIONS(name="0001_first")
+def _first(database: Database) -> None:
+    """Create everything."""
+    _run_script(database, "0001_first.sql")
+
+
+def bring_up_to_date(raw: sqlite3.Connection) -> None:
+    """Apply what a database lacks; all of it or nothing.
+
+    Two processes may open a new file at the same time: the second finds the work done.
+
+    Raises:
+        DatabaseNewer: It has steps that this version does not know; nothing was changed.
+        StorageError: It is somebody else's database; nothing was changed.
+        sqlite3.Error: It is no database, or cannot be written.
+    """
+    database = Database(raw, execute_plugins=False)
+    if _is_current(database):
+        return
+    # Not within the transaction: SQLite changes the journal's kind outside of one only.
+    raw.execute("PRAGMA journal_mode = WAL")
+    raw.execute("BEGIN IMMEDIATE")
+    try:
+        if not _is_current(database):
+            MIGRATIONS.apply(database)
+        raw.execute("COMMIT")
+    except BaseException:
+        if raw.in_transaction:
+            raw.execute("ROLLBACK")
+        raise
+
+
+def _is_current(database: Database) -> bool:
+    """Return whether nothing is to be applied, after a look that changes nothing.
+
+    Raises:
+        DatabaseNewer: It has steps that this version does not know.
+        StorageError: It is somebody else's database.
+    """
+    applied = {migration.name for migration in MIGRATIONS.applied(database)}
+    pending = {migration.name for migration in MIGRATIONS.pending(database)}
+    newer = applied - _known_names()
+    if newer:
+        raise DatabaseNewer(
+            f"This database was written by a newer version of this package: it has {', '.join(sorted(newer))}. "
+            "Nothing was changed. Install that version."
+        )
+    if not applied and database.table_names():
+        raise StorageError(
+            "This SQLite file holds the tables of something else. Nothing was changed. Name a file of its own; one "
+            "that does not exist is created."
+        )
+    return not pending
+
+
+def _known_names() -> frozenset[str]:
+    # An empty database lacks every step: the one way in which sqlite-utils tells them all.
+    with_nothing = Database(memory=True, execute_plugins=False)
+    try:
+        return frozenset(migration.name for migration in MIGRATIONS.pending(with_nothing))
+    finally:
+        with_nothing.close()
+
+
+def _run_script(database: Database, name: str) -> None:
+    """Run a file of statements within the present transaction, which `executescript` would commit."""
+    text = resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
+    for statement in statements(text):
+        database.conn.execute(statement)
+
+
+def statements(text: str) -> Iterator[str]:
+    """Yield the statements of a script, one at a time."""
+    statement = ""
+    for line in text.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,0 +1,20 @@
+-- The right to dispatch, and where the database lives.
+
+-- current --
+-- There is one lease.
+SELECT * FROM lease
+
+-- put --
+-- Taken or renewed.
+INSERT INTO lease (id, epoch, host, path, renewed_at) VALUES (1, :epoch, :host, :path, :renewed_at)
+ON CONFLICT (id) DO UPDATE SET
+    epoch = excluded.epoch, host = excluded.host, path = excluded.path, renewed_at = excluded.renewed_at
+
+-- home --
+-- There is one home.
+SELECT host, path FROM home
+
+-- set_home --
+-- An operator confirmed that the database lives here now.
+INSERT INTO home (id, host, path) VALUES (1, :host, :path)
+ON CONFLICT (id) DO UPDATE SET host = excluded.host, path = excluded.path

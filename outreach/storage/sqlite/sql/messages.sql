@@ -1,0 +1,34 @@
+-- Single messages; those of campaigns live in the ledger alone.
+
+-- get --
+-- One message of a workspace.
+SELECT * FROM messages WHERE id = :message_id AND workspace_id = :workspace_id
+
+-- insert --
+-- A new message.
+INSERT INTO messages (
+    id, workspace_id,
+    to_number, from_number, carrier, body, segments, status, reason, attempts, tries, provider_id, created_at,
+    ended_at
+) VALUES (
+    :id, :workspace_id,
+    :to_number, :from_number, :carrier, :body, :segments, :status, :reason, :attempts, :tries, :provider_id,
+    :created_at, :ended_at
+)
+
+-- update --
+-- Everything but the key and the workspace.
+UPDATE messages SET
+    to_number = :to_number,
+    from_number = :from_number,
+    carrier = :carrier,
+    body = :body,
+    segments = :segments,
+    status = :status,
+    reason = :reason,
+    attempts = :attempts,
+    tries = :tries,
+    provider_id = :provider_id,
+    created_at = :created_at,
+    ended_at = :ended_at
+WHERE id = :id AND workspace_id = :workspace_id

@@ -1,0 +1,165 @@
+-- Recipients. The subquery that finds the campaign's number is what keeps every query within its workspace.
+-- Indexes are named where the order or a million rows depend on them: a plan must not change with the data.
+
+-- number_of --
+-- The number under which recipients are written, of a loading campaign too.
+SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
+
+-- insert --
+-- Run a thousand times at once: positional, and nothing but what a new recipient can have.
+INSERT INTO recipients (
+    campaign_number, position, phone_number, phone, first_name, last_name, email, company, custom_variables, status,
+    reason, ended_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- known_phones --
+-- One search of the index for each number given.
+SELECT DISTINCT recipients.phone
+FROM json_each(:phones) AS wanted
+CROSS JOIN recipients ON recipients.phone = wanted.value
+    AND recipients.campaign_number = (
+        SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
+    )
+
+-- stopped_since --
+-- From the few numbers that came onto the register lately to their recipients: never over all recipients.
+SELECT recipients.*
+FROM unsubscribes
+CROSS JOIN recipients INDEXED BY recipients_by_phone ON recipients.phone = unsubscribes.phone
+    AND recipients.campaign_number = (
+        SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
+    )
+WHERE unsubscribes.workspace_id = :workspace_id
+    AND unsubscribes.created_at >= :since
+    AND unsubscribes.scope IN ('all', :channel)
+
+-- delete --
+-- One recipient of a campaign that is not published yet.
+DELETE FROM recipients
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND position = :position
+
+-- get --
+-- One recipient, by its key.
+SELECT * FROM recipients
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND position = :position
+
+-- put --
+-- The state alone: the contact stays as it was loaded.
+UPDATE recipients SET
+    status = :status,
+    reason = :reason,
+    due_at = :due_at,
+    step = :step,
+    attempts = :attempts,
+    tries = :tries,
+    dispatched = :dispatched,
+    successful = :successful,
+    ended_at = :ended_at
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND position = :position
+
+-- due_waiting --
+-- In the order of the index `recipients_waiting_due`.
+SELECT * FROM recipients INDEXED BY recipients_waiting_due
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND status = 'waiting'
+    AND due_at <= :now
+ORDER BY due_at, position
+LIMIT :limit
+
+-- due_pending --
+-- In the order of the index `recipients_pending`; asked for what the waiting ones have left of the limit.
+SELECT * FROM recipients INDEXED BY recipients_pending
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND status = 'pending'
+ORDER BY position
+LIMIT :limit
+
+-- next_due --
+-- The first entries of two indexes.
+SELECT MIN(due_at) AS due_at FROM (
+    SELECT MIN(due_at) AS due_at FROM recipients INDEXED BY recipients_waiting_due
+    WHERE status = 'waiting'
+        AND due_at IS NOT NULL
+        AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    UNION ALL
+    SELECT MIN(due_at) AS due_at FROM recipients INDEXED BY recipients_in_progress_due
+    WHERE status = 'in_progress'
+        AND due_at IS NOT NULL
+        AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+)
+
+-- overdue_in_progress --
+-- Those whose receipt has been waited for long enough.
+SELECT * FROM recipients INDEXED BY recipients_in_progress_due
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND status = 'in_progress'
+    AND due_at <= :now
+ORDER BY due_at, position
+LIMIT :limit
+
+-- closable --
+-- Two indexes, each read in its order and no further than the limit: a campaign closes in many slices.
+SELECT * FROM (
+    SELECT * FROM (
+        SELECT * FROM recipients INDEXED BY recipients_pending
+        WHERE status = 'pending'
+            AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+        ORDER BY position
+        LIMIT :limit
+    )
+    UNION ALL
+    SELECT * FROM (
+        SELECT * FROM recipients INDEXED BY recipients_waiting
+        WHERE status = 'waiting'
+            AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+        ORDER BY position
+        LIMIT :limit
+    )
+)
+ORDER BY position
+LIMIT :limit
+
+-- page --
+-- In the order of the key.
+SELECT * FROM recipients
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND position > :after
+ORDER BY position
+LIMIT :limit
+
+-- by_phone --
+-- An opt-out ends the recipients with its number. Left alone, SQLite reads along the key for the order's sake.
+SELECT * FROM recipients INDEXED BY recipients_by_phone
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND phone = :phone
+ORDER BY position
+
+-- groups --
+-- What became of all of them; no reason sorts before every reason.
+SELECT status, reason, COUNT(*) AS count FROM recipients
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+GROUP BY status, reason
+ORDER BY status, reason
+
+-- recount --
+-- `outreach.models.campaign.contribution` as an aggregate; the contract suite holds the two together.
+SELECT
+    COUNT(*) AS recipients_total,
+    COALESCE(SUM(is_open AND NOT dispatched AND attempts = 0), 0) AS recipients_pending,
+    COALESCE(SUM(NOT is_open AND dispatched), 0) AS recipients_completed,
+    COALESCE(SUM(successful), 0) AS recipients_successful,
+    COALESCE(SUM(status = 'failed'), 0) AS recipients_failed,
+    COALESCE(SUM(is_open), 0) AS recipients_open
+FROM (
+    SELECT
+        status,
+        dispatched,
+        attempts,
+        successful,
+        status IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown') AS is_open
+    FROM recipients
+    WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+)

@@ -1,0 +1,99 @@
+"""A database in one SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypeVar, cast
+
+from anyio import CancelScope
+
+from outreach.clock import Clock
+from outreach.errors import StorageError
+from outreach.protocols.storage import Operation
+from outreach.storage.sqlite.connect import open_reader, open_writer
+from outreach.storage.sqlite.lock import SqliteDispatchLock
+from outreach.storage.sqlite.readers import Readers
+from outreach.storage.sqlite.writer import Writer
+
+T = TypeVar("T")
+
+_READERS: Final = 2
+"""One long read must not keep all others waiting; more would only compete for the same processor."""
+
+
+class SqliteStorage:
+    """A database in one SQLite file; see `outreach.protocols.storage.Storage`.
+
+    Several processes may have the file open, on one machine; one of them dispatches.
+
+    Args:
+        path: The file; it is created when it is not there, its directory is not.
+        clock: Where the writer measures how long a group of operations has lasted.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, clock: Clock) -> None:
+        self._path = Path(path)
+        self._clock = clock
+        self._lock = SqliteDispatchLock(self._path)
+        self._writer: Writer | None = None
+        self._readers: Readers | None = None
+        self._closing: AsyncExitStack | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open the file, and bring its schema up to date."""
+        if self._closing is not None:
+            raise StorageError("The storage is open already.")
+        _require_asyncio()
+        async with AsyncExitStack() as stack:
+            stack.callback(self._lock.release)
+            writer = Writer(*await open_writer(self._path), clock=self._clock)
+            stack.push_async_callback(writer.close)
+            readers = Readers()
+            stack.push_async_callback(readers.close)
+            for _ in range(_READERS):
+                readers.add(*await open_reader(self._path))
+            self._writer, self._readers, self._closing = writer, readers, stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Finish what was queued, close, and give the dispatch lock back."""
+        closing, self._closing = self._closing, None
+        self._writer = self._readers = None
+        if closing is not None:
+            # Closing is never left half done: a thread would be left over, and with it the process.
+            with CancelScope(shield=True):
+                await closing.aclose()
+
+    async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
+        """Run an operation in a transaction; return its result after the commit."""
+        if self._writer is None:
+            raise _not_open()
+        return cast("T", await self._writer.run(operation, bulk=bulk))
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Run an operation on a snapshot; return its result."""
+        if self._readers is None:
+            raise _not_open()
+        return cast("T", await self._readers.run(operation))
+
+    @property
+    def lock(self) -> SqliteDispatchLock:
+        """The lock that one dispatching process holds."""
+        return self._lock
+
+
+def _not_open() -> StorageError:
+    return StorageError("The storage is not open: use it inside `async with`.")
+
+
+def _require_asyncio() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError as error:
+        raise StorageError("SQLite storage runs under asyncio, not under trio: aiosqlite knows no other.") from error

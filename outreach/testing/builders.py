@@ -1,0 +1,309 @@
+"""Valid models for tests: each function takes the fields that matter to the test and fills in the others."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+import attrs
+
+from outreach.models.business_hours import DAYS, BusinessHours, Window
+from outreach.models.call import Call
+from outreach.models.campaign import Campaign
+from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk
+from outreach.models.dispatch import Dispatch
+from outreach.models.holidays import Holiday, HolidayCalendar
+from outreach.models.message import Message
+from outreach.models.recipient import PreparedRecipient, Recipient
+from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus, WorkspaceMode, WorkspaceStatus
+from outreach.models.unsubscribe import Unsubscribe
+from outreach.models.work import AuditEntry, Lease, RequestWindow, Run, StoredRequest
+from outreach.models.workspace import ApiKey, Workspace
+
+NOW: Final = datetime(2026, 3, 2, 9, 30, 15, 123456, tzinfo=UTC)
+"""A Monday; the moment at which everything was made, unless a test says otherwise."""
+
+WORKSPACE_ID: Final = "0195554e-0000-7000-8000-00000000cafe"
+"""The workspace of everything, unless a test says otherwise."""
+
+_numbers = itertools.count(1)
+
+
+def new_id() -> str:
+    """Return an identifier that this process has not had yet; they sort in the order in which they were made."""
+    return f"0195554e-0000-7000-9000-{next(_numbers):012x}"
+
+
+def new_phone() -> str:
+    """Return a possible E.164 number that this process has not had yet."""
+    return f"+1415{next(_numbers):07d}"
+
+
+def make_workspace(**changes: Any) -> Workspace:
+    """Return an active sandbox workspace that may run SMS campaigns; its id is `WORKSPACE_ID`."""
+    workspace = Workspace(
+        id=WORKSPACE_ID,
+        name="Acme",
+        mode=WorkspaceMode.SANDBOX,
+        status=WorkspaceStatus.ACTIVE,
+        sms_campaigns_enabled=True,
+        request_limit=600,
+        default_region="US",
+        revision=0,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    return attrs.evolve(workspace, **changes)
+
+
+def make_key(**changes: Any) -> ApiKey:
+    """Return a key that is not revoked."""
+    key_id = new_id()
+    key = ApiKey(
+        id=key_id,
+        workspace_id=WORKSPACE_ID,
+        name="default",
+        digest=f"digest of {key_id}",
+        hint="ok_1234",
+        created_at=NOW,
+        revoked_at=None,
+    )
+    return attrs.evolve(key, **changes)
+
+
+def make_agent(**changes: Any) -> Agent:
+    """Return an active outbound agent of the simulator."""
+    agent = Agent(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        name="Ada",
+        provider="simulator",
+        provider_agent_id=None,
+        direction="outbound",
+        allow_outbound=False,
+        is_active=True,
+        placeholders=None,
+        from_number=None,
+        revision=0,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    return attrs.evolve(agent, **changes)
+
+
+def make_trunk(**changes: Any) -> Trunk:
+    """Return a trunk."""
+    trunk = Trunk(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        name="Main trunk",
+        address="sip.example.com",
+        provider_trunk_id=None,
+        created_at=NOW,
+    )
+    return attrs.evolve(trunk, **changes)
+
+
+def make_number(**changes: Any) -> Number:
+    """Return a number of twilio."""
+    number = Number(
+        id=new_id(), workspace_id=WORKSPACE_ID, phone=new_phone(), carrier="twilio", trunk_id=None, created_at=NOW
+    )
+    return attrs.evolve(number, **changes)
+
+
+def make_flow(**changes: Any) -> Flow:
+    """Return a flow that sends, waits and sends to those who have not replied."""
+    steps = (
+        FlowStep(kind="send", body="Hello {{first_name}}"),
+        FlowStep(kind="wait", wait_minutes=60),
+        FlowStep(kind="stop_if_replied"),
+        FlowStep(kind="send", body="Are you there?"),
+    )
+    flow = Flow(id=new_id(), workspace_id=WORKSPACE_ID, name="Reminder", steps=steps, created_at=NOW)
+    return attrs.evolve(flow, **changes)
+
+
+def make_unsubscribe(**changes: Any) -> Unsubscribe:
+    """Return a register entry that stops every channel."""
+    entry = Unsubscribe(
+        workspace_id=WORKSPACE_ID, phone=new_phone(), scope="all", source="operator", evidence=None, created_at=NOW
+    )
+    return attrs.evolve(entry, **changes)
+
+
+def make_business_hours(**changes: Any) -> BusinessHours:
+    """Return hours from Monday to Friday, 9 to 17 in New York."""
+    office = (Window(start_minute=9 * 60, end_minute=17 * 60),)
+    hours = BusinessHours(
+        enabled=True,
+        timezone="America/New_York",
+        schedule=dict.fromkeys(DAYS[:5], office),
+        batch_concurrency=10,
+    )
+    return attrs.evolve(hours, **changes)
+
+
+def make_holidays(**changes: Any) -> HolidayCalendar:
+    """Return a calendar with one holiday that is observed and one that is not."""
+    calendar = HolidayCalendar(
+        country="US",
+        holidays=(
+            Holiday(date=date(2026, 12, 25), name="Christmas Day", enabled=True),
+            Holiday(date=date(2027, 1, 1), name="", enabled=False),
+        ),
+    )
+    return attrs.evolve(calendar, **changes)
+
+
+def make_campaign(**changes: Any) -> Campaign:
+    """Return an SMS campaign that is ready."""
+    campaign = Campaign(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        channel="sms",
+        name="Spring offer",
+        status=CampaignStatus.READY,
+        sms_mode="one_way",
+        sms_message_source="custom",
+        sms_message_body="Hello {{first_name}}",
+        sms_carrier="twilio",
+        sms_from_number="+14155550100",
+        sms_rate_per_minute=60,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    return attrs.evolve(campaign, **changes)
+
+
+def make_call_campaign(**changes: Any) -> Campaign:
+    """Return a calling campaign that is ready; give it the `agent_id` of an agent that is there."""
+    campaign = Campaign(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        channel="call",
+        name="Spring calls",
+        status=CampaignStatus.READY,
+        cli_mode="default",
+        ivr_enabled=False,
+        call_screen_enabled=False,
+        double_dial=False,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    return attrs.evolve(campaign, **changes)
+
+
+def make_prepared(**changes: Any) -> PreparedRecipient:
+    """Return a contact made ready to be written, with a number of its own."""
+    phone = new_phone()
+    contact = PreparedRecipient(
+        phone_number=phone,
+        phone=phone,
+        first_name="Ann",
+        last_name=None,
+        email=None,
+        company=None,
+        custom_variables=None,
+    )
+    return contact._replace(**changes)
+
+
+def make_recipient(**changes: Any) -> Recipient:
+    """Return a pending recipient at position 0 of a campaign of its own."""
+    phone = new_phone()
+    recipient = Recipient(
+        campaign_id=new_id(),
+        position=0,
+        phone_number=phone,
+        phone=phone,
+        first_name="Ann",
+        last_name=None,
+        email=None,
+        company=None,
+        custom_variables={},
+        status=RecipientStatus.PENDING,
+    )
+    return attrs.evolve(recipient, **changes)
+
+
+def make_dispatch(**changes: Any) -> Dispatch:
+    """Return the intent of an SMS; say what it is for: `campaign_id` and `position`, `message_id` or `call_id`."""
+    dispatch = Dispatch(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        channel="sms",
+        provider="twilio",
+        sender="+14155550100",
+        to=new_phone(),
+        body="Hello Ann",
+        segments=1,
+        slot_at=NOW,
+        valid_until=NOW + timedelta(seconds=5),
+        epoch=1,
+        created_at=NOW,
+    )
+    return attrs.evolve(dispatch, **changes)
+
+
+def make_call(**changes: Any) -> Call:
+    """Return a queued single call; give it the `agent_id` of an agent that is there."""
+    call = Call(
+        id=new_id(), workspace_id=WORKSPACE_ID, agent_id=new_id(), provider="simulator", to=new_phone(), created_at=NOW
+    )
+    return attrs.evolve(call, **changes)
+
+
+def make_message(**changes: Any) -> Message:
+    """Return a queued single message."""
+    message = Message(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        to=new_phone(),
+        sender="+14155550100",
+        carrier="twilio",
+        body="Your code is 1234",
+        segments=1,
+        status=MessageStatus.QUEUED,
+        created_at=NOW,
+    )
+    return attrs.evolve(message, **changes)
+
+
+def make_lease(**changes: Any) -> Lease:
+    """Return the first lease of a database that lives nowhere."""
+    return attrs.evolve(Lease(epoch=1, home=None, renewed_at=NOW), **changes)
+
+
+def make_run(**changes: Any) -> Run:
+    """Return what is remembered of a campaign that has not sent yet."""
+    run = Run(workspace_id=WORKSPACE_ID, campaign_id=new_id(), owner_epoch=1, next_slot_at=None)
+    return attrs.evolve(run, **changes)
+
+
+def make_window(**changes: Any) -> RequestWindow:
+    """Return a window with one request."""
+    return attrs.evolve(RequestWindow(workspace_id=WORKSPACE_ID, started_at=NOW, count=1), **changes)
+
+
+def make_stored_request(**changes: Any) -> StoredRequest:
+    """Return a request that still runs."""
+    request = StoredRequest(
+        workspace_id=WORKSPACE_ID,
+        operation="create_call",
+        key=new_id(),
+        fingerprint="0" * 64,
+        token=new_id(),
+        answer=None,
+        location=None,
+        locked_until=NOW + timedelta(seconds=30),
+        expires_at=NOW + timedelta(hours=24),
+    )
+    return attrs.evolve(request, **changes)
+
+
+def make_audit_entry(**changes: Any) -> AuditEntry:
+    """Return an entry about a campaign that an operator paused."""
+    entry = AuditEntry(at=NOW, workspace_id=WORKSPACE_ID, actor="cli:ann", action="campaign.pause", subject=new_id())
+    return attrs.evolve(entry, **changes)

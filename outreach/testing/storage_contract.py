@@ -1,0 +1,45 @@
+"""The contract of a storage, as tests: every sentence of `outreach.protocols.storage`.
+
+An implementation is held to it by a subclass that says how a database is opened:
+
+    class TestMyStorage(StorageContract):
+        @pytest.fixture
+        def open_storage(self, tmp_path):
+            return lambda: MyStorage(tmp_path / "test.db")
+
+The fixture returns a function; each call of it gives a storage, not yet entered, over one and the same
+database, which is new for each test. Call `pytest.register_assert_rewrite("outreach.testing")` in `conftest.py`
+to see the values that an assertion compared.
+"""
+
+from __future__ import annotations
+
+from outreach.testing.storage_tables.calls_contract import CallsContract
+from outreach.testing.storage_tables.campaign_lists_contract import CampaignListsContract
+from outreach.testing.storage_tables.campaigns_contract import CampaignsContract
+from outreach.testing.storage_tables.directory_contract import DirectoryContract
+from outreach.testing.storage_tables.dispatches_contract import DispatchesContract
+from outreach.testing.storage_tables.due_contract import DueContract
+from outreach.testing.storage_tables.loading_contract import LoadingContract
+from outreach.testing.storage_tables.recipients_contract import RecipientsContract
+from outreach.testing.storage_tables.register_contract import RegisterContract
+from outreach.testing.storage_tables.requests_contract import RequestsContract
+from outreach.testing.storage_tables.transactions_contract import TransactionsContract
+from outreach.testing.storage_tables.work_contract import WorkContract
+
+
+class StorageContract(
+    TransactionsContract,
+    DirectoryContract,
+    RegisterContract,
+    LoadingContract,
+    CampaignsContract,
+    CampaignListsContract,
+    RecipientsContract,
+    DueContract,
+    DispatchesContract,
+    CallsContract,
+    WorkContract,
+    RequestsContract,
+):
+    """All of it; subclass it, and define the fixture `open_storage`."""

@@ -1,0 +1,198 @@
+"""The contract of call records and single messages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, MessageStatus
+from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.testing.builders import NOW, make_agent, make_call, make_message, new_id
+from outreach.testing.storage_tables.base_contract import (
+    BIGGEST,
+    HERE,
+    THERE,
+    TICK,
+    ContractBase,
+    awkward_moments,
+    awkward_texts,
+    given_recipients,
+)
+
+
+async def given_agent(storage: Storage, workspace_id: str = HERE) -> str:
+    """Write an agent and return its identifier."""
+    agent = make_agent(workspace_id=workspace_id)
+    await storage.write(lambda tx: tx.agents.insert(agent))
+    return agent.id
+
+
+class CallsContract(ContractBase):
+    """Call records and single messages."""
+
+    @awkward_texts
+    async def test_a_call_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
+        """Every text comes back to the code point; empty is not None."""
+        agent_id = await given_agent(storage)
+        texts = dict.fromkeys(("provider_call_id", "sender", "answered_by", "error", "summary"), text)
+        variables = {"z": text, text: "1", "a": ""}
+        full = make_call(agent_id=agent_id, to=text, variables=variables, outcome="voicemail", **texts)
+        bare = make_call(agent_id=agent_id)
+
+        def insert(tx: Transaction) -> None:
+            tx.calls.insert(full)
+            tx.calls.insert(bare)
+
+        await storage.write(insert)
+        read = await storage.read(lambda tx: tx.calls.get(HERE, full.id))
+        assert read == full
+        assert list(read.variables) == list(variables)
+        assert await storage.read(lambda tx: tx.calls.get(HERE, bare.id)) == bare
+
+    @awkward_moments
+    @pytest.mark.parametrize("status", CallStatus)
+    async def test_a_call_update_replaces_every_field(
+        self, storage: Storage, status: CallStatus, moment: datetime
+    ) -> None:
+        """Moments come back to the microsecond."""
+        campaign = await given_recipients(storage, 1)
+        call = make_call(agent_id=await given_agent(storage), campaign_id=campaign.id, position=0)
+        changed = attrs.evolve(
+            call,
+            provider_call_id="P1",
+            status=status,
+            outcome="positive",
+            variables={"name": "Ann"},
+            attempt=BIGGEST,
+            tries=BIGGEST,
+            dialed_at=moment,
+            answered_at=moment + TICK,
+            ended_at=moment + 2 * TICK,
+        )
+        await storage.write(lambda tx: tx.calls.insert(call))
+        await storage.write(lambda tx: tx.calls.update(changed))
+        assert await storage.read(lambda tx: tx.calls.get(HERE, call.id)) == changed
+
+    async def test_variables_are_nobody_elses_to_change(self, storage: Storage) -> None:
+        """They are copied when they are written and when they are read."""
+        variables: dict[str, str] = {"name": "Ann"}
+        call = make_call(agent_id=await given_agent(storage), variables=variables)
+        await storage.write(lambda tx: tx.calls.insert(call))
+        variables["name"] = "Bob"
+        for _ in range(2):
+            read: Any = await storage.read(lambda tx: tx.calls.get(HERE, call.id))
+            assert read.variables == {"name": "Ann"}
+            read.variables["name"] = "Eve"
+
+    async def test_a_call_is_got_within_its_workspace_and_found_without(self, storage: Storage) -> None:
+        """`get` names the workspace; `find` answers for whatever workspace."""
+        call = make_call(agent_id=await given_agent(storage))
+        await storage.write(lambda tx: tx.calls.insert(call))
+        assert await storage.read(lambda tx: tx.calls.get(THERE, call.id)) is None
+        assert await storage.read(lambda tx: tx.calls.find(call.id)) == call
+        assert await storage.read(lambda tx: tx.calls.find(new_id())) is None
+        assert await storage.read(lambda tx: tx.calls.get(HERE, new_id())) is None
+
+    async def test_a_call_is_inserted_once_and_updated_in_its_workspace(self, storage: Storage) -> None:
+        """A second insert raises AlreadyThere, an absent or foreign update LookupError."""
+        call = make_call(agent_id=await given_agent(storage))
+        await storage.write(lambda tx: tx.calls.insert(call))
+        with pytest.raises(AlreadyThere):
+            await storage.write(lambda tx: tx.calls.insert(attrs.evolve(call, attempt=2)))
+        for absent in (attrs.evolve(call, id=new_id()), attrs.evolve(call, workspace_id=THERE, attempt=2)):
+            with pytest.raises(LookupError):
+                await storage.write(lambda tx, absent=absent: tx.calls.update(absent))  # type: ignore[misc]
+        assert await storage.read(lambda tx: tx.calls.find(call.id)) == call
+
+    async def test_a_provider_id_finds_the_newest_call(self, storage: Storage) -> None:
+        """By (created_at, id), within the workspace."""
+        agent_id = await given_agent(storage)
+        shared: dict[str, Any] = {"agent_id": agent_id, "provider_call_id": "P1"}
+        older, newer, twin = (make_call(**shared, created_at=moment) for moment in (NOW - TICK, NOW, NOW))
+
+        def insert(tx: Transaction) -> None:
+            for call in (twin, older, newer):
+                tx.calls.insert(call)
+
+        await storage.write(insert)
+        assert await storage.read(lambda tx: tx.calls.by_provider_id(HERE, "P1")) == twin
+        assert await storage.read(lambda tx: tx.calls.by_provider_id(THERE, "P1")) is None
+        assert await storage.read(lambda tx: tx.calls.by_provider_id(HERE, "P2")) is None
+        assert await storage.read(lambda tx: tx.calls.by_provider_id(HERE, "")) is None
+
+    @pytest.mark.parametrize("status", CallStatus)
+    async def test_a_call_is_open_between_two_until_it_has_ended(self, storage: Storage, status: CallStatus) -> None:
+        """The agent, the number and the workspace must all be the same."""
+        agent_id = await given_agent(storage)
+        call = make_call(agent_id=agent_id, to="+15550000001", status=status)
+        await storage.write(lambda tx: tx.calls.insert(call))
+        expected = None if status in ENDED_CALL_STATUSES else call
+        assert await storage.read(lambda tx: tx.calls.open_between(HERE, agent_id, "+15550000001")) == expected
+        for other in ((THERE, agent_id, call.to), (HERE, new_id(), call.to), (HERE, agent_id, "+15550000002")):
+            assert await storage.read(lambda tx, other=other: tx.calls.open_between(*other)) is None  # type: ignore[misc]
+
+    async def test_the_oldest_open_call_is_returned(self, storage: Storage) -> None:
+        """By (created_at, id); an ended one makes way for the next."""
+        agent_id = await given_agent(storage)
+        moments = (NOW + TICK, NOW, NOW - TICK)
+        late, middle, ended = (make_call(agent_id=agent_id, to="+1555", created_at=moment) for moment in moments)
+
+        def insert(tx: Transaction) -> None:
+            for call in (late, ended, middle):
+                tx.calls.insert(call)
+            tx.calls.update(attrs.evolve(ended, status=CallStatus.BUSY, ended_at=NOW))
+
+        await storage.write(insert)
+        assert await storage.read(lambda tx: tx.calls.open_between(HERE, agent_id, "+1555")) == middle
+
+    @awkward_texts
+    async def test_a_message_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
+        """Every text comes back to the code point; empty is not None; other workspaces do not see it."""
+        full = make_message(to=text, sender=text, body=text, reason=text, provider_id=text)
+        bare = make_message(sender=None)
+
+        def insert(tx: Transaction) -> None:
+            tx.messages.insert(full)
+            tx.messages.insert(bare)
+
+        await storage.write(insert)
+        assert await storage.read(lambda tx: tx.messages.get(HERE, full.id)) == full
+        assert await storage.read(lambda tx: tx.messages.get(HERE, bare.id)) == bare
+        assert await storage.read(lambda tx: tx.messages.get(THERE, full.id)) is None
+        assert await storage.read(lambda tx: tx.messages.get(HERE, new_id())) is None
+
+    @awkward_moments
+    @pytest.mark.parametrize("status", MessageStatus)
+    async def test_a_message_update_replaces_every_field(
+        self, storage: Storage, status: MessageStatus, moment: datetime
+    ) -> None:
+        """Moments come back to the microsecond."""
+        message = make_message()
+        changed = attrs.evolve(
+            message,
+            carrier="vonage",
+            status=status,
+            attempts=BIGGEST,
+            tries=BIGGEST,
+            segments=BIGGEST,
+            provider_id="SM1",
+            reason="filtered",
+            ended_at=moment,
+        )
+        await storage.write(lambda tx: tx.messages.insert(message))
+        await storage.write(lambda tx: tx.messages.update(changed))
+        assert await storage.read(lambda tx: tx.messages.get(HERE, message.id)) == changed
+
+    async def test_a_message_is_inserted_once_and_updated_in_its_workspace(self, storage: Storage) -> None:
+        """A second insert raises AlreadyThere, an absent or foreign update LookupError."""
+        message = make_message()
+        await storage.write(lambda tx: tx.messages.insert(message))
+        with pytest.raises(AlreadyThere):
+            await storage.write(lambda tx: tx.messages.insert(attrs.evolve(message, body="Other")))
+        for absent in (make_message(), attrs.evolve(message, workspace_id=THERE, body="Stolen")):
+            with pytest.raises(LookupError):
+                await storage.write(lambda tx, absent=absent: tx.messages.update(absent))  # type: ignore[misc]
+        assert await storage.read(lambda tx: tx.messages.get(HERE, message.id)) == message

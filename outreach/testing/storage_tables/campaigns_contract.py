@@ -1,0 +1,184 @@
+"""The contract of campaigns once they are published: their fields, counters, and the snapshot of the agent."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import attrs
+import pytest
+
+from outreach.models.business_hours import BusinessHours, Window
+from outreach.models.campaign import AgentSnapshot, CliGroupEntry, Counters
+from outreach.models.holidays import Holiday, HolidayCalendar
+from outreach.models.states import CampaignStatus
+from outreach.protocols.storage import Storage, Transaction
+from outreach.testing.builders import (
+    NOW,
+    make_agent,
+    make_business_hours,
+    make_call_campaign,
+    make_campaign,
+    make_flow,
+    make_holidays,
+    make_prepared,
+    make_trunk,
+    new_id,
+)
+from outreach.testing.storage_tables.base_contract import (
+    BIGGEST,
+    HERE,
+    THERE,
+    TICK,
+    ContractBase,
+    awkward_moments,
+    awkward_texts,
+    given_campaign,
+)
+
+
+class CampaignsContract(ContractBase):
+    """Campaigns, but for their lists."""
+
+    async def test_a_campaign_is_got_within_its_workspace_and_found_without(self, storage: Storage) -> None:
+        """`get` names the workspace; `find` answers for whatever workspace."""
+        campaign = await given_campaign(storage)
+        assert await storage.read(lambda tx: tx.campaigns.get(THERE, campaign.id)) is None
+        assert await storage.read(lambda tx: tx.campaigns.find(campaign.id)) == campaign
+        assert await storage.read(lambda tx: tx.campaigns.find(new_id())) is None
+
+    @awkward_texts
+    async def test_campaign_texts_are_read_as_they_were_written(self, storage: Storage, text: str) -> None:
+        """Every text comes back to the code point; empty is not None."""
+        flow = make_flow()
+        await storage.write(lambda tx: tx.flows.insert(flow))
+        campaign = make_campaign(
+            name=text,
+            description=text,
+            sms_message_body=text,
+            csv_column_headers=(text, "b", text),
+            sms_mode="conversational",
+            sms_message_source="flow",
+            sms_flow_id=flow.id,
+            sms_carrier=None,
+            sms_from_number=None,
+            holidays=HolidayCalendar(
+                country=None, holidays=(make_holidays().holidays[0], Holiday(date=NOW.date(), name=text, enabled=False))
+            ),
+        )
+        await given_campaign(storage, campaign=campaign)
+        assert await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id)) == campaign
+
+    @awkward_moments
+    async def test_every_field_of_a_calling_campaign_comes_back(self, storage: Storage, moment: datetime) -> None:
+        """Moments come back to the microsecond, hours window by window."""
+        agent, trunk = make_agent(), make_trunk()
+
+        def insert(tx: Transaction) -> None:
+            tx.agents.insert(agent)
+            tx.trunks.insert(trunk)
+
+        await storage.write(insert)
+        windows = (Window(start_minute=0, end_minute=1440), Window(start_minute=1300, end_minute=5))
+        campaign = make_call_campaign(
+            status=CampaignStatus.PAUSED,
+            pause_reason="error_budget",
+            agent_id=agent.id,
+            schedule_type="scheduled",
+            scheduled_start_at=moment,
+            scheduled_expires_at=moment + TICK,
+            business_hours=BusinessHours(
+                enabled=False,
+                timezone="Asia/Kathmandu",
+                schedule={"sunday": windows, "monday": ()},
+                batch_concurrency=40,
+            ),
+            holidays=make_holidays(),
+            batch_concurrency=40,
+            sip_trunk_id=trunk.id,
+            cli_mode="group",
+            cli_group=(
+                CliGroupEntry(phone_number_id="b", phone_e164="+2", count=BIGGEST),
+                CliGroupEntry(phone_number_id="a", phone_e164="+1", count=1),
+            ),
+            ivr_enabled=True,
+            call_screen_enabled=True,
+            double_dial=True,
+            revision=BIGGEST,
+            created_at=moment,
+            updated_at=moment,
+            started_at=moment,
+            completed_at=moment,
+        )
+        snapshot = AgentSnapshot(id=agent.id, name=agent.name, provider=agent.provider, is_active=True)
+        await given_campaign(storage, campaign=campaign)
+        read = await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id))
+        assert read == attrs.evolve(campaign, agent=snapshot)
+
+    async def test_nothing_differs_from_an_empty_group(self, storage: Storage) -> None:
+        """None, an empty caller-ID group, hours without days and a calendar without dates are told apart."""
+        bare = make_call_campaign(cli_group=None, business_hours=None, holidays=None)
+        empty = make_call_campaign(
+            cli_group=(),
+            business_hours=make_business_hours(schedule={}),
+            holidays=HolidayCalendar(country="DE", holidays=()),
+        )
+        for campaign in (bare, empty):
+            await given_campaign(storage, campaign=campaign)
+            read = await storage.read(lambda tx, key=campaign.id: tx.campaigns.get(HERE, key))  # type: ignore[misc]
+            assert read == campaign
+
+    async def test_a_campaign_update_leaves_the_counters_as_they_are(self, storage: Storage) -> None:
+        """Counters are written by `add_counters` and `publish` only."""
+        campaign = await given_campaign(storage, make_prepared(), make_prepared())
+        changed = attrs.evolve(
+            campaign,
+            name="Changed",
+            status=CampaignStatus.ACTIVE,
+            started_at=NOW + TICK,
+            revision=1,
+            counters=Counters(total=99),
+        )
+        await storage.write(lambda tx: tx.campaigns.update(changed))
+        read = await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id))
+        assert read == attrs.evolve(changed, counters=campaign.counters)
+
+    async def test_a_campaign_is_updated_within_its_workspace_only(self, storage: Storage) -> None:
+        """An absent campaign, and one of another workspace, raise LookupError."""
+        campaign = await given_campaign(storage)
+        for absent in (make_campaign(), attrs.evolve(campaign, workspace_id=THERE, name="Stolen")):
+            with pytest.raises(LookupError):
+                await storage.write(lambda tx, absent=absent: tx.campaigns.update(absent))  # type: ignore[misc]
+        assert await storage.read(lambda tx: tx.campaigns.find(campaign.id)) == campaign
+
+    async def test_counters_are_added_field_by_field(self, storage: Storage) -> None:
+        """A change may be negative; the answer is what they are then, and nothing else of the campaign moves."""
+        campaign = await given_campaign(storage, make_prepared(), make_prepared())
+        change = Counters(total=5, pending=-1, completed=3, successful=2, failed=BIGGEST, open=-2)
+        expected = campaign.counters + change
+        added = await storage.write(lambda tx: tx.campaigns.add_counters(HERE, campaign.id, change))
+        assert added == expected == Counters(total=7, pending=1, completed=3, successful=2, failed=BIGGEST, open=0)
+        read = await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id))
+        assert read == attrs.evolve(campaign, counters=expected)
+        for owner, key in ((THERE, campaign.id), (HERE, new_id())):
+            with pytest.raises(LookupError):
+                await storage.write(lambda tx, at=(owner, key): tx.campaigns.add_counters(*at, change))  # type: ignore[misc]
+        assert await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id)) == read
+
+    async def test_the_snapshot_follows_the_agent(self, storage: Storage) -> None:
+        """A campaign shows its agent as it is now, whatever snapshot was written with it."""
+        agent = make_agent()
+        stale = AgentSnapshot(id=agent.id, name="Stale", provider="vapi", is_active=False)
+        await storage.write(lambda tx: tx.agents.insert(agent))
+        campaign = await given_campaign(storage, campaign=make_call_campaign(agent_id=agent.id, agent=stale))
+        await storage.write(lambda tx: tx.agents.update(attrs.evolve(agent, name="Bob", is_active=False)))
+        expected = AgentSnapshot(id=agent.id, name="Bob", provider="simulator", is_active=False)
+
+        def snapshots(tx: Transaction) -> list[AgentSnapshot | None]:
+            page, _ = tx.campaigns.page(HERE, channel=None, status=None, search=None, offset=0, limit=1)
+            found = [tx.campaigns.get(HERE, campaign.id), tx.campaigns.find(campaign.id)]
+            found += [page[0], tx.campaigns.in_status([CampaignStatus.READY])[0]]
+            return [one.agent for one in found if one is not None]
+
+        assert await storage.read(snapshots) == [expected] * 4
+        await storage.write(lambda tx: tx.campaigns.update(attrs.evolve(campaign, agent_id=None, agent=stale)))
+        assert await storage.read(snapshots) == [None] * 4

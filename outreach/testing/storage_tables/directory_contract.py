@@ -1,0 +1,251 @@
+"""The contract of workspaces, keys, agents, trunks, numbers and flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.models.directory import FlowStep
+from outreach.models.states import WorkspaceMode, WorkspaceStatus
+from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.testing.builders import (
+    NOW,
+    make_agent,
+    make_flow,
+    make_key,
+    make_number,
+    make_trunk,
+    make_workspace,
+    new_id,
+)
+from outreach.testing.storage_tables.base_contract import (
+    BIGGEST,
+    HERE,
+    THERE,
+    TICK,
+    ContractBase,
+    awkward_moments,
+    awkward_texts,
+)
+
+OWNED: dict[str, Callable[..., Any]] = {
+    "keys": make_key,
+    "agents": make_agent,
+    "trunks": make_trunk,
+    "numbers": make_number,
+    "flows": make_flow,
+}
+SCOPED = [name for name in OWNED if name != "keys"]
+
+
+def table(tx: Transaction, name: str) -> Any:
+    """Return a table by its name, untyped: the tests below run on several alike."""
+    return getattr(tx, name)
+
+
+class DirectoryContract(ContractBase):
+    """Workspaces and what an application sets up in them."""
+
+    async def test_a_new_database_has_no_workspaces(self, database: Storage) -> None:
+        """Nothing is there that nobody wrote."""
+        assert list(await database.read(lambda tx: tx.workspaces.list())) == []
+        assert await database.read(lambda tx: tx.workspaces.get(HERE)) is None
+
+    @awkward_texts
+    async def test_a_workspace_is_read_as_it_was_written(self, database: Storage, text: str) -> None:
+        """Each field comes back, whatever the text."""
+        one = make_workspace(name=text, default_region=None, request_limit=None, sms_campaigns_enabled=False)
+        await database.write(lambda tx: tx.workspaces.insert(one))
+        assert await database.read(lambda tx: tx.workspaces.get(one.id)) == one
+
+    @pytest.mark.parametrize("status", WorkspaceStatus)
+    @pytest.mark.parametrize("mode", WorkspaceMode)
+    async def test_a_workspace_update_replaces_every_field(
+        self, storage: Storage, status: WorkspaceStatus, mode: WorkspaceMode
+    ) -> None:
+        """An update writes what it was given, and only to that workspace."""
+        before = await storage.read(lambda tx: tx.workspaces.get(THERE))
+        changed = make_workspace(
+            id=HERE,
+            name="New",
+            mode=mode,
+            status=status,
+            request_limit=BIGGEST,
+            revision=BIGGEST,
+            updated_at=NOW + TICK,
+        )
+        await storage.write(lambda tx: tx.workspaces.update(changed))
+        assert await storage.read(lambda tx: tx.workspaces.get(HERE)) == changed
+        assert await storage.read(lambda tx: tx.workspaces.get(THERE)) == before
+
+    async def test_an_absent_workspace_cannot_be_updated(self, database: Storage) -> None:
+        """An update of an absent row raises LookupError."""
+        with pytest.raises(LookupError):
+            await database.write(lambda tx: tx.workspaces.update(make_workspace()))
+
+    async def test_a_workspace_is_inserted_once(self, storage: Storage) -> None:
+        """A second insert raises and leaves the first as it was."""
+        before = await storage.read(lambda tx: tx.workspaces.get(HERE))
+        with pytest.raises(AlreadyThere):
+            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=HERE, name="Second")))
+        assert await storage.read(lambda tx: tx.workspaces.get(HERE)) == before
+
+    async def test_workspaces_are_listed_oldest_first(self, database: Storage) -> None:
+        """The order is (created_at, id), whatever the order of the inserts."""
+        ids = sorted(new_id() for _ in range(4))
+        moments = [NOW + TICK, NOW, NOW, NOW - TICK]
+        for workspace_id, moment in zip(reversed(ids), moments, strict=True):
+            one = make_workspace(id=workspace_id, created_at=moment)
+            await database.write(lambda tx, one=one: tx.workspaces.insert(one))  # type: ignore[misc]
+        listed = await database.read(lambda tx: [one.id for one in tx.workspaces.list()])
+        assert listed == [ids[0], ids[1], ids[2], ids[3]]
+
+    @pytest.mark.parametrize("name", OWNED)
+    async def test_lists_are_oldest_first_and_of_one_workspace(self, storage: Storage, name: str) -> None:
+        """The order is (created_at, id), and another workspace's rows are not in it."""
+        make = OWNED[name]
+        rows = [make(created_at=moment) for moment in (NOW, NOW + TICK, NOW - TICK, NOW)]
+        foreign = make(workspace_id=THERE)
+
+        def insert(tx: Transaction) -> None:
+            for row in [rows[3], foreign, *rows[:3]]:
+                table(tx, name).insert(row)
+
+        await storage.write(insert)
+        assert list(await storage.read(lambda tx: table(tx, name).list(HERE))) == [rows[2], rows[0], rows[3], rows[1]]
+        assert list(await storage.read(lambda tx: table(tx, name).list(THERE))) == [foreign]
+        assert list(await storage.read(lambda tx: table(tx, name).list(new_id()))) == []
+
+    @pytest.mark.parametrize("name", SCOPED)
+    async def test_a_row_is_got_within_its_workspace_only(self, storage: Storage, name: str) -> None:
+        """Another workspace's identifier counts as absent."""
+        row = OWNED[name]()
+        await storage.write(lambda tx: table(tx, name).insert(row))
+        assert await storage.read(lambda tx: table(tx, name).get(HERE, row.id)) == row
+        assert await storage.read(lambda tx: table(tx, name).get(THERE, row.id)) is None
+        assert await storage.read(lambda tx: table(tx, name).get(HERE, new_id())) is None
+
+    @pytest.mark.parametrize("name", OWNED)
+    async def test_a_row_is_inserted_once(self, storage: Storage, name: str) -> None:
+        """A second insert raises within the transaction and changes nothing, so that the rest can go on."""
+        first, other = OWNED[name](), OWNED[name]()
+
+        def insert(tx: Transaction) -> None:
+            table(tx, name).insert(first)
+            with pytest.raises(AlreadyThere):
+                table(tx, name).insert(attrs.evolve(first, created_at=NOW + TICK))
+            table(tx, name).insert(other)
+
+        await storage.write(insert)
+        assert set(await storage.read(lambda tx: table(tx, name).list(HERE))) == {first, other}
+
+    @pytest.mark.parametrize("name", ["keys", "agents"])
+    async def test_keys_and_agents_are_updated_within_their_workspace_only(self, storage: Storage, name: str) -> None:
+        """Neither an absent row nor one of another workspace is updated."""
+        row = OWNED[name]()
+        await storage.write(lambda tx: table(tx, name).insert(row))
+        for absent in (OWNED[name](), attrs.evolve(row, workspace_id=THERE, name="Stolen")):
+            with pytest.raises(LookupError):
+                await storage.write(lambda tx, absent=absent: table(tx, name).update(absent))  # type: ignore[misc]
+        assert list(await storage.read(lambda tx: table(tx, name).list(HERE))) == [row]
+        assert list(await storage.read(lambda tx: table(tx, name).list(THERE))) == []
+
+    @awkward_texts
+    async def test_names_are_read_as_they_were_written(self, storage: Storage, text: str) -> None:
+        """Every text comes back to the code point; empty is not None."""
+        agent = make_agent(name=text, provider_agent_id=text, placeholders=(text, "b", text), revision=BIGGEST)
+        trunk = make_trunk(name=text, address=text, provider_trunk_id=text)
+        flow = make_flow(
+            name=text, steps=(FlowStep(kind="send", body=text), FlowStep(kind="wait", wait_minutes=BIGGEST))
+        )
+        key = make_key(name=text, hint=text)
+
+        def insert(tx: Transaction) -> None:
+            tx.agents.insert(agent)
+            tx.trunks.insert(trunk)
+            tx.flows.insert(flow)
+            tx.keys.insert(key)
+
+        await storage.write(insert)
+        assert await storage.read(lambda tx: tx.agents.get(HERE, agent.id)) == agent
+        assert await storage.read(lambda tx: tx.trunks.get(HERE, trunk.id)) == trunk
+        assert await storage.read(lambda tx: tx.flows.get(HERE, flow.id)) == flow
+        assert await storage.read(lambda tx: tx.keys.get(key.id)) == key
+
+    async def test_no_placeholders_differ_from_none_declared(self, storage: Storage) -> None:
+        """An empty tuple and None are two things, and so is a flow without steps."""
+        none, empty = make_agent(placeholders=None), make_agent(placeholders=())
+        flow = make_flow(steps=())
+
+        def insert(tx: Transaction) -> None:
+            tx.agents.insert(none)
+            tx.agents.insert(empty)
+            tx.flows.insert(flow)
+
+        await storage.write(insert)
+        assert await storage.read(lambda tx: tx.agents.list(HERE)) == [none, empty]
+        assert await storage.read(lambda tx: tx.flows.get(HERE, flow.id)) == flow
+
+    async def test_an_agent_update_replaces_every_field(self, storage: Storage) -> None:
+        """An update writes what it was given."""
+        agent = make_agent()
+        changed = attrs.evolve(
+            agent,
+            name="New",
+            provider="vapi",
+            provider_agent_id="va_1",
+            direction="inbound",
+            allow_outbound=True,
+            is_active=False,
+            placeholders=("name",),
+            from_number="+14155550199",
+            revision=7,
+            updated_at=NOW + TICK,
+        )
+        await storage.write(lambda tx: tx.agents.insert(agent))
+        await storage.write(lambda tx: tx.agents.update(changed))
+        assert await storage.read(lambda tx: tx.agents.get(HERE, agent.id)) == changed
+
+    @awkward_moments
+    async def test_a_key_is_found_by_its_digest_revoked_or_not(self, storage: Storage, moment: datetime) -> None:
+        """The digest and the id find a key of whatever workspace, with its moment of revocation."""
+        key = make_key(workspace_id=THERE, created_at=moment)
+        await storage.write(lambda tx: tx.keys.insert(key))
+        assert await storage.read(lambda tx: tx.keys.by_digest(key.digest)) == key
+        revoked = attrs.evolve(key, revoked_at=moment + TICK)
+        await storage.write(lambda tx: tx.keys.update(revoked))
+        assert await storage.read(lambda tx: tx.keys.by_digest(key.digest)) == revoked
+        assert await storage.read(lambda tx: tx.keys.get(key.id)) == revoked
+        assert await storage.read(lambda tx: tx.keys.by_digest("another")) is None
+        assert await storage.read(lambda tx: tx.keys.get(new_id())) is None
+
+    async def test_a_digest_belongs_to_one_key(self, storage: Storage) -> None:
+        """A second key with the same digest is refused, in another workspace too."""
+        key = make_key()
+        await storage.write(lambda tx: tx.keys.insert(key))
+        with pytest.raises(AlreadyThere):
+            await storage.write(lambda tx: tx.keys.insert(make_key(workspace_id=THERE, digest=key.digest)))
+        assert await storage.read(lambda tx: tx.keys.by_digest(key.digest)) == key
+
+    async def test_a_number_is_found_by_phone_and_unique_in_its_workspace(self, storage: Storage) -> None:
+        """(workspace, phone) is unique; two workspaces may have the same phone."""
+        trunk = make_trunk()
+        ours = make_number(carrier=None, trunk_id=trunk.id)
+        theirs = make_number(workspace_id=THERE, phone=ours.phone, carrier="vonage")
+
+        def insert(tx: Transaction) -> None:
+            tx.trunks.insert(trunk)
+            tx.numbers.insert(ours)
+            tx.numbers.insert(theirs)
+            with pytest.raises(AlreadyThere):
+                tx.numbers.insert(make_number(phone=ours.phone))
+
+        await storage.write(insert)
+        assert await storage.read(lambda tx: tx.numbers.by_phone(HERE, ours.phone)) == ours
+        assert await storage.read(lambda tx: tx.numbers.by_phone(THERE, ours.phone)) == theirs
+        assert await storage.read(lambda tx: tx.numbers.by_phone(HERE, "+1")) is None
+        assert list(await storage.read(lambda tx: tx.numbers.list(HERE))) == [ours]

@@ -1,0 +1,291 @@
+"""The contract of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.models.dispatch import Dispatch
+from outreach.models.states import DispatchState, MessageStatus
+from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, new_id
+from outreach.testing.storage_tables.base_contract import (
+    BIGGEST,
+    HERE,
+    THERE,
+    TICK,
+    ContractBase,
+    awkward_moments,
+    awkward_texts,
+    given_recipients,
+)
+
+UNSETTLED = [DispatchState.DISPATCHING, DispatchState.UNKNOWN]
+SETTLED = [state for state in DispatchState if state not in UNSETTLED]
+ACCEPTED: dict[str, Any] = {"state": DispatchState.ACCEPTED, "settled_at": NOW}
+
+purposes = pytest.mark.parametrize("purpose", ["recipient", "message", "call", "call of a campaign"])
+
+
+async def given_call(storage: Storage, **changes: Any) -> str:
+    """Write a call with its agent and return its identifier."""
+    agent = make_agent(workspace_id=changes.get("workspace_id", HERE))
+    call = make_call(agent_id=agent.id, **changes)
+
+    def insert(tx: Transaction) -> None:
+        tx.agents.insert(agent)
+        tx.calls.insert(call)
+
+    await storage.write(insert)
+    return call.id
+
+
+async def given_message(storage: Storage, **changes: Any) -> str:
+    """Write a message and return its identifier."""
+    message = make_message(**changes)
+    await storage.write(lambda tx: tx.messages.insert(message))
+    return message.id
+
+
+async def given_purpose(storage: Storage, purpose: str) -> dict[str, Any]:
+    """Write what a dispatch can be for, and return the fields that name it."""
+    if purpose == "message":
+        return {"message_id": await given_message(storage)}
+    if purpose == "call":
+        return {"channel": "call", "call_id": await given_call(storage)}
+    campaign = await given_recipients(storage, 2)
+    place = {"campaign_id": campaign.id, "position": 1}
+    if purpose == "recipient":
+        return place
+    return place | {"channel": "call", "call_id": await given_call(storage, **place)}
+
+
+async def write(storage: Storage, *dispatches: Dispatch) -> None:
+    """Insert dispatches in this order."""
+
+    def insert(tx: Transaction) -> None:
+        for dispatch in dispatches:
+            tx.dispatches.insert(dispatch)
+
+    await storage.write(insert)
+
+
+def ids(dispatches: Sequence[Dispatch]) -> list[str]:
+    """Return the identifiers of dispatches."""
+    return [dispatch.id for dispatch in dispatches]
+
+
+class DispatchesContract(ContractBase):
+    """The ledger."""
+
+    @awkward_texts
+    async def test_a_dispatch_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
+        """Every text comes back to the code point; empty is not None."""
+        at = await given_purpose(storage, "recipient")
+        texts = dict.fromkeys(("sender", "body", "provider_id", "reason", "error_code", "error_message"), text)
+        full = make_dispatch(**at, **texts, provider=text, to=text, state=DispatchState.REFUSED)
+        bare = make_dispatch(**at, **dict.fromkeys(texts), segments=None)
+        await write(storage, full, bare)
+        assert await storage.read(lambda tx: tx.dispatches.get(HERE, full.id)) == full
+        assert await storage.read(lambda tx: tx.dispatches.get(HERE, bare.id)) == bare
+        assert await storage.read(lambda tx: tx.dispatches.get(THERE, bare.id)) is None
+        assert await storage.read(lambda tx: tx.dispatches.get(HERE, new_id())) is None
+
+    @awkward_moments
+    @purposes
+    async def test_a_dispatch_update_replaces_every_field(
+        self, storage: Storage, purpose: str, moment: datetime
+    ) -> None:
+        """What is known of a request grows; moments come back to the microsecond."""
+        dispatch = make_dispatch(**await given_purpose(storage, purpose))
+        changed = attrs.evolve(
+            dispatch,
+            step=3,
+            attempt=BIGGEST,
+            leg=2,
+            try_number=BIGGEST,
+            segments=BIGGEST,
+            state=DispatchState.ACCEPTED,
+            provider_id="SM1",
+            report=MessageStatus.DELIVERED,
+            slot_at=moment,
+            valid_until=moment + TICK,
+            epoch=BIGGEST,
+            settled_at=moment,
+        )
+        await write(storage, dispatch)
+        await storage.write(lambda tx: tx.dispatches.update(changed))
+        assert await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id)) == changed
+
+    async def test_a_dispatch_is_updated_within_its_workspace_only(self, storage: Storage) -> None:
+        """An absent dispatch, and one of another workspace, raise LookupError."""
+        at = await given_purpose(storage, "message")
+        dispatch = make_dispatch(**at)
+        await write(storage, dispatch)
+        for absent in (make_dispatch(**at, **ACCEPTED), attrs.evolve(dispatch, workspace_id=THERE, **ACCEPTED)):
+            with pytest.raises(LookupError):
+                await storage.write(lambda tx, absent=absent: tx.dispatches.update(absent))  # type: ignore[misc]
+        assert await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id)) == dispatch
+
+    @purposes
+    @pytest.mark.parametrize("first", UNSETTLED)
+    @pytest.mark.parametrize("second", UNSETTLED)
+    async def test_there_is_one_unsettled_dispatch_at_the_most(
+        self, storage: Storage, purpose: str, first: DispatchState, second: DispatchState
+    ) -> None:
+        """A second one is refused and changes nothing; a settled one beside it is not refused."""
+        at = await given_purpose(storage, purpose)
+        opened, settled = make_dispatch(**at, state=first), make_dispatch(**at, **ACCEPTED)
+
+        def insert(tx: Transaction) -> None:
+            tx.dispatches.insert(opened)
+            with pytest.raises(AlreadyThere):
+                tx.dispatches.insert(make_dispatch(**at, state=second))
+            tx.dispatches.insert(settled)
+            with pytest.raises(AlreadyThere):
+                tx.dispatches.update(attrs.evolve(settled, state=second, settled_at=None))
+            tx.dispatches.update(attrs.evolve(opened, attempt=2))
+
+        await storage.write(insert)
+        if "campaign_id" in at:
+            listed = await storage.read(lambda tx: tx.dispatches.of_recipient(HERE, at["campaign_id"], 1))
+        elif "call_id" in at:
+            listed = await storage.read(lambda tx: tx.dispatches.of_call(HERE, at["call_id"]))
+        else:
+            listed = await storage.read(lambda tx: tx.dispatches.of_message(HERE, at["message_id"]))
+        assert list(listed) == [attrs.evolve(opened, attempt=2), settled]
+
+    @purposes
+    @pytest.mark.parametrize("state", SETTLED)
+    async def test_another_dispatch_may_open_once_the_first_is_settled(
+        self, storage: Storage, purpose: str, state: DispatchState
+    ) -> None:
+        """Every outcome that is known makes room, and the new one takes it."""
+        at = await given_purpose(storage, purpose)
+        first, second = make_dispatch(**at), make_dispatch(**at)
+        await write(storage, first)
+        await storage.write(lambda tx: tx.dispatches.update(attrs.evolve(first, state=state, settled_at=NOW)))
+        await write(storage, second)
+        with pytest.raises(AlreadyThere):
+            await write(storage, make_dispatch(**at))
+        assert await storage.read(lambda tx: tx.dispatches.get(HERE, second.id)) == second
+
+    async def test_unsettled_dispatches_for_different_things_do_not_meet(self, storage: Storage) -> None:
+        """Another step, another recipient and another campaign each have their own."""
+        campaign, other = await given_recipients(storage, 2), await given_recipients(storage, 1)
+        places = [(campaign.id, 0, 0), (campaign.id, 0, 1), (campaign.id, 1, 0), (other.id, 0, 0)]
+        dispatches = [make_dispatch(campaign_id=key, position=at, step=step) for key, at, step in places]
+        messages = [make_dispatch(message_id=await given_message(storage)) for _ in range(2)]
+        calls = [make_dispatch(call_id=await given_call(storage)) for _ in range(2)]
+        await write(storage, *dispatches, *messages, *calls)
+        listed = await storage.read(lambda tx: list(tx.dispatches.of_recipient(HERE, campaign.id, 0)))
+        assert listed == dispatches[:2]
+
+    async def test_a_dispatch_is_inserted_once(self, storage: Storage) -> None:
+        """An identifier that is there is refused, for whatever it is."""
+        first = make_dispatch(message_id=await given_message(storage), **ACCEPTED)
+        await write(storage, first)
+        with pytest.raises(AlreadyThere):
+            await write(storage, make_dispatch(id=first.id, message_id=await given_message(storage)))
+        assert await storage.read(lambda tx: tx.dispatches.get(HERE, first.id)) == first
+
+    @purposes
+    async def test_dispatches_are_listed_oldest_first(self, storage: Storage, purpose: str) -> None:
+        """The order is (created_at, id), for what was asked about and in its workspace."""
+        at, other = await given_purpose(storage, purpose), await given_purpose(storage, purpose)
+        made = [make_dispatch(**at, **ACCEPTED, created_at=moment) for moment in (NOW, NOW + TICK, NOW - TICK, NOW)]
+        await write(storage, made[3], make_dispatch(**other), *made[:3])
+
+        def listed(tx: Transaction, owner: str) -> list[list[str]]:
+            found = []
+            if "campaign_id" in at:
+                found.append(ids(tx.dispatches.of_recipient(owner, at["campaign_id"], 1)))
+            if "call_id" in at:
+                found.append(ids(tx.dispatches.of_call(owner, at["call_id"])))
+            if "message_id" in at:
+                found.append(ids(tx.dispatches.of_message(owner, at["message_id"])))
+            return found
+
+        expected = [made[2].id, made[0].id, made[3].id, made[1].id]
+        ours, theirs = await storage.read(lambda tx: (listed(tx, HERE), listed(tx, THERE)))
+        assert ours == [expected] * len(ours)
+        assert theirs == [[]] * len(ours)
+
+    async def test_a_provider_id_finds_the_newest_dispatch_of_that_provider(self, storage: Storage) -> None:
+        """By (created_at, id), within the workspace."""
+        at = await given_purpose(storage, "message")
+        older, newer, twin = (
+            make_dispatch(**at, **ACCEPTED, provider_id="X", created_at=moment) for moment in (NOW - TICK, NOW, NOW)
+        )
+        elsewhere = make_dispatch(**at, **ACCEPTED, provider="vonage", provider_id="X", created_at=NOW + TICK)
+        await write(storage, twin, older, elsewhere, newer)
+
+        async def found(owner: str, provider: str, provider_id: str) -> str | None:
+            dispatch = await storage.read(lambda tx: tx.dispatches.by_provider_id(owner, provider, provider_id))
+            return None if dispatch is None else dispatch.id
+
+        assert await found(HERE, "twilio", "X") == twin.id
+        assert await found(HERE, "vonage", "X") == elsewhere.id
+        assert await found(HERE, "telnyx", "X") is None
+        assert await found(HERE, "twilio", "x") is None
+        assert await found(THERE, "twilio", "X") is None
+
+    async def test_abandoned_ones_are_dispatching_in_an_epoch_below(self, storage: Storage) -> None:
+        """In all workspaces, oldest first by (created_at, id), at most `limit`."""
+        shapes = [(1, NOW, HERE), (2, NOW - TICK, THERE), (2, NOW, HERE), (3, NOW - TICK, HERE)]
+        made = []
+        for epoch, moment, owner in shapes:
+            message_id = await given_message(storage, workspace_id=owner)
+            made.append(make_dispatch(message_id=message_id, workspace_id=owner, epoch=epoch, created_at=moment))
+        for state in set(DispatchState) - {DispatchState.DISPATCHING}:
+            made += [make_dispatch(message_id=await given_message(storage), epoch=1, state=state)]
+        await write(storage, *reversed(made))
+        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned(3, limit=9))) == ids(
+            [made[1], made[0], made[2]]
+        )
+        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned(3, limit=2))) == ids([made[1], made[0]])
+        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned(2, limit=9))) == ids([made[0]])
+        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned(1, limit=9))) == []
+
+    async def test_unknown_ones_are_of_one_workspace_or_of_all(self, storage: Storage) -> None:
+        """Oldest first by (created_at, id), at most `limit`, no other state."""
+        made = []
+        for owner, moment in ((HERE, NOW), (THERE, NOW - TICK), (HERE, NOW), (HERE, NOW - TICK)):
+            message_id = await given_message(storage, workspace_id=owner)
+            state = DispatchState.UNKNOWN
+            made.append(make_dispatch(message_id=message_id, workspace_id=owner, created_at=moment, state=state))
+        for state in set(DispatchState) - {DispatchState.UNKNOWN}:
+            made += [make_dispatch(message_id=await given_message(storage), state=state)]
+        await write(storage, *reversed(made))
+        everywhere = ids([made[1], made[3], made[0], made[2]])
+        assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=9))) == everywhere
+        assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=2))) == everywhere[:2]
+        assert await storage.read(lambda tx: ids(tx.dispatches.unknown(HERE, limit=9))) == everywhere[1:]
+        assert await storage.read(lambda tx: ids(tx.dispatches.unknown(THERE, limit=9))) == everywhere[:1]
+
+    async def test_a_settled_dispatch_is_neither_abandoned_nor_unknown(self, storage: Storage) -> None:
+        """The lists follow the updates of a transaction."""
+        dispatch = make_dispatch(message_id=await given_message(storage))
+        await write(storage, dispatch)
+
+        def move(tx: Transaction) -> list[tuple[int, int]]:
+            seen = []
+            for state in (DispatchState.UNKNOWN, DispatchState.ACCEPTED):
+                tx.dispatches.update(attrs.evolve(dispatch, state=state))
+                seen.append((len(tx.dispatches.abandoned(9, limit=9)), len(tx.dispatches.unknown(None, limit=9))))
+            return seen
+
+        assert await storage.write(move) == [(0, 1), (0, 0)]
+
+    async def test_another_workspace_may_have_the_same_provider_id(self, storage: Storage) -> None:
+        """Each workspace finds its own dispatch."""
+        ours = make_dispatch(message_id=await given_message(storage), provider_id="X")
+        message_id = await given_message(storage, workspace_id=THERE)
+        theirs = make_dispatch(workspace_id=THERE, message_id=message_id, provider_id="X")
+        await write(storage, ours, theirs)
+        assert await storage.read(lambda tx: tx.dispatches.by_provider_id(HERE, "twilio", "X")) == ours
+        assert await storage.read(lambda tx: tx.dispatches.by_provider_id(THERE, "twilio", "X")) == theirs

@@ -1,0 +1,132 @@
+"""The contract of what is due, overdue and closable among recipients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import attrs
+import pytest
+
+from outreach.models.recipient import Recipient
+from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, RecipientStatus
+from outreach.protocols.storage import Storage, Transaction
+from outreach.testing.builders import NOW, new_id
+from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK, ContractBase, given_recipients
+
+State = tuple[RecipientStatus, datetime | None]
+PENDING: State = (RecipientStatus.PENDING, None)
+LATER = NOW + timedelta(hours=1)
+
+
+def waiting(due_at: datetime | None) -> State:
+    """Return the state of a recipient that waits."""
+    return RecipientStatus.WAITING, due_at
+
+
+def in_progress(due_at: datetime | None) -> State:
+    """Return the state of a recipient that is in progress."""
+    return RecipientStatus.IN_PROGRESS, due_at
+
+
+async def given_states(storage: Storage, *states: State) -> str:
+    """Write a campaign whose recipients are in these states, by position; return its identifier."""
+    campaign = await given_recipients(storage, len(states))
+
+    def put(tx: Transaction) -> None:
+        for recipient, (status, due_at) in zip(tx.recipients.page(HERE, campaign.id), states, strict=True):
+            tx.recipients.put(HERE, attrs.evolve(recipient, status=status, due_at=due_at))
+
+    await storage.write(put)
+    return campaign.id
+
+
+def positions(recipients: Sequence[Recipient]) -> list[int]:
+    """Return the positions of recipients."""
+    return [recipient.position for recipient in recipients]
+
+
+class DueContract(ContractBase):
+    """What is due among recipients."""
+
+    async def test_waiting_ones_come_before_pending_ones(self, storage: Storage) -> None:
+        """By (due_at, position), then by position; due at exactly now counts, a moment later does not."""
+        states = [PENDING, waiting(NOW), waiting(NOW + TICK), PENDING, waiting(NOW - TICK), waiting(NOW), waiting(None)]
+        campaign_id = await given_states(storage, *states)
+        await given_states(storage, PENDING, waiting(NOW))
+
+        async def due(now: datetime, limit: int, owner: str = HERE) -> list[int]:
+            return await storage.read(lambda tx: positions(tx.recipients.due(owner, campaign_id, now, limit=limit)))
+
+        assert await due(NOW, 100) == [4, 1, 5, 0, 3]
+        assert await due(NOW + TICK, 100) == [4, 1, 5, 2, 0, 3]
+        assert await due(NOW - TICK, 100) == [4, 0, 3]
+        assert [await due(NOW, limit) for limit in (1, 3, 4)] == [[4], [4, 1, 5], [4, 1, 5, 0]]
+        assert await due(NOW, 100, THERE) == []
+
+    @pytest.mark.parametrize(
+        "status", sorted(set(RecipientStatus) - {RecipientStatus.PENDING, RecipientStatus.WAITING})
+    )
+    async def test_no_other_state_is_due(self, storage: Storage, status: RecipientStatus) -> None:
+        """Not even with a due time that has passed."""
+        campaign_id = await given_states(storage, (status, NOW - TICK))
+        assert await storage.read(lambda tx: list(tx.recipients.due(HERE, campaign_id, NOW, limit=9))) == []
+
+    async def test_a_recipient_that_changes_its_state_changes_what_is_due(self, storage: Storage) -> None:
+        """What is put in a transaction is due, or no longer due, in that transaction."""
+        campaign_id = await given_states(storage, PENDING, PENDING, PENDING)
+
+        def change(tx: Transaction) -> list[list[int]]:
+            seen = []
+            for status, due_at in ((RecipientStatus.COMPLETED, None), waiting(LATER), waiting(NOW), PENDING):
+                first = tx.recipients.get(HERE, campaign_id, 1)
+                assert first is not None
+                tx.recipients.put(HERE, attrs.evolve(first, status=status, due_at=due_at))
+                seen.append(positions(tx.recipients.due(HERE, campaign_id, NOW, limit=9)))
+            return seen
+
+        assert await storage.write(change) == [[0, 2], [0, 2], [1, 0, 2], [0, 1, 2]]
+
+    async def test_the_next_due_time_is_the_earliest_of_waiting_and_in_progress(self, storage: Storage) -> None:
+        """Whether it has passed or not; other states and those without a due time do not count."""
+        other = (RecipientStatus.UNKNOWN, NOW - TICK), (RecipientStatus.FAILED, NOW)
+
+        async def next_due(*states: State, owner: str = HERE) -> datetime | None:
+            campaign_id = await given_states(storage, *states)
+            return await storage.read(lambda tx: tx.recipients.next_due(owner, campaign_id))
+
+        assert await next_due(waiting(LATER), waiting(NOW), in_progress(LATER), *other) == NOW
+        assert await next_due(waiting(LATER), in_progress(NOW + TICK), *other) == NOW + TICK
+        assert await next_due(in_progress(LATER)) == LATER
+        assert await next_due(PENDING, waiting(None), in_progress(None), *other) is None
+        assert await next_due(waiting(NOW), owner=THERE) is None
+        assert await storage.read(lambda tx: tx.recipients.next_due(HERE, new_id())) is None
+
+    async def test_overdue_ones_in_progress_come_by_due_time(self, storage: Storage) -> None:
+        """By (due_at, position); due at exactly now counts, and waiting ones do not."""
+        states = [in_progress(NOW), in_progress(NOW + TICK), in_progress(NOW - TICK), in_progress(NOW)]
+        campaign_id = await given_states(storage, *states, waiting(NOW), in_progress(None))
+
+        async def overdue(limit: int, owner: str = HERE) -> list[int]:
+            return await storage.read(
+                lambda tx: positions(tx.recipients.overdue_in_progress(owner, campaign_id, NOW, limit=limit))
+            )
+
+        assert await overdue(100) == [2, 0, 3]
+        assert await overdue(2) == [2, 0]
+        assert await overdue(100, THERE) == []
+
+    async def test_closable_ones_are_pending_and_waiting_ones(self, storage: Storage) -> None:
+        """By position, whatever their due time; no other state is closed by a stop."""
+        campaign_id = await given_states(
+            storage, waiting(LATER), *((status, NOW) for status in RecipientStatus), PENDING
+        )
+        wanted = [0, *(1 + at for at, one in enumerate(RecipientStatus) if one in CLOSABLE_RECIPIENT_STATUSES)]
+        wanted.append(1 + len(RecipientStatus))
+
+        async def closable(limit: int, owner: str = HERE) -> list[int]:
+            return await storage.read(lambda tx: positions(tx.recipients.closable(owner, campaign_id, limit=limit)))
+
+        assert await closable(100) == wanted
+        assert await closable(2) == wanted[:2]
+        assert await closable(100, THERE) == []

@@ -1,0 +1,171 @@
+"""The contract of campaigns that are loading: published, left over, or deleted."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.states import CampaignStatus
+from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.testing.builders import (
+    NOW,
+    make_campaign,
+    make_prepared,
+    new_id,
+)
+from outreach.testing.storage_tables.base_contract import (
+    HERE,
+    THERE,
+    TICK,
+    ContractBase,
+    given_campaign,
+    pending,
+)
+
+UNTIL = NOW + timedelta(minutes=5)
+
+
+async def given_loading(storage: Storage, *, contacts: int = 0, until: datetime = UNTIL, **changes: Any) -> Campaign:
+    """Write a campaign that is loading, with so many recipients."""
+    campaign = make_campaign(**changes)
+
+    def insert(tx: Transaction) -> None:
+        tx.campaigns.insert_loading(campaign, loading_until=until)
+        rows = pending(*(make_prepared() for _ in range(contacts)))
+        tx.recipients.insert(campaign.workspace_id, campaign.id, rows, now=NOW)
+
+    await storage.write(insert)
+    return campaign
+
+
+class LoadingContract(ContractBase):
+    """Campaigns that are loading."""
+
+    async def test_a_loading_campaign_is_seen_by_the_loading_methods_alone(self, storage: Storage) -> None:
+        """Nothing else reads, finds, lists or counts it."""
+        campaign = await given_loading(storage)
+
+        def look(tx: Transaction) -> None:
+            assert tx.campaigns.get_loading(HERE, campaign.id) == campaign
+            assert tx.campaigns.get(HERE, campaign.id) is None
+            assert tx.campaigns.find(campaign.id) is None
+            assert list(tx.campaigns.in_status(list(CampaignStatus))) == []
+            page = tx.campaigns.page(HERE, channel=None, status=None, search=None, offset=0, limit=10)
+            assert (list(page[0]), page[1]) == ([], 0)
+
+        await storage.read(look)
+        for write in (
+            lambda tx: tx.campaigns.update(campaign),
+            lambda tx: tx.campaigns.add_counters(HERE, campaign.id, Counters(total=1)),
+        ):
+            with pytest.raises(LookupError):
+                await storage.write(write)
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, campaign.id)) == campaign
+
+    async def test_a_published_campaign_is_no_longer_loading(self, storage: Storage) -> None:
+        """Publishing makes it visible with the counters and fields given, once."""
+        campaign = await given_loading(storage)
+        final = attrs.evolve(campaign, name="Final", counters=Counters(total=3, pending=2, open=2), revision=4)
+        await storage.write(lambda tx: tx.campaigns.publish(final))
+
+        def look(tx: Transaction) -> None:
+            assert tx.campaigns.get_loading(HERE, campaign.id) is None
+            assert tx.campaigns.get(HERE, campaign.id) == final
+            assert tx.campaigns.find(campaign.id) == final
+            assert list(tx.campaigns.leftovers(UNTIL + timedelta(days=1))) == []
+
+        await storage.read(look)
+        with pytest.raises(LookupError):
+            await storage.write(lambda tx: tx.campaigns.publish(final))
+
+    async def test_only_a_loading_campaign_of_the_workspace_can_be_published(self, storage: Storage) -> None:
+        """An absent one, and one of another workspace, raise LookupError."""
+        campaign = await given_loading(storage)
+        for absent in (make_campaign(), attrs.evolve(campaign, workspace_id=THERE)):
+            with pytest.raises(LookupError):
+                await storage.write(lambda tx, absent=absent: tx.campaigns.publish(absent))  # type: ignore[misc]
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(THERE, campaign.id)) is None
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, campaign.id)) == campaign
+
+    async def test_a_campaign_is_inserted_once(self, storage: Storage) -> None:
+        """A second insert raises, whether the first is loading or published."""
+        campaign = await given_loading(storage)
+        again = attrs.evolve(campaign, name="Again")
+        with pytest.raises(AlreadyThere):
+            await storage.write(lambda tx: tx.campaigns.insert_loading(again, loading_until=UNTIL))
+        await storage.write(lambda tx: tx.campaigns.publish(campaign))
+        with pytest.raises(AlreadyThere):
+            await storage.write(lambda tx: tx.campaigns.insert_loading(again, loading_until=UNTIL))
+        assert await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id)) == campaign
+
+    async def test_a_leftover_is_one_whose_loading_ended_before_now(self, storage: Storage) -> None:
+        """At exactly that moment it is none yet; those of all workspaces come by (loading_until, id)."""
+        late = await given_loading(storage, until=UNTIL + TICK)
+        second = await given_loading(storage, until=UNTIL, workspace_id=THERE)
+        third = await given_loading(storage, until=UNTIL)
+        published = await given_loading(storage, until=UNTIL - TICK)
+        await storage.write(lambda tx: tx.campaigns.publish(published))
+        assert list(await storage.read(lambda tx: tx.campaigns.leftovers(UNTIL))) == []
+        leftovers = await storage.read(lambda tx: list(tx.campaigns.leftovers(UNTIL + 2 * TICK)))
+        assert leftovers == [(THERE, second.id), (HERE, third.id), (HERE, late.id)]
+        assert await storage.read(lambda tx: list(tx.campaigns.leftovers(UNTIL + TICK))) == leftovers[:2]
+
+    async def test_loading_can_be_extended_while_it_lasts(self, storage: Storage) -> None:
+        """The moment moves; an absent, published or foreign campaign is answered with False."""
+        campaign = await given_loading(storage, until=UNTIL)
+        later = UNTIL + timedelta(hours=1)
+
+        async def extend(workspace_id: str, campaign_id: str) -> bool:
+            return await storage.write(
+                lambda tx: tx.campaigns.extend_loading(workspace_id, campaign_id, loading_until=later)
+            )
+
+        assert await extend(THERE, campaign.id) is False
+        assert await extend(HERE, new_id()) is False
+        assert await storage.read(lambda tx: len(tx.campaigns.leftovers(UNTIL + TICK))) == 1
+        assert await extend(HERE, campaign.id) is True
+        assert await storage.read(lambda tx: len(tx.campaigns.leftovers(later))) == 0
+        assert await storage.read(lambda tx: len(tx.campaigns.leftovers(later + TICK))) == 1
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, campaign.id)) == campaign
+        await storage.write(lambda tx: tx.campaigns.publish(campaign))
+        assert await extend(HERE, campaign.id) is False
+        assert await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id)) == campaign
+
+    async def test_a_loading_campaign_is_deleted_in_pieces(self, storage: Storage) -> None:
+        """At most `limit` recipients go at a time, and the campaign with the last of them."""
+        campaign = await given_loading(storage, contacts=5)
+        bystander = await given_loading(storage, contacts=2)
+
+        async def delete() -> bool:
+            return await storage.write(lambda tx: tx.campaigns.delete_loading(HERE, campaign.id, limit=2))
+
+        async def left() -> int:
+            return await storage.read(lambda tx: len(tx.recipients.page(HERE, campaign.id)))
+
+        assert (await delete(), await left()) == (False, 3)
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, campaign.id)) == campaign
+        assert (await delete(), await left()) == (False, 1)
+        assert (await delete(), await left()) == (True, 0)
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, campaign.id)) is None
+        assert await delete() is True
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, bystander.id)) == bystander
+        assert await storage.read(lambda tx: len(tx.recipients.page(HERE, bystander.id))) == 2
+
+    async def test_only_a_loading_campaign_of_the_workspace_is_deleted(self, storage: Storage) -> None:
+        """A published one, or another workspace's, keeps its recipients."""
+        published = await given_campaign(storage, make_prepared())
+        loading = await given_loading(storage, contacts=1)
+
+        def delete(tx: Transaction) -> list[bool]:
+            owners = [(HERE, published), (THERE, published), (THERE, loading)]
+            return [tx.campaigns.delete_loading(owner, campaign.id, limit=10) for owner, campaign in owners]
+
+        assert await storage.write(delete) == [True, True, True]
+        assert await storage.read(lambda tx: tx.campaigns.get(HERE, published.id)) == published
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, loading.id)) == loading
+        assert await storage.read(lambda tx: len(tx.recipients.page(HERE, published.id))) == 1
+        assert await storage.read(lambda tx: len(tx.recipients.page(HERE, loading.id))) == 1

@@ -1,0 +1,292 @@
+"""The contract of recipients: writing, reading, counting and dropping them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from datetime import datetime
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.models.campaign import Counters, contribution
+from outreach.models.recipient import Recipient, RecipientGroup
+from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
+from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.testing.builders import NOW, make_campaign, make_prepared, make_recipient, make_unsubscribe, new_id
+from outreach.testing.storage_tables.base_contract import (
+    BIGGEST,
+    HERE,
+    THERE,
+    TICK,
+    ContractBase,
+    awkward_moments,
+    awkward_texts,
+    given_campaign,
+    given_recipients,
+    publish,
+)
+
+NESTED: dict[str, Any] = {
+    "": None,
+    "clé 🎉": {"deep": [[[{"er": [True, False, None, "", 0, -1, 1.5]}]]]},
+    "big": BIGGEST,
+    "small": -BIGGEST - 1,
+    "text": "007",
+    "list": [],
+    "object": {},
+}
+
+
+async def recipient_at(storage: Storage, campaign_id: str, position: int) -> Recipient:
+    """Return a recipient that is there."""
+    recipient = await storage.read(lambda tx: tx.recipients.get(HERE, campaign_id, position))
+    assert recipient is not None
+    return recipient
+
+
+class RecipientsContract(ContractBase):
+    """Recipients, but for what is due."""
+
+    @awkward_texts
+    async def test_a_contact_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
+        """Every text comes back to the code point; empty is not None, and JSON values keep their types."""
+        full = make_prepared(
+            phone_number=text,
+            first_name=text,
+            last_name=text,
+            email=text,
+            company=text,
+            custom_variables=json.dumps(NESTED | {"x": text, text: 1}, ensure_ascii=False, separators=(",", ":")),
+        )
+        bare = make_prepared(phone=None, first_name=None)
+        campaign = await given_campaign(storage, full, bare)
+        first = await recipient_at(storage, campaign.id, 0)
+        expected = make_recipient(
+            **(full._asdict() | {"custom_variables": NESTED | {"x": text, text: 1}}), campaign_id=campaign.id
+        )
+        assert first == expected
+        assert list(first.custom_variables) == list(expected.custom_variables)
+        second = await recipient_at(storage, campaign.id, 1)
+        assert second == make_recipient(
+            **(bare._asdict() | {"custom_variables": {}}), campaign_id=campaign.id, position=1
+        )
+
+    async def test_what_a_reader_changes_changes_nothing(self, storage: Storage) -> None:
+        """Custom variables are the reader's own copy."""
+        campaign = await given_campaign(storage, make_prepared(custom_variables='{"tags":["a"]}'), make_prepared())
+        for position in (0, 1):
+            variables: Any = (await recipient_at(storage, campaign.id, position)).custom_variables
+            variables["tags"] = variables.get("tags", [])
+            variables["tags"].append("b")
+        assert (await recipient_at(storage, campaign.id, 0)).custom_variables == {"tags": ["a"]}
+        assert (await recipient_at(storage, campaign.id, 1)).custom_variables == {}
+
+    @pytest.mark.parametrize("status", RecipientStatus)
+    async def test_those_that_have_ended_ended_now(self, storage: Storage, status: RecipientStatus) -> None:
+        """A recipient that is written in a final state has the moment of its end, an open one has none."""
+        campaign = make_campaign()
+        await storage.write(lambda tx: publish(tx, campaign, [(7, make_prepared(), status, "because")]))
+        recipient = await recipient_at(storage, campaign.id, 7)
+        assert (recipient.status, recipient.reason) == (status, "because")
+        assert recipient.ended_at == (None if status in OPEN_RECIPIENT_STATUSES else NOW)
+
+    async def test_a_position_is_taken_once(self, storage: Storage) -> None:
+        """An insert with a position that is there, or twice in it, writes none of its rows."""
+        campaign = await given_recipients(storage, 2)
+        row = (make_prepared(), RecipientStatus.PENDING, None)
+
+        def insert(tx: Transaction) -> None:
+            for positions in ((2, 1, 3), (5, 6, 5)):
+                with pytest.raises(AlreadyThere):
+                    tx.recipients.insert(HERE, campaign.id, [(position, *row) for position in positions], now=NOW)
+            tx.recipients.insert(HERE, campaign.id, iter([(9, *row)]), now=NOW)
+
+        await storage.write(insert)
+        page = await storage.read(lambda tx: tx.recipients.page(HERE, campaign.id))
+        assert [recipient.position for recipient in page] == [0, 1, 9]
+
+    async def test_recipients_are_written_to_a_campaign_of_the_workspace(self, storage: Storage) -> None:
+        """An absent campaign, and one of another workspace, raise LookupError."""
+        campaign = await given_recipients(storage, 1)
+        rows = [(5, make_prepared(), RecipientStatus.PENDING, None)]
+        for owner, key in ((THERE, campaign.id), (HERE, new_id())):
+            with pytest.raises(LookupError):
+                await storage.write(lambda tx, at=(owner, key): tx.recipients.insert(*at, rows, now=NOW))  # type: ignore[misc]
+        assert await storage.read(lambda tx: tx.recipients.get(THERE, campaign.id, 5)) is None
+        assert await storage.read(lambda tx: tx.recipients.get(HERE, campaign.id, 5)) is None
+
+    async def test_another_workspace_sees_no_recipients(self, storage: Storage) -> None:
+        """Every reading method answers as if the campaign were not there."""
+        contact = make_prepared()
+        campaign = await given_campaign(storage, contact)
+        phone = contact.phone
+        assert phone is not None
+
+        def look(tx: Transaction, owner: str) -> list[Any]:
+            at = (owner, campaign.id)
+            return [
+                tx.recipients.get(*at, 0),
+                list(tx.recipients.page(*at)),
+                list(tx.recipients.by_phone(*at, phone)),
+                list(tx.recipients.due(*at, NOW, limit=9)),
+                list(tx.recipients.closable(*at, limit=9)),
+                tx.recipients.known_phones(*at, [phone]),
+                list(tx.recipients.groups(*at)),
+                tx.recipients.recount(*at),
+            ]
+
+        assert await storage.read(lambda tx: look(tx, THERE)) == [None, [], [], [], [], frozenset(), [], Counters()]
+        assert all(await storage.read(lambda tx: look(tx, HERE)))
+
+    async def test_known_phones_are_those_that_the_campaign_has(self, storage: Storage) -> None:
+        """Whatever their state; another campaign's numbers do not count, and 5,000 can be asked about."""
+        one, two = make_prepared(phone="+15550000001"), make_prepared(phone="+15550000002")
+        campaign = make_campaign()
+        rows = [(0, one, RecipientStatus.PENDING, None), (1, two, RecipientStatus.SKIPPED, "duplicate")]
+        await storage.write(lambda tx: publish(tx, campaign, rows))
+        await given_campaign(storage, make_prepared(phone="+15550000003"))
+        asked = [f"+1555{number:07d}" for number in range(5_000)]
+        known = await storage.read(lambda tx: tx.recipients.known_phones(HERE, campaign.id, asked))
+        assert known == frozenset({"+15550000001", "+15550000002"})
+        assert await storage.read(lambda tx: tx.recipients.known_phones(HERE, campaign.id, [])) == frozenset()
+
+    @awkward_moments
+    async def test_a_put_writes_the_state_and_not_the_contact(self, storage: Storage, moment: datetime) -> None:
+        """Every field of the state changes; the contact's own fields stay as they were loaded."""
+        contact = make_prepared(custom_variables='{"a":[1]}')
+        campaign = await given_campaign(storage, contact, make_prepared())
+        bystander = await recipient_at(storage, campaign.id, 1)
+        before = await recipient_at(storage, campaign.id, 0)
+        state: dict[str, Any] = {
+            "status": RecipientStatus.FAILED,
+            "reason": "🎉 \\ '",
+            "due_at": moment,
+            "step": BIGGEST,
+            "attempts": BIGGEST,
+            "tries": BIGGEST,
+            "dispatched": True,
+            "successful": True,
+            "ended_at": moment,
+        }
+        other = make_recipient(
+            campaign_id=campaign.id, phone="+1", company="Other", email="", custom_variables={"b": 2}, **state
+        )
+        await storage.write(lambda tx: tx.recipients.put(HERE, other))
+        assert await recipient_at(storage, campaign.id, 0) == attrs.evolve(before, **state)
+        assert await recipient_at(storage, campaign.id, 1) == bystander
+        by_phone = await storage.read(lambda tx: tx.recipients.by_phone(HERE, campaign.id, str(contact.phone)))
+        assert [recipient.position for recipient in by_phone] == [0]
+
+    async def test_only_a_recipient_of_the_workspace_can_be_put(self, storage: Storage) -> None:
+        """An absent position, campaign or workspace raises LookupError."""
+        campaign = await given_recipients(storage, 1)
+        before = await recipient_at(storage, campaign.id, 0)
+        changed = attrs.evolve(before, status=RecipientStatus.CANCELED)
+        for owner, recipient in (
+            (THERE, changed),
+            (HERE, attrs.evolve(changed, position=1)),
+            (HERE, attrs.evolve(changed, campaign_id=new_id())),
+        ):
+            with pytest.raises(LookupError):
+                await storage.write(lambda tx, at=(owner, recipient): tx.recipients.put(*at))  # type: ignore[misc]
+        assert await storage.read(lambda tx: tx.recipients.page(HERE, campaign.id)) == [before]
+
+    async def test_recipients_are_paged_by_position(self, storage: Storage) -> None:
+        """Positions greater than `after` come in order, at most `limit`, whatever the order of writing."""
+        campaign = make_campaign()
+        rows = [(position, make_prepared(), RecipientStatus.PENDING, None) for position in (30, 2, 100, 0, 11)]
+        await storage.write(lambda tx: publish(tx, campaign, rows))
+
+        async def positions(**wanted: int) -> list[int]:
+            page = await storage.read(lambda tx: tx.recipients.page(HERE, campaign.id, **wanted))
+            return [recipient.position for recipient in page]
+
+        assert await positions() == [0, 2, 11, 30, 100]
+        assert await positions(limit=2) == [0, 2]
+        assert await positions(after=2, limit=2) == [11, 30]
+        assert await positions(after=3, limit=2) == [11, 30]
+        assert await positions(after=100) == []
+
+    async def test_recipients_with_a_number_come_by_position(self, storage: Storage) -> None:
+        """The normalised number counts, in one campaign; a contact without one is never found."""
+        twins = [make_prepared(phone="+15550000001", phone_number=text) for text in ("555-0001", "+1 555 0001")]
+        campaign = await given_campaign(storage, twins[0], make_prepared(phone=None, phone_number="x"), twins[1])
+        await given_campaign(storage, twins[0])
+
+        async def positions(phone: str) -> list[int]:
+            found = await storage.read(lambda tx: tx.recipients.by_phone(HERE, campaign.id, phone))
+            return [recipient.position for recipient in found]
+
+        assert await positions("+15550000001") == [0, 2]
+        assert await positions("555-0001") == []
+        assert await positions("") == []
+
+    async def test_groups_count_each_state_for_each_reason(self, storage: Storage) -> None:
+        """The order is (status, reason), no reason first."""
+        campaign = make_campaign()
+        wanted = [("waiting", "retry"), ("failed", "zeta"), ("failed", None), ("pending", None), ("failed", "Alpha")]
+        kinds = [(RecipientStatus(status), reason) for status, reason in [*wanted, wanted[0], wanted[2], wanted[2]]]
+        rows = [(position, make_prepared(), *kind) for position, kind in enumerate(kinds)]
+        await storage.write(lambda tx: publish(tx, campaign, rows))
+        groups = await storage.read(lambda tx: tx.recipients.groups(HERE, campaign.id))
+        assert list(groups) == [
+            RecipientGroup(status=RecipientStatus.FAILED, reason=None, count=3),
+            RecipientGroup(status=RecipientStatus.FAILED, reason="Alpha", count=1),
+            RecipientGroup(status=RecipientStatus.FAILED, reason="zeta", count=1),
+            RecipientGroup(status=RecipientStatus.PENDING, reason=None, count=1),
+            RecipientGroup(status=RecipientStatus.WAITING, reason="retry", count=2),
+        ]
+
+    async def test_a_recount_is_the_sum_of_all_contributions(self, storage: Storage) -> None:
+        """Over every state, with and without attempts, dispatches and success."""
+        shapes = list(itertools.product(RecipientStatus, (0, 2), (False, True), (False, True)))
+        campaign = await given_recipients(storage, len(shapes))
+
+        def put(tx: Transaction) -> None:
+            for recipient, shape in zip(tx.recipients.page(HERE, campaign.id), shapes, strict=True):
+                status, attempts, out, good = shape
+                changed = attrs.evolve(recipient, status=status, attempts=attempts, dispatched=out, successful=good)
+                tx.recipients.put(HERE, changed)
+
+        await storage.write(put)
+        expected = sum(
+            (
+                contribution(status, attempts=tried, dispatched=out, successful=good)
+                for status, tried, out, good in shapes
+            ),
+            start=Counters(),
+        )
+        assert await storage.read(lambda tx: tx.recipients.recount(HERE, campaign.id)) == expected
+        assert await storage.read(lambda tx: tx.recipients.recount(HERE, new_id())) == Counters()
+
+    async def test_those_who_opted_out_since_are_deleted(self, storage: Storage) -> None:
+        """At or after `since` counts, by this channel, on this workspace's register; what they counted is returned."""
+        before, at, after = (make_prepared() for _ in range(3))
+        twin, other_channel, foreign, unreachable = at._replace(phone_number="twin"), *(make_prepared() for _ in "abc")
+        contacts = [before, at, after, twin, other_channel, foreign, unreachable._replace(phone=None)]
+        campaign = await given_campaign(storage, *contacts)
+        neighbour = await given_campaign(storage, at)
+
+        def opt_out(tx: Transaction) -> None:
+            skipped = tx.recipients.page(HERE, campaign.id)[3]
+            tx.recipients.put(HERE, attrs.evolve(skipped, status=RecipientStatus.FAILED, dispatched=True))
+            tx.register.put(make_unsubscribe(phone=before.phone, created_at=NOW - TICK))
+            tx.register.put(make_unsubscribe(phone=at.phone, created_at=NOW, scope="sms"))
+            tx.register.put(make_unsubscribe(phone=after.phone, created_at=NOW + TICK))
+            tx.register.put(make_unsubscribe(phone=other_channel.phone, created_at=NOW, scope="call"))
+            tx.register.put(make_unsubscribe(phone=foreign.phone, created_at=NOW, workspace_id=THERE))
+
+        await storage.write(opt_out)
+        total = await storage.read(lambda tx: tx.recipients.recount(HERE, campaign.id))
+        nobody = await storage.write(lambda tx: tx.recipients.delete_stopped_since(THERE, campaign.id, "sms", NOW))
+        assert nobody == Counters()
+        gone = await storage.write(lambda tx: tx.recipients.delete_stopped_since(HERE, campaign.id, "sms", NOW))
+        assert gone == Counters(total=3, pending=2, completed=1, failed=1, open=2)
+        left = await storage.read(lambda tx: tx.recipients.page(HERE, campaign.id))
+        assert [recipient.position for recipient in left] == [0, 4, 5, 6]
+        assert await storage.read(lambda tx: tx.recipients.recount(HERE, campaign.id)) == total - gone
+        assert await storage.read(lambda tx: len(tx.recipients.page(HERE, neighbour.id))) == 1
+        again = await storage.write(lambda tx: tx.recipients.delete_stopped_since(HERE, campaign.id, "sms", NOW))
+        assert again == Counters()

@@ -1,0 +1,150 @@
+"""The contract of SMS settings and of the unsubscribe register."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import attrs
+import pytest
+
+from outreach.models.settings import SmsSettings
+from outreach.models.unsubscribe import UnsubscribeScope
+from outreach.protocols.storage import Storage, Transaction
+from outreach.testing.builders import NOW, make_unsubscribe
+from outreach.testing.storage_tables.base_contract import (
+    BIGGEST,
+    HERE,
+    THERE,
+    TICK,
+    ContractBase,
+    awkward_moments,
+    awkward_texts,
+)
+
+
+class RegisterContract(ContractBase):
+    """SMS settings and the register."""
+
+    async def test_settings_are_none_before_the_first_change(self, storage: Storage) -> None:
+        """The defaults are not the storage's business."""
+        assert await storage.read(lambda tx: tx.settings.get(HERE)) is None
+
+    @awkward_texts
+    async def test_settings_are_read_as_they_were_written(self, storage: Storage, text: str) -> None:
+        """Every field comes back, the order of the variables too, and the second put replaces the first."""
+        settings = SmsSettings(
+            footer_enabled=False,
+            footer_text=text,
+            max_segments=1,
+            retry_enabled=True,
+            retry_max_attempts=9,
+            retry_delay_minutes=1440,
+            custom_variables=("zeta", text, "alpha"),
+            revision=BIGGEST,
+        )
+        await storage.write(lambda tx: tx.settings.put(HERE, SmsSettings()))
+        assert await storage.read(lambda tx: tx.settings.get(HERE)) == SmsSettings()
+        await storage.write(lambda tx: tx.settings.put(HERE, settings))
+        assert await storage.read(lambda tx: tx.settings.get(HERE)) == settings
+        assert await storage.read(lambda tx: tx.settings.get(THERE)) is None
+
+    @awkward_texts
+    async def test_an_entry_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
+        """Every text comes back; the evidence may be empty, which is not None."""
+        with_evidence = make_unsubscribe(source=text, evidence=text)
+        without = make_unsubscribe(evidence=None)
+
+        def put(tx: Transaction) -> None:
+            tx.register.put(with_evidence)
+            tx.register.put(without)
+
+        await storage.write(put)
+        assert await storage.read(lambda tx: tx.register.get(HERE, with_evidence.phone)) == with_evidence
+        assert await storage.read(lambda tx: tx.register.get(HERE, without.phone)) == without
+        assert await storage.read(lambda tx: tx.register.get(THERE, without.phone)) is None
+
+    @awkward_moments
+    async def test_a_put_takes_the_place_of_the_entry_that_a_number_has(
+        self, storage: Storage, moment: datetime
+    ) -> None:
+        """(workspace, phone) is unique: the last entry stands, and no other workspace's is touched."""
+        first = make_unsubscribe(scope="sms")
+        theirs = make_unsubscribe(workspace_id=THERE, phone=first.phone, scope="call")
+        second = attrs.evolve(first, scope="all", source="api", evidence="asked", created_at=moment)
+
+        def put(tx: Transaction) -> None:
+            for entry in (first, theirs, second):
+                tx.register.put(entry)
+
+        await storage.write(put)
+        assert list(await storage.read(lambda tx: tx.register.list(HERE))) == [second]
+        assert list(await storage.read(lambda tx: tx.register.list(THERE))) == [theirs]
+
+    async def test_a_delete_tells_whether_the_number_was_there(self, storage: Storage) -> None:
+        """It removes one workspace's entry, once."""
+        ours = make_unsubscribe()
+        theirs = attrs.evolve(ours, workspace_id=THERE)
+
+        def put(tx: Transaction) -> None:
+            tx.register.put(ours)
+            tx.register.put(theirs)
+
+        await storage.write(put)
+        assert await storage.write(lambda tx: tx.register.delete(HERE, ours.phone)) is True
+        assert await storage.write(lambda tx: tx.register.delete(HERE, ours.phone)) is False
+        assert await storage.read(lambda tx: tx.register.get(HERE, ours.phone)) is None
+        assert await storage.read(lambda tx: tx.register.get(THERE, ours.phone)) == theirs
+
+    async def test_the_register_is_listed_by_number_in_pages(self, storage: Storage) -> None:
+        """Numbers greater than `after` come in their order, at most `limit`."""
+        phones = ["+1999", "+12", "+1", "+49", "+123"]
+
+        def put(tx: Transaction) -> None:
+            for phone in phones:
+                tx.register.put(make_unsubscribe(phone=phone))
+            tx.register.put(make_unsubscribe(workspace_id=THERE, phone="+11"))
+
+        await storage.write(put)
+
+        async def listed(after: str, limit: int) -> list[str]:
+            return await storage.read(
+                lambda tx: [entry.phone for entry in tx.register.list(HERE, after=after, limit=limit)]
+            )
+
+        assert await listed("", 10) == ["+1", "+12", "+123", "+1999", "+49"]
+        assert await listed("", 2) == ["+1", "+12"]
+        assert await listed("+12", 2) == ["+123", "+1999"]
+        assert await listed("+1200", 2) == ["+123", "+1999"]
+        assert await listed("+49", 2) == []
+
+    @pytest.mark.parametrize(("scope", "channels"), [("all", {"sms", "call"}), ("sms", {"sms"}), ("call", {"call"})])
+    async def test_stopped_numbers_are_those_whose_scope_covers_the_channel(
+        self, storage: Storage, scope: UnsubscribeScope, channels: set[str]
+    ) -> None:
+        """Only numbers asked about are named, and only by this workspace's register."""
+        ours, unasked = make_unsubscribe(scope=scope), make_unsubscribe(scope=scope)
+        theirs = make_unsubscribe(workspace_id=THERE)
+
+        def put(tx: Transaction) -> None:
+            for entry in (ours, unasked, theirs):
+                tx.register.put(entry)
+
+        await storage.write(put)
+        asked = [ours.phone, theirs.phone, "+15550000000", ours.phone]
+        sms = await storage.read(lambda tx: tx.register.stopped(HERE, "sms", asked))
+        call = await storage.read(lambda tx: tx.register.stopped(HERE, "call", asked))
+        assert sms == (frozenset({ours.phone}) if "sms" in channels else frozenset())
+        assert call == (frozenset({ours.phone}) if "call" in channels else frozenset())
+        assert await storage.read(lambda tx: tx.register.stopped(HERE, "sms", [])) == frozenset()
+
+    async def test_five_thousand_numbers_are_looked_up_at_once(self, storage: Storage) -> None:
+        """The largest question is answered whole."""
+        phones = [f"+1415{number:07d}" for number in range(5_000)]
+
+        def put(tx: Transaction) -> None:
+            for phone in phones[::100]:
+                tx.register.put(make_unsubscribe(phone=phone, created_at=NOW + TICK))
+
+        await storage.write(put)
+        stopped = await storage.read(lambda tx: tx.register.stopped(HERE, "call", phones))
+        assert stopped == frozenset(phones[::100])

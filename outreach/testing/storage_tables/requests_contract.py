@@ -1,0 +1,150 @@
+"""The contract of request windows, idempotency keys and the audit trail."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import attrs
+import pytest
+
+from outreach.protocols.storage import Storage, Transaction
+from outreach.testing.builders import NOW, make_audit_entry, make_stored_request, make_window
+from outreach.testing.storage_tables.base_contract import (
+    BIGGEST,
+    HERE,
+    THERE,
+    TICK,
+    ContractBase,
+    awkward_moments,
+    awkward_texts,
+)
+
+
+class RequestsContract(ContractBase):
+    """Request windows, idempotency keys and the audit trail."""
+
+    @awkward_moments
+    async def test_a_workspace_has_one_window(self, storage: Storage, moment: datetime) -> None:
+        """A put takes the place of the last one, in its workspace."""
+        assert await storage.read(lambda tx: tx.requests.window(HERE)) is None
+        window, other = make_window(started_at=moment, count=BIGGEST), make_window(workspace_id=THERE)
+
+        def put(tx: Transaction) -> None:
+            for one in (make_window(), window, other):
+                tx.requests.put_window(one)
+
+        await storage.write(put)
+        assert await storage.read(lambda tx: tx.requests.window(HERE)) == window
+        assert await storage.read(lambda tx: tx.requests.window(THERE)) == other
+
+    @awkward_texts
+    async def test_a_stored_request_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
+        """A put takes the place of the last one under the same workspace, operation and key."""
+        running = make_stored_request(key=text, operation=text)
+        finished = attrs.evolve(
+            running,
+            fingerprint=text,
+            token=text,
+            answer=text.encode() + b"\x00\xff",
+            location=text,
+            locked_until=NOW + TICK,
+            expires_at=NOW + 2 * TICK,
+        )
+        for request in (running, finished):
+            await storage.write(lambda tx, request=request: tx.requests.put_stored(request))  # type: ignore[misc]
+            assert await storage.read(lambda tx: tx.requests.stored(HERE, text, text)) == request
+
+    async def test_an_empty_answer_is_not_none(self, storage: Storage) -> None:
+        """None is a request that still runs."""
+        empty, none = make_stored_request(answer=b"", location=""), make_stored_request()
+        for request in (empty, none):
+            await storage.write(lambda tx, request=request: tx.requests.put_stored(request))  # type: ignore[misc]
+            key = request.key
+            read = await storage.read(lambda tx, key=key: tx.requests.stored(HERE, "create_call", key))  # type: ignore[misc]
+            assert read == request
+
+    async def test_a_key_is_of_one_workspace_and_operation(self, storage: Storage) -> None:
+        """The same key elsewhere is another; deleting one leaves the others, and an absent one is no error."""
+        places = [(HERE, "a"), (HERE, "b"), (THERE, "a")]
+        made = [make_stored_request(workspace_id=owner, operation=name, key="k") for owner, name in places]
+
+        def put(tx: Transaction) -> None:
+            for request in made:
+                tx.requests.put_stored(request)
+
+        def stored(tx: Transaction) -> list[object]:
+            return [tx.requests.stored(owner, name, "k") for owner, name in places]
+
+        await storage.write(put)
+        assert await storage.read(stored) == made
+        assert await storage.read(lambda tx: tx.requests.stored(THERE, "b", "k")) is None
+        await storage.write(lambda tx: tx.requests.delete_stored(HERE, "a", "k"))
+        assert await storage.read(stored) == [None, *made[1:]]
+        await storage.write(lambda tx: tx.requests.delete_stored(HERE, "a", "k"))
+        assert await storage.read(stored) == [None, *made[1:]]
+
+    async def test_expired_keys_are_swept(self, storage: Storage) -> None:
+        """Expired is at or before now; at most `limit` go at a time, of all workspaces."""
+        moments = [NOW - TICK, NOW, NOW, NOW + TICK]
+        made = [make_stored_request(expires_at=moment) for moment in moments]
+        made[1] = attrs.evolve(made[1], workspace_id=THERE)
+
+        def put(tx: Transaction) -> None:
+            for request in made:
+                tx.requests.put_stored(request)
+
+        await storage.write(put)
+        assert [await storage.write(lambda tx: tx.requests.sweep(NOW, limit=2)) for _ in range(3)] == [2, 1, 0]
+
+        def left(tx: Transaction) -> list[object]:
+            return [tx.requests.stored(one.workspace_id, one.operation, one.key) for one in made]
+
+        assert await storage.read(left) == [None, None, None, made[3]]
+
+    @awkward_texts
+    async def test_an_audit_entry_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
+        """Every text comes back to the code point; empty is not None."""
+        full = make_audit_entry(actor=text, action=text, subject=text, detail=text)
+        bare = make_audit_entry(detail=None)
+
+        def append(tx: Transaction) -> None:
+            tx.audit.append(full)
+            tx.audit.append(bare)
+
+        await storage.write(append)
+        assert list(await storage.read(lambda tx: tx.audit.list(HERE))) == [bare, full]
+
+    async def test_the_entry_appended_last_comes_first(self, storage: Storage) -> None:
+        """Whatever the clock said; equal entries are each kept; at most `limit` of a workspace, or of all."""
+        moments = [NOW, NOW, NOW - TICK, NOW + TICK]
+        owners = [HERE, THERE, None, HERE]
+        made = [make_audit_entry(at=at, workspace_id=owner) for at, owner in zip(moments, owners, strict=True)]
+        made.append(made[0])
+
+        def append(tx: Transaction) -> None:
+            for entry in made:
+                tx.audit.append(entry)
+
+        await storage.write(append)
+        newest = made[::-1]
+
+        async def listed(workspace_id: str | None, limit: int = 1000) -> list[object]:
+            return list(await storage.read(lambda tx: tx.audit.list(workspace_id, limit=limit)))
+
+        assert await listed(None) == newest
+        assert await listed(None, 2) == newest[:2]
+        assert await listed(HERE) == [made[4], made[3], made[0]]
+        assert await listed(HERE, 1) == [made[4]]
+        assert await listed(THERE) == [made[1]]
+
+    @pytest.mark.parametrize("count", [1000, 1001])
+    async def test_a_list_of_entries_has_a_limit_of_its_own(self, storage: Storage, count: int) -> None:
+        """Without a limit a thousand are returned."""
+        entry = make_audit_entry()
+
+        def append(tx: Transaction) -> None:
+            for _ in range(count):
+                tx.audit.append(entry)
+
+        await storage.write(append)
+        assert len(await storage.read(lambda tx: tx.audit.list(None))) == 1000

@@ -1,0 +1,297 @@
+"""The contract of transactions: all or nothing, one after the other, whoever goes away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import anyio
+import attrs
+import pytest
+from anyio.lowlevel import checkpoint
+
+from outreach.errors import StorageError
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.models.work import Unit
+from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.testing.builders import (
+    NOW,
+    make_agent,
+    make_audit_entry,
+    make_dispatch,
+    make_message,
+    make_prepared,
+    make_trunk,
+    make_unsubscribe,
+    make_workspace,
+    new_id,
+)
+from outreach.testing.storage_tables.base_contract import HERE, TICK, ContractBase, given_campaign
+
+
+class Broken(Exception):
+    """What an operation of these tests raises."""
+
+
+def insert_pair(identifier: str) -> Callable[[Transaction], str]:
+    """Return an operation that writes to two tables under one identifier."""
+
+    def insert(tx: Transaction) -> str:
+        tx.agents.insert(make_agent(id=identifier))
+        tx.trunks.insert(make_trunk(id=identifier))
+        return identifier
+
+    return insert
+
+
+async def pairs(storage: Storage) -> set[str]:
+    """Return the identifiers in the one table, after checking that the other has the same."""
+
+    def read(tx: Transaction) -> tuple[set[str], set[str]]:
+        return {agent.id for agent in tx.agents.list(HERE)}, {trunk.id for trunk in tx.trunks.list(HERE)}
+
+    agents, trunks = await storage.read(read)
+    assert agents == trunks
+    return agents
+
+
+def change_everything(tx: Transaction, campaign: Campaign) -> None:
+    """Write to many tables: new rows, changed rows and deleted ones."""
+    tx.workspaces.update(make_workspace(id=HERE, name="Changed"))
+    tx.agents.insert(make_agent())
+    tx.register.put(make_unsubscribe(phone="+15550000001", created_at=NOW + TICK))
+    tx.register.delete(HERE, "+15550000002")
+    tx.campaigns.update(attrs.evolve(campaign, name="Changed", status=CampaignStatus.ACTIVE))
+    tx.campaigns.add_counters(HERE, campaign.id, Counters(total=9))
+    first = tx.recipients.page(HERE, campaign.id)[0]
+    tx.recipients.put(HERE, attrs.evolve(first, status=RecipientStatus.FAILED, reason="x"))
+    tx.recipients.delete_stopped_since(HERE, campaign.id, "sms", NOW + TICK)
+    message = make_message()
+    tx.messages.insert(message)
+    tx.dispatches.insert(make_dispatch(message_id=message.id))
+    tx.work.touch(Unit("campaign", HERE, campaign.id), NOW)
+    tx.audit.append(make_audit_entry())
+
+
+def look_at_everything(tx: Transaction, campaign_id: str) -> list[object]:
+    """Return all that `change_everything` changes."""
+    return [
+        list(tx.workspaces.list()),
+        list(tx.agents.list(HERE)),
+        list(tx.register.list(HERE)),
+        tx.campaigns.get(HERE, campaign_id),
+        list(tx.recipients.page(HERE, campaign_id)),
+        list(tx.recipients.due(HERE, campaign_id, NOW, limit=9)),
+        list(tx.recipients.groups(HERE, campaign_id)),
+        list(tx.dispatches.abandoned(99, limit=9)),
+        list(tx.work.since(0)),
+        tx.work.last_change(),
+        list(tx.audit.list(None)),
+    ]
+
+
+class TransactionsContract(ContractBase):
+    """What holds for every operation."""
+
+    async def test_an_operation_that_raises_undoes_all_that_it_did(self, storage: Storage) -> None:
+        """Over many tables, and the error that is raised is the very object."""
+        contacts = [make_prepared(phone=f"+1555000000{number}") for number in (1, 2, 3)]
+        campaign = await given_campaign(storage, *contacts)
+        await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone="+15550000002")))
+        before = await storage.read(lambda tx: look_at_everything(tx, campaign.id))
+        error = Broken()
+
+        def fail(tx: Transaction) -> None:
+            change_everything(tx, campaign)
+            within = look_at_everything(tx, campaign.id)
+            assert all(then != now for then, now in zip(before, within, strict=True))
+            raise error
+
+        with pytest.raises(Broken) as caught:
+            await storage.write(fail)
+        assert caught.value is error
+        assert await storage.read(lambda tx: look_at_everything(tx, campaign.id)) == before
+        await storage.write(lambda tx: change_everything(tx, campaign))
+        after = await storage.read(lambda tx: look_at_everything(tx, campaign.id))
+        assert all(then != now for then, now in zip(before, after, strict=True))
+
+    async def test_an_operation_reads_its_own_writes(self, storage: Storage) -> None:
+        """And nobody else's that are not committed."""
+        agent = make_agent()
+
+        def write(tx: Transaction) -> list[object]:
+            tx.agents.insert(agent)
+            tx.agents.update(attrs.evolve(agent, name="New"))
+            return [tx.agents.get(HERE, agent.id), list(tx.agents.list(HERE))]
+
+        changed = attrs.evolve(agent, name="New")
+        assert await storage.write(write) == [changed, [changed]]
+        assert await storage.read(lambda tx: tx.agents.get(HERE, agent.id)) == changed
+
+    async def test_one_that_raises_undoes_nothing_of_the_others(self, storage: Storage) -> None:
+        """Also when many wait at the same time."""
+        outcomes: dict[str, str] = {}
+
+        async def run(identifier: str, *, fails: bool) -> None:
+            def operation(tx: Transaction) -> None:
+                insert_pair(identifier)(tx)
+                if fails:
+                    raise Broken
+
+            try:
+                await storage.write(operation)
+                outcomes[identifier] = "kept"
+            except Broken:
+                outcomes[identifier] = "undone"
+
+        async with anyio.create_task_group() as group:
+            for number in range(40):
+                group.start_soon(lambda number=number: run(new_id(), fails=number % 2 == 1))  # type: ignore[misc]
+        assert sorted(outcomes.values()) == ["kept"] * 20 + ["undone"] * 20
+        assert await pairs(storage) == {key for key, outcome in outcomes.items() if outcome == "kept"}
+
+    async def test_a_refused_write_that_is_caught_leaves_the_rest(self, storage: Storage) -> None:
+        """An operation may go on after AlreadyThere and LookupError."""
+        agent, trunk = make_agent(), make_trunk()
+
+        def write(tx: Transaction) -> None:
+            tx.agents.insert(agent)
+            with pytest.raises(AlreadyThere):
+                tx.agents.insert(agent)
+            with pytest.raises(LookupError):
+                tx.agents.update(make_agent())
+            tx.trunks.insert(trunk)
+
+        await storage.write(write)
+        assert await storage.read(lambda tx: tx.agents.list(HERE)) == [agent]
+        assert await storage.read(lambda tx: tx.trunks.list(HERE)) == [trunk]
+
+    async def test_a_hundred_writes_at_once_are_all_kept(self, storage: Storage) -> None:
+        """Each sees what the ones before it did: none is lost, and each gets its own answer."""
+        campaign = await given_campaign(storage)
+        seen: list[int] = []
+
+        async def add() -> None:
+            counters = await storage.write(lambda tx: tx.campaigns.add_counters(HERE, campaign.id, Counters(total=1)))
+            seen.append(counters.total)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(100):
+                group.start_soon(add)
+        assert sorted(seen) == list(range(1, 101))
+        after = await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id))
+        assert after is not None
+        assert after.counters == Counters(total=100)
+
+    @pytest.mark.parametrize("patience", range(6))
+    async def test_a_caller_that_is_cancelled_leaves_all_or_nothing(self, storage: Storage, patience: int) -> None:
+        """Whenever it goes away, no operation is done by halves, and the storage goes on."""
+        answered: set[str] = set()
+        asked: set[str] = set()
+
+        async def run() -> None:
+            identifier = new_id()
+            asked.add(identifier)
+            answered.add(await storage.write(insert_pair(identifier)))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(20):
+                group.start_soon(run)
+            for _ in range(patience):
+                await checkpoint()
+            group.cancel_scope.cancel()
+        last = await storage.write(insert_pair(new_id()))
+        assert answered | {last} <= await pairs(storage) <= asked | {last}
+
+    async def test_bulk_operations_let_the_others_go_first(self, storage: Storage) -> None:
+        """One that is asked for after many bulk ones does not wait for all of them."""
+        order: list[str] = []
+
+        def bulk(tx: Transaction) -> None:
+            time.sleep(0.005)
+            tx.agents.insert(make_agent())
+            order.append("bulk")
+
+        def urgent(tx: Transaction) -> None:
+            tx.agents.insert(make_agent())
+            order.append("urgent")
+
+        async def run_bulk() -> None:
+            await storage.write(bulk, bulk=True)
+
+        async def run_urgent() -> None:
+            await storage.write(urgent)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(30):
+                group.start_soon(run_bulk)
+            group.start_soon(run_urgent)
+        assert order.count("bulk") == 30
+        assert order.index("urgent") < 15
+
+    async def test_a_read_holds_every_committed_write(
+        self, storage: Storage, open_storage: Callable[[], Storage]
+    ) -> None:
+        """Also through another opening of the same database."""
+        async with open_storage() as other:
+            for _ in range(10):
+                identifier = await storage.write(insert_pair(new_id()))
+                assert identifier in await pairs(storage)
+                assert identifier in await pairs(other)
+
+    async def test_a_read_refuses_to_write(self, storage: Storage) -> None:
+        """It raises StorageError and changes nothing; the next write works."""
+
+        def write(tx: Transaction) -> None:
+            tx.agents.insert(make_agent())
+
+        with pytest.raises(StorageError):
+            await storage.read(write)
+        assert await pairs(storage) == set()
+        await storage.write(insert_pair(new_id()))
+        assert len(await pairs(storage)) == 1
+
+    async def test_a_read_raises_what_its_operation_raises(self, storage: Storage) -> None:
+        """The very object, and the next read works."""
+        error = Broken()
+
+        def fail(tx: Transaction) -> None:
+            tx.agents.list(HERE)
+            raise error
+
+        with pytest.raises(Broken) as caught:
+            await storage.read(fail)
+        assert caught.value is error
+        assert await pairs(storage) == set()
+
+    async def test_closing_finishes_what_was_queued(self, open_storage: Callable[[], Storage]) -> None:
+        """Whoever asked before is answered, and it is there when the database is opened again."""
+        answered: set[str] = set()
+
+        async def run() -> None:
+            answered.add(await storage.write(insert_pair(new_id())))
+
+        async with anyio.create_task_group() as group, open_storage() as storage:
+            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=HERE)))
+            for _ in range(10):
+                group.start_soon(run)
+            await checkpoint()
+        assert len(answered) == 10
+        async with open_storage() as again:
+            assert await pairs(again) == answered
+
+    async def test_an_opened_database_holds_what_the_last_one_left(self, open_storage: Callable[[], Storage]) -> None:
+        """Close and open: every committed write is there, and no other."""
+        async with open_storage() as storage:
+            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=HERE)))
+            kept = await storage.write(insert_pair(new_id()))
+
+            def fail(tx: Transaction) -> None:
+                insert_pair(new_id())(tx)
+                raise Broken
+
+            with pytest.raises(Broken):
+                await storage.write(fail)
+        async with open_storage() as again:
+            assert await pairs(again) == {kept}

@@ -1,0 +1,194 @@
+"""The contract of the work feed, leases, runs and the dispatch lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+import attrs
+
+from outreach.models.work import DueWork, Home, Unit
+from outreach.protocols.storage import Storage, Transaction
+from outreach.testing.builders import NOW, make_campaign, make_lease, make_run, new_id
+from outreach.testing.storage_tables.base_contract import (
+    BIGGEST,
+    HERE,
+    THERE,
+    TICK,
+    ContractBase,
+    awkward_moments,
+    awkward_texts,
+    given_campaign,
+)
+
+CAMPAIGN: Final = Unit("campaign", HERE, new_id())
+CALL: Final = Unit("call", HERE, new_id())
+MESSAGE: Final = Unit("message", THERE, new_id())
+
+
+class WorkContract(ContractBase):
+    """What is due, who does it, and what dispatching remembers."""
+
+    async def test_a_new_database_has_no_work(self, database: Storage) -> None:
+        """The highest change number is 0, and nothing has changed since."""
+
+        def look(tx: Transaction) -> None:
+            assert tx.work.last_change() == 0
+            assert tx.work.get(CAMPAIGN) is None
+            assert list(tx.work.due()) == []
+            assert list(tx.work.since(0)) == []
+            assert tx.leases.current() is None
+            assert tx.leases.home() is None
+            assert tx.runs.get(HERE, CAMPAIGN.id) is None
+
+        await database.read(look)
+
+    @awkward_moments
+    async def test_each_touch_has_a_higher_number(self, storage: Storage, moment: datetime) -> None:
+        """A unit keeps its last due time and the number of that change."""
+        numbers = [await storage.write(lambda tx, due=due: tx.work.touch(CALL, due)) for due in (NOW, None, moment)]  # type: ignore[misc]
+        assert numbers == sorted(set(numbers))
+        assert numbers[0] > 0
+        assert await storage.read(lambda tx: tx.work.last_change()) == numbers[-1]
+        expected = DueWork(unit=CALL, due_at=moment, change=numbers[-1])
+        assert await storage.read(lambda tx: tx.work.get(CALL)) == expected
+        assert await storage.read(lambda tx: list(tx.work.since(0))) == [expected]
+
+    async def test_units_differ_by_kind_workspace_and_identifier(self, storage: Storage) -> None:
+        """Each of the three makes another unit."""
+        units = [CALL, CALL._replace(kind="message"), CALL._replace(workspace_id=THERE), CALL._replace(id=new_id())]
+
+        def touch(tx: Transaction) -> None:
+            for unit in units:
+                tx.work.touch(unit, NOW)
+
+        await storage.write(touch)
+        assert await storage.read(lambda tx: [work.unit for work in tx.work.since(0)]) == units
+
+    async def test_due_units_come_by_due_time(self, storage: Storage) -> None:
+        """By (due_at, change), of all workspaces, in the future too; those without a due time are left out."""
+        idle = Unit("campaign", HERE, new_id())
+
+        def touch(tx: Transaction) -> list[Unit]:
+            tx.work.touch(CALL, NOW)
+            tx.work.touch(MESSAGE, NOW - TICK)
+            tx.work.touch(idle, None)
+            tx.work.touch(CAMPAIGN, NOW)
+            tx.work.touch(CALL, NOW)
+            return [work.unit for work in tx.work.due()]
+
+        assert await storage.write(touch) == [MESSAGE, CAMPAIGN, CALL]
+        assert await storage.read(lambda tx: [work.unit for work in tx.work.due()]) == [MESSAGE, CAMPAIGN, CALL]
+
+    async def test_changes_since_a_number_come_by_change(self, storage: Storage) -> None:
+        """That number itself is not among them, and a unit comes once, at its last change."""
+
+        def touch(tx: Transaction) -> int:
+            tx.work.touch(CALL, NOW)
+            number = tx.work.touch(MESSAGE, None)
+            tx.work.touch(CAMPAIGN, NOW - TICK)
+            tx.work.touch(CALL, None)
+            return number
+
+        number = await storage.write(touch)
+
+        async def since(change: int) -> list[Unit]:
+            return await storage.read(lambda tx: [work.unit for work in tx.work.since(change)])
+
+        assert await since(number) == [CAMPAIGN, CALL]
+        assert await since(number - 1) == [MESSAGE, CAMPAIGN, CALL]
+        assert await since(number + 2) == []
+        assert await since(BIGGEST) == []
+
+    async def test_finished_calls_and_messages_are_forgotten(self, storage: Storage) -> None:
+        """At most `limit` at a time; a campaign, and what has a due time, stays."""
+        finished = [Unit(kind, HERE, new_id()) for kind in ("call", "message", "call") for _ in range(2)]
+
+        def touch(tx: Transaction) -> None:
+            for unit in finished:
+                tx.work.touch(unit, None)
+            tx.work.touch(CAMPAIGN, None)
+            tx.work.touch(CALL, NOW)
+            tx.work.touch(MESSAGE, NOW)
+
+        await storage.write(touch)
+        forgotten = [await storage.write(lambda tx: tx.work.forget(limit=4)) for _ in range(3)]
+        assert forgotten == [4, 2, 0]
+        assert await storage.read(lambda tx: [work.unit for work in tx.work.since(0)]) == [CAMPAIGN, CALL, MESSAGE]
+        assert await storage.read(lambda tx: tx.work.get(finished[0])) is None
+
+    async def test_the_highest_change_number_is_never_forgotten(
+        self, storage: Storage, open_storage: Callable[[], Storage]
+    ) -> None:
+        """Not even when every unit is forgotten and the database is opened again."""
+        number = await storage.write(lambda tx: tx.work.touch(CALL, None))
+        assert await storage.write(lambda tx: tx.work.forget(limit=10)) == 1
+        assert await storage.read(lambda tx: tx.work.last_change()) == number
+        async with open_storage() as again:
+            assert await again.read(lambda tx: tx.work.last_change()) == number
+            assert await again.write(lambda tx: tx.work.touch(CALL, None)) > number
+
+    @awkward_texts
+    async def test_the_lease_and_the_home_are_one_each(self, database: Storage, text: str) -> None:
+        """A put takes the place of the last one."""
+        home = Home(host=text, path=f"/{text}")
+        first = make_lease()
+        second = make_lease(epoch=BIGGEST, home=home, renewed_at=NOW + TICK)
+        for lease in (first, second, first):
+            await database.write(lambda tx, lease=lease: tx.leases.put(lease))  # type: ignore[misc]
+            assert await database.read(lambda tx: tx.leases.current()) == lease
+        for place in (Home(host="h", path="/p"), home):
+            await database.write(lambda tx, place=place: tx.leases.set_home(place))  # type: ignore[misc]
+            assert await database.read(lambda tx: tx.leases.home()) == place
+
+    @awkward_moments
+    async def test_a_run_is_put_over_the_last_one(self, storage: Storage, moment: datetime) -> None:
+        """Each campaign has its own, in its own workspace."""
+        ours = await given_campaign(storage)
+        theirs = await given_campaign(storage, campaign=make_campaign(workspace_id=THERE))
+        first = make_run(campaign_id=ours.id)
+        second = attrs.evolve(first, owner_epoch=BIGGEST, next_slot_at=moment)
+        other = make_run(workspace_id=THERE, campaign_id=theirs.id, owner_epoch=7)
+
+        def put(tx: Transaction) -> None:
+            tx.runs.put(first)
+            assert tx.runs.get(HERE, ours.id) == first
+            tx.runs.put(other)
+            tx.runs.put(second)
+
+        await storage.write(put)
+        assert await storage.read(lambda tx: tx.runs.get(HERE, ours.id)) == second
+        assert await storage.read(lambda tx: tx.runs.get(THERE, theirs.id)) == other
+        assert await storage.read(lambda tx: tx.runs.get(THERE, ours.id)) is None
+
+    async def test_the_lock_is_held_once(self, database: Storage, open_storage: Callable[[], Storage]) -> None:
+        """Nobody else gets it, on this storage or on another one over the same database, until it is given back."""
+        assert database.lock.acquire() is True
+        try:
+            assert database.lock.acquire() is False
+            async with open_storage() as other:
+                assert other.lock.acquire() is False
+                database.lock.release()
+                assert other.lock.acquire() is True
+                assert database.lock.acquire() is False
+                other.lock.release()
+            assert database.lock.acquire() is True
+        finally:
+            database.lock.release()
+            database.lock.release()
+
+    async def test_what_was_noted_beside_the_database_stays(
+        self, database: Storage, open_storage: Callable[[], Storage]
+    ) -> None:
+        """Nothing at first, then the last note, also for who opens it next."""
+        assert database.lock.high_water() is None
+        assert database.lock.acquire() is True
+        try:
+            database.lock.note(1, 0)
+            database.lock.note(3, BIGGEST)
+            assert database.lock.high_water() == (3, BIGGEST)
+        finally:
+            database.lock.release()
+        async with open_storage() as again:
+            assert again.lock.high_water() == (3, BIGGEST)
