@@ -6,7 +6,8 @@ import errno
 import getpass
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -72,6 +73,18 @@ def with_engine(work: Callable[[Outreach], Awaitable[T]]) -> T:
             return await work(engine)
 
     return anyio.run(run)
+
+
+@contextmanager
+def unwrapped() -> Iterator[None]:
+    """Raise the first error of a task group as itself: people are told one thing at a time."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
 
 
 def _remember_database(ctx: click.Context, param: click.Parameter, value: str | None) -> None:

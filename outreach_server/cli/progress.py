@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Protocol
 
@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from outreach import Campaign, Clock, Outreach, RecipientGroup, SystemClock
+from outreach import Campaign, Outreach, RecipientGroup, SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.output import cell
 
@@ -123,11 +123,10 @@ async def follow(
     campaign_id: str,
     view: View,
     *,
-    clock: Clock | None = None,
-    sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    poll_seconds: float = POLL_SECONDS,
 ) -> Snapshot:
     """Show a campaign until it has ended for good; return how it ended."""
-    clock = clock or SystemClock()
+    clock = SystemClock()
     seen: deque[tuple[float, int]] = deque()
     while True:
         # In this order, so that a campaign that is over is shown with its last groups.
@@ -144,7 +143,7 @@ async def follow(
         view.update(snapshot)
         if campaign.is_terminal:
             return snapshot
-        await sleep(POLL_SECONDS)
+        await anyio.sleep(poll_seconds)
 
 
 def render(snapshot: Snapshot) -> RenderableType:

@@ -12,7 +12,7 @@ import click
 from outreach import Outreach
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
-from outreach_server.cli.serving import LOG_LEVELS, Server, bind, log_to_stderr, url_of
+from outreach_server.cli.serving import LOG_LEVELS, Server, bind, ending_on_sigterm, log_to_stderr, url_of
 from outreach_server.cli.values import PORT
 
 SENDER = "+14155550100"
@@ -54,7 +54,7 @@ def sandbox(host: str, port: int, log_level: str) -> None:
 
     as_json = state().as_json
     log_to_stderr(log_level)
-    with bind(host, port) as listener, tempfile.TemporaryDirectory(prefix="outreach-") as directory:
+    with ending_on_sigterm(), bind(host, port) as listener, tempfile.TemporaryDirectory(prefix="outreach-") as directory:
         database = f"sqlite:///{Path(directory) / 'sandbox.db'}"
 
         async def run() -> None:

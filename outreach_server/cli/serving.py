@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import click
@@ -23,6 +23,8 @@ DRAIN_SECONDS: Final = 1
 LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
 _BACKLOG: Final = 2048
+_PORTS: Final = 65536
+_NEIGHBOURS: Final = 20
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -49,11 +51,11 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def bind_near(host: str, port: int) -> socket.socket:
-    """Return a socket listening on a port, or on any free one where it is taken."""
-    try:
-        return bind(host, port)
-    except click.ClickException:
-        return bind(host, 0)
+    """Return a socket listening on a port or, where it is taken, on the next one that is free."""
+    for candidate in range(port, min(port + _NEIGHBOURS, _PORTS)):
+        with suppress(click.ClickException):
+            return bind(host, candidate)
+    return bind(host, 0)
 
 
 def url_of(listener: socket.socket) -> str:
@@ -70,6 +72,16 @@ def log_to_stderr(level: str) -> None:
         stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+@contextmanager
+def ending_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, so that what it made is cleaned up."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Server(uvicorn.Server):
