@@ -6,9 +6,9 @@ import errno
 import getpass
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import anyio
 import attrs
@@ -96,7 +96,7 @@ def _remember_database(ctx: click.Context, param: click.Parameter, value: str | 
     remembered.database_given = source is click.core.ParameterSource.COMMANDLINE or remembered.database_given
 
 
-def _remember_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
         ctx.ensure_object(State).as_json = True
 
@@ -165,10 +165,10 @@ class Root(Group):
         """Return the commands in the order in which somebody comes to need them."""
         return list(self.commands)
 
-    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; 0 is success, 1 a failure, 2 wrong usage, 130 an interruption."""
         try:
-            result = super().main(args, *rest, standalone_mode=False, **extra)
+            result = super().main(*args, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             error.show()
             sys.exit(error.exit_code)
@@ -203,12 +203,12 @@ def _explain_os_error(error: OSError) -> str:
     return f"{error.filename}: {reason}." if error.filename else f"{reason}."
 
 
-def _fail(message: str) -> None:
+def _fail(message: str) -> NoReturn:
     click.echo(f"Error: {message}", err=True)
     sys.exit(EXIT_FAILED)
 
 
-def _fail_silently() -> None:
+def _fail_silently() -> NoReturn:
     # Whoever read our output has gone (`… | head`): the interpreter must not complain when it flushes.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(EXIT_FAILED)

@@ -39,7 +39,9 @@ Chunk = list[PreparedRecipient]
 @click.option("--encoding", type=Encoding(), help="The file's encoding; by default its byte order mark's, or UTF-8.")
 @click.option("--delimiter", type=Delimiter(), default="auto", show_default=True, help="What parts the cells.")
 @click.option("--phone-column", metavar="NAME", help="The column with the phone number.")
-@click.option("--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows.")
+@click.option(
+    "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
+)
 def import_(
     workspace_id: str,
     file: BinaryIO,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import click
 
-from outreach import Campaign, CampaignStatus, CampaignUpdate, CarrierName, Outreach, RecipientStatus
+from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach, RecipientStatus
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
@@ -161,9 +161,7 @@ def show_(campaign_id: str) -> None:
 
 @campaigns.command()
 @click.argument("campaign_id", type=CAMPAIGN)
-@click.option(
-    "--status", type=click.Choice(list(RecipientStatus), case_sensitive=False), help="In this state only."
-)
+@click.option("--status", type=click.Choice(list(RecipientStatus), case_sensitive=False), help="In this state only.")
 @click.option("--limit", type=click.IntRange(1), help="The first so many; by default all.")
 def recipients(campaign_id: str, status: RecipientStatus | None, limit: int | None) -> None:
     """List a campaign's recipients: what became of each, and why."""

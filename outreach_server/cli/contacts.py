@@ -101,13 +101,16 @@ class ContactFile:
         columns, cells = self.columns, record.cells
         width = len(cells)  # a row may end early: what it lacks is empty
         fields = {name: text for index, name in columns.fields if index < width and (text := cells[index].strip())}
-        variables = {name: text for index, name in columns.variables if index < width and (text := cells[index].strip())}
+        variables = {
+            name: text for index, name in columns.variables if index < width and (text := cells[index].strip())
+        }
         phone = cells[columns.phone].strip() if columns.phone < width else ""
         return NewRecipient(phone_number=phone, **fields, custom_variables=variables)
 
     def _column(self, path: str) -> str | None:
-        names = {field: self.columns.headers[index] for index, field in self.columns.fields}
-        return {**names, "phone_number": self.columns.headers[self.columns.phone]}.get(path)
+        names: dict[str, str] = {field: self.columns.headers[index] for index, field in self.columns.fields}
+        names["phone_number"] = self.columns.headers[self.columns.phone]
+        return names.get(path)
 
 
 def open_records(source: Source, *, delimiter: str) -> Iterator[Record]:

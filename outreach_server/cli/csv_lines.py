@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 from collections.abc import Iterator
-from typing import BinaryIO, Final
+from typing import IO, Final
 
 import click
 
@@ -34,7 +34,7 @@ class Source:
         position: Bytes read so far.
     """
 
-    def __init__(self, file: BinaryIO, *, name: str, encoding: str | None) -> None:
+    def __init__(self, file: IO[bytes], *, name: str, encoding: str | None) -> None:
         self.name = name
         self.position = 0
         self._file = file
@@ -91,7 +91,7 @@ class Source:
         )
 
 
-class Encoding(click.ParamType):
+class Encoding(click.ParamType[str]):
     """The name of a text encoding."""
 
     name = "encoding"

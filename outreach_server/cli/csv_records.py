@@ -33,7 +33,7 @@ class Record(NamedTuple):
     problem: str | None
 
 
-class Delimiter(click.ParamType):
+class Delimiter(click.ParamType[str]):
     """What parts the cells of a row."""
 
     name = "delimiter"

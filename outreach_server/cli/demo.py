@@ -20,7 +20,9 @@ from outreach_server.cli.values import PORT
 
 
 @click.command(cls=OwnDatabaseCommand)
-@click.option("--exit", "exit_", is_flag=True, help="End when the story is told, instead of leaving the server running.")
+@click.option(
+    "--exit", "exit_", is_flag=True, help="End when the story is told, instead of leaving the server running."
+)
 @click.option("--port", type=PORT, default=8000, show_default=True, help="The port; the next free one if it is taken.")
 def demo(exit_: bool, port: int) -> None:
     """Show a campaign and a call from beginning to end, simulated: no message leaves this machine.
@@ -54,7 +56,7 @@ def demo(exit_: bool, port: int) -> None:
                     await up.wait()
                     try:
                         told.append(await tell(story))
-                    except Exception as error:  # noqa: BLE001 - raised once the server has ended its work
+                    except Exception as error:  # raised again once the server has ended its work
                         failures.append(error)
                     if as_json and told:
                         echo_json(told[0])

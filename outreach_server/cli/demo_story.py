@@ -66,7 +66,9 @@ async def tell(story: Story) -> dict[str, Any]:
     """Tell the whole story; return it as one document."""
     headers = {"Authorization": f"Bearer {story.tenant.api_key}"}
     async with httpx.AsyncClient(base_url=story.url, headers=headers, timeout=30.0, trust_env=False) as client:
-        story.say(("outreach", "bold cyan"), "  A campaign and a call. All of it is simulated: nothing leaves this machine.")
+        story.say(
+            ("outreach", "bold cyan"), "  A campaign and a call. All of it is simulated: nothing leaves this machine."
+        )
         _introduce(story)
         created, rows = await _import(story, client)
         end = await _run(story, created["id"])
@@ -139,7 +141,10 @@ async def _account(story: Story, end: Snapshot, created: dict[str, Any]) -> None
     story.chapter(4, "What happened to everybody, and why")
     if not story.out.is_terminal:
         story.out.print(groups_table([documents.group(group) for group in end.groups]))
-    story.say(f"   {end.ended} of {end.campaign.counters.total} have ended; ", f"{created['sms_opted_out_excluded']} opted out.")
+    story.say(
+        f"   {end.ended} of {end.campaign.counters.total} have ended; ",
+        f"{created['sms_opted_out_excluded']} opted out.",
+    )
     sent = await story.engine.campaigns.dispatches(story.tenant.workspace_id, end.campaign.id, 0)
     for dispatch in sent[-1:]:
         story.say("   The first message, as it went out:")
@@ -179,8 +184,9 @@ def _invite(story: Story, campaign_id: str) -> None:
         f'curl -s {story.url}/sms-campaigns -H "Authorization: Bearer $KEY"',
         f'curl -s {story.url}/calls -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" '
         f'-d \'{{"agent_id": "{tenant.agent_id}", "to": "{CALLED}"}}\'',
-        f'curl -s -X PATCH {story.url}/sms/settings -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" '
-        "-d '{\"footer_text\": \"Text STOP to end\"}'",
+        f'curl -s -X PATCH {story.url}/sms/settings -H "Authorization: Bearer $KEY" '
+        '-H "Content-Type: application/json" '
+        '-d \'{"footer_text": "Text STOP to end"}\'',
         f"outreach-server --database {story.database} campaigns recipients {campaign_id}",
     ):
         story.say("   ", (line, "cyan"))

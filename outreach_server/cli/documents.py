@@ -43,10 +43,11 @@ def plain(value: object) -> Any:
             return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple() | frozenset():
             return [plain(item) for item in value]
-        case _ if attrs.has(type(value)):
-            return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
         case _:
-            return value
+            kind: Any = type(value)
+            if not attrs.has(kind):
+                return value
+            return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(kind)}
 
 
 def workspace(item: Workspace) -> Document:

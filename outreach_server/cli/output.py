@@ -18,7 +18,7 @@ from outreach_server.cli.base import state
 _WIDE: Final = 400
 """Columns where no terminal sets them: a pipe's reader wants whole lines."""
 
-_MISSING: Final = "–"
+_MISSING: Final = "-"
 
 Document = Mapping[str, Any]
 
@@ -46,7 +46,9 @@ def cell(value: object) -> str:
             return cell(orjson.dumps(value).decode())
         case _:
             text = str(value)
-            return text if text.isprintable() else "".join(c if c.isprintable() else "\N{SYMBOL FOR ESCAPE}" for c in text)
+            return (
+                text if text.isprintable() else "".join(c if c.isprintable() else "\N{SYMBOL FOR ESCAPE}" for c in text)
+            )
 
 
 def note(text: str) -> None:
@@ -111,7 +113,7 @@ def listing(documents: Iterable[Document], columns: Sequence[str]) -> Table:
 
 async def stream_array(documents: AsyncIterator[Document]) -> None:
     """Print an array of documents as they come: it may be far longer than memory."""
-    out = click.get_binary_stream("stdout")
+    out = sys.stdout.buffer
     out.write(b"[")
     separator = b"\n"
     async for document in documents:
@@ -134,7 +136,7 @@ async def stream_lines(documents: AsyncIterator[Document], columns: Mapping[str,
 
 def echo_json_with(head: Document, name: str, items: Iterable[bytes]) -> None:
     """Print one document whose last field is an array of items that are JSON already."""
-    out = click.get_binary_stream("stdout")
+    out = sys.stdout.buffer
     out.write(orjson.dumps(head, option=orjson.OPT_INDENT_2).removesuffix(b"\n}"))
     out.write(b",\n  " + orjson.dumps(name) + b": [")
     separator = b"\n    "

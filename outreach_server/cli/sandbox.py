@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Final
 
 import anyio
 import attrs
 import click
 
-from outreach import Outreach
+from outreach import CarrierName, Outreach
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
 from outreach_server.cli.serving import LOG_LEVELS, Server, bind, ending_on_sigterm, log_to_stderr, url_of
 from outreach_server.cli.values import PORT
 
-SENDER = "+14155550100"
+SENDER: Final = "+14155550100"
 """The sending number of a sandbox: one that is reserved for stories."""
 
-CARRIER = "twilio"
+CARRIER: Final[CarrierName] = "twilio"
 
 
 @attrs.frozen(kw_only=True)
@@ -54,7 +55,11 @@ def sandbox(host: str, port: int, log_level: str) -> None:
 
     as_json = state().as_json
     log_to_stderr(log_level)
-    with ending_on_sigterm(), bind(host, port) as listener, tempfile.TemporaryDirectory(prefix="outreach-") as directory:
+    with (
+        ending_on_sigterm(),
+        bind(host, port) as listener,
+        tempfile.TemporaryDirectory(prefix="outreach-") as directory,
+    ):
         database = f"sqlite:///{Path(directory) / 'sandbox.db'}"
 
         async def run() -> None:

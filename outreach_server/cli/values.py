@@ -14,7 +14,7 @@ from outreach import CARRIERS
 _PLACE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 
 
-class Identifier(click.ParamType):
+class Identifier(click.ParamType[str]):
     """The identifier of a thing of some kind, as a UUID in its usual form."""
 
     name = "id"
@@ -35,7 +35,7 @@ class Identifier(click.ParamType):
             )
 
 
-class Moment(click.ParamType):
+class Moment(click.ParamType[datetime]):
     """A moment as RFC 3339 writes it; without an offset it is UTC."""
 
     name = "time"
@@ -57,7 +57,7 @@ class Moment(click.ParamType):
             )
 
 
-class Text(click.ParamType):
+class Text(click.ParamType[str]):
     """A text of bounded length, counted in code points."""
 
     name = "text"
