@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 from contextlib import AsyncExitStack
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
@@ -131,6 +132,9 @@ class Outreach:
     ) -> Self:
         """Return an engine over the database that a URL names; enter it to open it.
 
+        `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
+        container: a database that finds itself on another machine does not start sending.
+
         Args:
             url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `memory://`.
             dispatch: Whether this process sends. The server asks for it, the command line does not.
@@ -145,7 +149,7 @@ class Outreach:
         """
         clock = clock or SystemClock()
         return cls(
-            storage_for(url, clock=clock),
+            storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None),
             dispatch=dispatch,
             clock=clock,
             rng=rng,
@@ -179,6 +183,10 @@ class Outreach:
         stack, self._stack = self._stack, None
         if stack is not None:
             await stack.__aexit__(exc_type, exc, tb)
+
+    def now(self) -> datetime:
+        """Return the present moment by the engine's clock."""
+        return self._clock.now()
 
     def health(self) -> DispatcherHealth:
         """Return how dispatching is in this process."""

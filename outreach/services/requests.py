@@ -80,7 +80,9 @@ class Requests:
         return await self._context.storage.write(lambda tx: operations.take(tx, workspace_id, now=clock.now()))
 
     @asynccontextmanager
-    async def idempotent(self, workspace_id: str, operation: str, key: str, body: bytes) -> AsyncIterator[Attempt]:
+    async def idempotent(
+        self, workspace_id: str, operation: str, key: str, body: bytes | None = None, *, digest: str | None = None
+    ) -> AsyncIterator[Attempt]:
         """Hold an idempotency key while a request runs.
 
         While another request holds it, wait for that one's answer. Leaving with an exception gives the key
@@ -91,12 +93,14 @@ class Requests:
             operation: The operation's name; keys of different operations do not meet.
             key: The client's key.
             body: The raw body; the same key with another body is refused.
+            digest: The SHA-256 of the raw body in hexadecimal instead, where the body is not in memory.
 
         Raises:
             InvalidRequest: The key was used with another body.
             RequestInProgress: The first request still ran after the longest wait.
         """
-        attempt = await self._begin(workspace_id, operation, key, hashlib.sha256(body).hexdigest())
+        fingerprint = digest if digest is not None else hashlib.sha256(body or b"").hexdigest()
+        attempt = await self._begin(workspace_id, operation, key, fingerprint)
         try:
             yield attempt
         except BaseException:

@@ -11,6 +11,7 @@ import pytest
 
 from outreach.clock import SystemClock
 from outreach.errors import DispatchRefused
+from outreach.models.work import HighWater
 from outreach.storage.sqlite import SqliteStorage, lock
 from outreach.storage.sqlite.lock import Mount, SqliteDispatchLock, file_system_of, host_id
 
@@ -114,7 +115,7 @@ def test_mounts_are_matched_by_whole_names(path: str, kind: str) -> None:
 
 def test_no_mount_at_all_is_no_reason_to_refuse(database: Path) -> None:
     """Where the system tells nothing, as in some sandboxes, the lock decides."""
-    alone = SqliteDispatchLock(database, mounts=lambda: [])
+    alone = SqliteDispatchLock(database, mounts=list)
     assert file_system_of(database, []) is None
     assert alone.acquire()
     alone.release()
@@ -139,9 +140,10 @@ def test_nothing_is_noted_at_first(database: Path) -> None:
 
 def test_the_note_is_what_was_written_last(database: Path) -> None:
     """Also for another process, and only its owner may read it."""
-    SqliteDispatchLock(database).note(3, 40)
-    SqliteDispatchLock(database).note(4, 2**62)
-    assert SqliteDispatchLock(database).high_water() == (4, 2**62)
+    SqliteDispatchLock(database).note(HighWater(database="one", epoch=3, change=40))
+    mark = HighWater(database="one", epoch=4, change=2**62)
+    SqliteDispatchLock(database).note(mark)
+    assert SqliteDispatchLock(database).high_water() == mark
     note = Path(f"{database}.dispatch-note")
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
     assert os.listdir(database.parent) == [note.name]
@@ -157,9 +159,10 @@ def test_the_note_is_what_was_written_last(database: Path) -> None:
         b"7",
         b"null",
         b"{}",
-        b'{"epoch": 1}',
-        b'{"epoch": "1", "change": 2}',
-        b'{"epoch": true, "change": 2}',
+        b'{"database": "one", "epoch": 1}',
+        b'{"database": "one", "epoch": "1", "change": 2}',
+        b'{"database": "one", "epoch": true, "change": 2}',
+        b'{"database": 1, "epoch": 1, "change": 2}',
         b"[" * 100_000,
     ],
 )
@@ -168,15 +171,16 @@ def test_a_note_that_was_torn_is_none(database: Path, content: bytes) -> None:
     Path(f"{database}.dispatch-note").write_bytes(content)
     own = SqliteDispatchLock(database)
     assert own.high_water() is None
-    own.note(1, 2)
-    assert own.high_water() == (1, 2)
+    mark = HighWater(database="one", epoch=1, change=2)
+    own.note(mark)
+    assert own.high_water() == mark
 
 
 def test_a_note_that_cannot_be_written_is_a_refusal(database: Path) -> None:
     """Dispatching without it would not notice an older copy."""
     Path(f"{database}.dispatch-note").mkdir()
     with pytest.raises(DispatchRefused, match="cannot be written"):
-        SqliteDispatchLock(database).note(1, 2)
+        SqliteDispatchLock(database).note(HighWater(database="one", epoch=1, change=2))
 
 
 def test_home_is_this_machine_and_the_whole_path(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

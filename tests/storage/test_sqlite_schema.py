@@ -223,7 +223,7 @@ async def test_the_settings_of_the_connections(sqlite_storage: SqliteStorage) ->
     def settings(tx: object) -> dict[str, object]:
         connection: sqlite3.Connection = tx.audit._connection  # type: ignore[attr-defined]
         names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "query_only")
-        return {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names}  # noqa: S608
+        return {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
 
     common = {"journal_mode": "wal", "foreign_keys": 1, "busy_timeout": 30000}
     full = 2

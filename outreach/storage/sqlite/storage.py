@@ -33,12 +33,13 @@ class SqliteStorage:
     Args:
         path: The file; it is created when it is not there, its directory is not.
         clock: Where the writer measures how long a group of operations has lasted.
+        host: What this machine is called; None takes the system's own identity.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, clock: Clock) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, clock: Clock, host: str | None = None) -> None:
         self._path = Path(path)
         self._clock = clock
-        self._lock = SqliteDispatchLock(self._path)
+        self._lock = SqliteDispatchLock(self._path, host=host)
         self._writer: Writer | None = None
         self._readers: Readers | None = None
         self._closing: AsyncExitStack | None = None

@@ -319,6 +319,13 @@ CREATE TABLE last_change (
 
 INSERT INTO last_change (id, change) VALUES (1, 0);
 
+-- One row for good: a copy keeps it, a new file has another.
+CREATE TABLE database_identity (
+    id TEXT NOT NULL PRIMARY KEY
+) STRICT;
+
+INSERT INTO database_identity (id) VALUES (lower(hex(randomblob(16))));
+
 CREATE TABLE lease (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     epoch INTEGER NOT NULL,
