@@ -25,6 +25,9 @@ from outreach import (
     Unsubscribe,
     Workspace,
     to_text,
+    write_call,
+    write_campaign,
+    write_settings,
 )
 
 Document = dict[str, Any]
@@ -82,7 +85,7 @@ def flow(item: Flow) -> Document:
 
 def settings(item: SmsSettings) -> Document:
     """Return the document of SMS settings."""
-    return _without(plain(item), "revision")
+    return write_settings(item)
 
 
 def unsubscribe(item: Unsubscribe) -> Document:
@@ -92,27 +95,8 @@ def unsubscribe(item: Unsubscribe) -> Document:
 
 def campaign(item: Campaign) -> Document:
     """Return a campaign's document, with the names of the interface's section 2.2."""
-    counters, hours = item.counters, item.business_hours
-    document = {
-        "id": item.id,
-        "workspace_id": item.workspace_id,
-        "name": item.name,
-        "status": item.status,
-        "effective_status": item.effective_status(SystemClock().now()),
-        "pause_reason": item.pause_reason,
-        "channel": item.channel,
-        "total_recipients": counters.total,
-        "pending_calls": counters.pending,
-        "completed_calls": counters.completed,
-        "successful_calls": counters.successful,
-        "failed_calls": counters.failed,
-        "open_recipients": counters.open,
-        "business_hours_only": hours is not None and hours.enabled,
-        "timezone": hours.timezone if hours is not None else None,
-    }
-    hidden = {*document, "counters", "revision", "business_hours", "holidays", "cli_group", "agent"}
-    rest = {field.name: getattr(item, field.name) for field in attrs.fields(Campaign) if field.name not in hidden}
-    return _without(plain({**document, **rest, "agent": item.agent}))
+    document = write_campaign(item, now=SystemClock().now())
+    return {**document, "pause_reason": item.pause_reason, "open_recipients": item.counters.open}
 
 
 def group(item: RecipientGroup) -> Document:
@@ -129,10 +113,7 @@ def recipient(item: Recipient) -> Document:
 
 def call(item: Call) -> Document:
     """Return a call's document, with the names of GET /calls/{id}."""
-    document = plain(item)
-    names = {"provider_call_id": "callId", "sender": "from"}
-    shown = {names.get(name, name): value for name, value in document.items() if name not in {"position", "tries"}}
-    return {**shown, "duration_seconds": item.duration_seconds}
+    return write_call(item)
 
 
 def audit_entry(item: AuditEntry) -> Document:

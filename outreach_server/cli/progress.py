@@ -31,6 +31,7 @@ STYLES: Final = {
 }  # fmt: skip
 
 WHY: Final = {
+    ("left out", "opted_out"): "on the unsubscribe register: never even written",
     ("completed", None): "accepted by the carrier",
     ("skipped", "duplicate"): "the same number stands earlier in the list",
     ("skipped", "invalid_number"): "no possible phone number: never handed to a carrier",
@@ -107,13 +108,13 @@ class Terminal:
         self._live.update(render(snapshot), refresh=True)
 
 
-def view_for(out: Console, *, silent: bool) -> tuple[View, AbstractContextManager[Any]]:
-    """Return the view that fits, and what has to be entered while it is used."""
+def view_for(out: Console, *, silent: bool, transient: bool = False) -> tuple[View, AbstractContextManager[Any]]:
+    """Return the view that fits, and what has to be entered while it is used; a transient one leaves no trace."""
     if silent:
         return Silent(), nullcontext()
     if not out.is_terminal:
         return Lines(), nullcontext()
-    live = Live(console=out, auto_refresh=False)
+    live = Live(console=out, auto_refresh=False, transient=transient)
     return Terminal(live), live
 
 
