@@ -11,6 +11,7 @@ import attrs
 import click
 import httpx
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from outreach import NewRecipient, Outreach
@@ -31,7 +32,7 @@ RATE: Final = 600
 
 _POLL_SECONDS: Final = 0.2
 _CALL_SECONDS: Final = 120.0
-_OVER: Final = {"completed", "busy", "no_answer", "failed", "canceled", "unconfirmed"}
+_LINE_SECONDS: Final = 1.0
 
 
 @attrs.frozen(kw_only=True)
@@ -121,8 +122,8 @@ async def _import(story: Story, client: httpx.AsyncClient) -> tuple[dict[str, An
     created = await _ask(client, "POST", "/sms-campaigns", body)
     story.chapter(2, f"{len(contacts)} people from {SAMPLE}, over POST /sms-campaigns")
     story.say("   loaded     ", str(created["total_recipients"]))
-    story.say("   left out   ", str(created["sms_opted_out_excluded"]), "  on the unsubscribe register: never written")
-    story.say("   status     ", created["status"], "  nothing is sent before it is started")
+    story.say("   left out   ", str(created["sms_opted_out_excluded"]), "   on the unsubscribe register")
+    story.say("   status     ", created["status"], "   nothing is sent before it is started")
     return created, len(contacts)
 
 
@@ -130,21 +131,23 @@ async def _run(story: Story, campaign_id: str) -> Snapshot:
     workspace_id = story.tenant.workspace_id
     story.chapter(3, f"Started: at most {RATE} messages a minute, a slot each")
     await story.engine.campaigns.start(workspace_id, campaign_id, actor=actor())
-    view, screen = view_for(story.out, silent=story.silent)
+    view, screen = view_for(story.out, silent=story.silent, transient=True)
+    poll_seconds = _POLL_SECONDS if story.out.is_terminal else _LINE_SECONDS
     with screen:
-        return await follow(story.engine, workspace_id, campaign_id, view, poll_seconds=_POLL_SECONDS)
+        end = await follow(story.engine, workspace_id, campaign_id, view, poll_seconds=poll_seconds)
+    story.say(
+        "   ", (end.campaign.status.value, "green"), f"   {end.ended} of {end.campaign.counters.total} have ended"
+    )
+    return end
 
 
 async def _account(story: Story, end: Snapshot, created: dict[str, Any]) -> None:
     if story.silent:
         return
     story.chapter(4, "What happened to everybody, and why")
-    if not story.out.is_terminal:
-        story.out.print(groups_table([documents.group(group) for group in end.groups]))
-    story.say(
-        f"   {end.ended} of {end.campaign.counters.total} have ended; ",
-        f"{created['sms_opted_out_excluded']} opted out.",
-    )
+    groups = [documents.group(group) for group in end.groups]
+    groups.append({"status": "left out", "reason": "opted_out", "count": created["sms_opted_out_excluded"]})
+    story.out.print(Padding(groups_table(groups), (0, 0, 0, 3)))
     sent = await story.engine.campaigns.dispatches(story.tenant.workspace_id, end.campaign.id, 0)
     for dispatch in sent[-1:]:
         story.say("   The first message, as it went out:")
@@ -165,7 +168,7 @@ async def _call(story: Story, client: httpx.AsyncClient) -> dict[str, Any]:
             if call["status"] != last:
                 last = call["status"]
                 story.say("   ", (str(last), STYLES.get(str(last), "")))
-            if last in _OVER:
+            if call["ended_at"] is not None:
                 took = call["duration_seconds"]
                 story.say(
                     f"   answered by {cell(call['answered_by'])}, outcome {cell(call['outcome'])}"
