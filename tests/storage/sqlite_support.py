@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,12 +76,14 @@ def dispatch(identifier: str = "d1", **fields: Any) -> Dispatch:
     return Dispatch(**{**values, **fields})
 
 
-def set_up(tx: Transaction, *, recipients: int = 0) -> None:
-    """Write a workspace and a published campaign with so many recipients."""
+def set_up(tx: Transaction, *, recipients: int = 0, dispatches: Sequence[Dispatch] = ()) -> None:
+    """Write a workspace and a published campaign with so many recipients and these dispatches."""
     tx.workspaces.insert(workspace())
     tx.campaigns.insert_loading(campaign(), loading_until=NOW)
     tx.recipients.insert("w1", "c1", contacts(range(recipients)), now=NOW)
     tx.campaigns.publish(campaign())
+    for intent in dispatches:
+        tx.dispatches.insert(intent)
 
 
 def entry(subject: str) -> AuditEntry:
@@ -89,9 +91,19 @@ def entry(subject: str) -> AuditEntry:
     return AuditEntry(at=NOW, workspace_id=None, actor="library", action="test", subject=subject)
 
 
+def appending(*names: str) -> Callable[[Transaction], None]:
+    """Return an operation that writes an entry for each of these subjects."""
+
+    def append(tx: Transaction) -> None:
+        for name in names:
+            tx.audit.append(entry(name))
+
+    return append
+
+
 def subjects(tx: Transaction) -> list[str]:
     """Return what was written by `entry`, oldest first."""
-    return [written.subject for written in reversed(tx.audit.list(None))]
+    return [written.subject for written in reversed(tx.audit.list(None, limit=10**6))]
 
 
 @contextmanager

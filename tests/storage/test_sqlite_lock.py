@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -196,14 +198,14 @@ def test_the_host_is_stable_and_tells_machines_apart(tmp_path: Path, monkeypatch
     machine = tmp_path / "machine-id"
     monkeypatch.setattr(lock, "_MACHINE_ID", machine)
     seen = {host_id()}
-    monkeypatch.setattr(lock.uuid, "getnode", lambda: 0x0242AC110002)
+    monkeypatch.setattr(uuid, "getnode", lambda: 0x0242AC110002)
     seen.add(host_id())
-    monkeypatch.setattr(lock.uuid, "getnode", lambda: 0x0342AC110002)
+    monkeypatch.setattr(uuid, "getnode", lambda: 0x0342AC110002)
     made_up = host_id()
-    monkeypatch.setattr(lock.uuid, "getnode", lambda: 0x0342AC110003)
+    monkeypatch.setattr(uuid, "getnode", lambda: 0x0342AC110003)
     assert host_id() == made_up, "a number that was made up says nothing"
     machine.write_text("0123456789abcdef\n")
     seen.add(host_id())
-    monkeypatch.setattr(lock.socket, "gethostname", lambda: "another")
+    monkeypatch.setattr(socket, "gethostname", lambda: "another")
     seen.add(host_id())
     assert len({*seen, made_up}) >= 4

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -10,7 +11,7 @@ import pytest
 from outreach.errors import StorageError
 from outreach.protocols.storage import Transaction
 from outreach.storage.sqlite import SqliteStorage
-from tests.storage.sqlite_support import entry, opened, subjects
+from tests.storage.sqlite_support import appending, opened, subjects
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +34,7 @@ class Hold:
 async def test_a_read_sees_every_write_that_was_answered(sqlite_storage: SqliteStorage) -> None:
     """Over and over, on whichever connection."""
     for number in range(20):
-        await sqlite_storage.write(lambda tx, number=number: tx.audit.append(entry(f"{number}")))
+        await sqlite_storage.write(appending(f"{number}"))
         assert len(await sqlite_storage.read(subjects)) == number + 1
 
 
@@ -43,7 +44,7 @@ async def test_a_read_is_one_snapshot(sqlite_storage: SqliteStorage) -> None:
     task = asyncio.create_task(sqlite_storage.read(hold))
     await asyncio.to_thread(hold.entered.wait, 10)
     with anyio.fail_after(10):
-        await sqlite_storage.write(lambda tx: tx.audit.append(entry("new")))
+        await sqlite_storage.write(appending("new"))
     hold.opened.set()
     assert await task == ([], [])
     assert await sqlite_storage.read(subjects) == ["new"]
@@ -68,7 +69,11 @@ async def test_reads_that_wait_are_served_in_turn(sqlite_storage: SqliteStorage)
     for hold in holds:
         await asyncio.to_thread(hold.entered.wait, 10)
     order: list[int] = []
-    waiting = [asyncio.create_task(sqlite_storage.read(lambda tx, n=n: order.append(n))) for n in range(10)]
+
+    def noting(number: int) -> Callable[[Transaction], None]:
+        return lambda _: order.append(number)
+
+    waiting = [asyncio.create_task(sqlite_storage.read(noting(number))) for number in range(10)]
     await asyncio.sleep(0)
     holds[0].opened.set()
     await asyncio.gather(*waiting)
@@ -98,13 +103,13 @@ async def test_a_read_that_writes_is_refused(sqlite_storage: SqliteStorage) -> N
     """By the connection, not by trust; and the connection is as good as before."""
     for _ in range(3):
         with pytest.raises(StorageError, match="an operation that only reads tried to write"):
-            await sqlite_storage.read(lambda tx: tx.audit.append(entry("no")))
+            await sqlite_storage.read(appending("no"))
     assert await sqlite_storage.read(subjects) == []
 
 
 async def test_no_snapshot_stays_behind(sqlite_storage: SqliteStorage, database: Path) -> None:
     """After a read the log can be taken into the file: nobody holds on to it."""
-    await sqlite_storage.write(lambda tx: tx.audit.append(entry("one")))
+    await sqlite_storage.write(appending("one"))
     await asyncio.gather(*(sqlite_storage.read(subjects) for _ in range(4)))
     with pytest.raises(ValueError, match="mine"):
         await sqlite_storage.read(_fail)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from sqlite_utils import Database
+from sqlite_utils import Database, Migrations
 
 from outreach.clock import SystemClock
 from outreach.errors import DatabaseNewer, StorageError
@@ -22,6 +22,22 @@ pytestmark = pytest.mark.anyio
 def storage_at(path: Path) -> SqliteStorage:
     """Return a storage that is not open."""
     return SqliteStorage(path, clock=SystemClock())
+
+
+async def open_and_close(path: Path) -> None:
+    """Open a storage and close it."""
+    async with storage_at(path):
+        pass
+
+
+def write_diary(path: Path) -> None:
+    """Write a file that is no database."""
+    path.write_text("Dear diary, " * 500)
+
+
+def modes_in(directory: Path) -> dict[str, int]:
+    """Return the modes of the files in a directory."""
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
 
 
 def digest(path: Path) -> str:
@@ -69,7 +85,7 @@ async def test_somebody_elses_database_is_refused_and_left_alone(database: Path)
 
 async def test_a_file_that_is_no_database_is_refused_and_left_alone(database: Path) -> None:
     """Whatever it is."""
-    database.write_text("Dear diary, " * 500)
+    write_diary(database)
     before = digest(database)
     with pytest.raises(StorageError, match=r"outreach\.db.*no SQLite database"):
         await storage_at(database).__aenter__()
@@ -93,16 +109,16 @@ async def test_only_the_owner_may_read_a_new_file(database: Path) -> None:
     """The files beside it neither: all hold people's numbers."""
     async with storage_at(database) as storage:
         await storage.write(set_up)
-        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in database.parent.iterdir()}
+        modes = modes_in(database.parent)
     assert modes == {database.name: 0o600, f"{database.name}-wal": 0o600, f"{database.name}-shm": 0o600}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
 async def test_the_mode_of_a_file_that_is_there_is_its_owners_choice(database: Path) -> None:
     """An empty file is made ours and keeps its mode."""
-    database.touch(mode=0o640)
+    os.close(os.open(database, os.O_CREAT, 0o640))
     async with storage_at(database):
-        assert stat.S_IMODE(database.stat().st_mode) == 0o640
+        assert modes_in(database.parent)[database.name] == 0o640
 
 
 async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> None:
@@ -117,9 +133,31 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
     assert [m.name for m in schema.MIGRATIONS.applied(Database(database))] == ["0001_first"]
 
 
+async def test_who_looks_into_a_new_file_is_waited_for(database: Path) -> None:
+    """SQLite itself would not wait before it turns its log on."""
+    with opened(database) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM sqlite_master").fetchall()
+        opening = asyncio.create_task(open_and_close(database))
+        await asyncio.sleep(0.1)
+        assert not opening.done()
+        other.execute("ROLLBACK")
+        await opening
+
+
+async def test_who_never_lets_go_of_a_new_file_is_told_of(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait has an end, and the error says what is the matter."""
+    monkeypatch.setattr(schema, "_LOG_TRIES", 2)
+    with opened(database) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM sqlite_master").fetchall()
+        with pytest.raises(StorageError, match="locked by another process"):
+            await open_and_close(database)
+
+
 async def test_a_migration_that_fails_leaves_nothing(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The change and its record are one transaction; after the repair it is applied."""
-    failing = schema.Migrations("outreach")
+    failing = Migrations("outreach")
 
     @failing(name="0001_first")
     def first(db: Database) -> None:
@@ -142,7 +180,7 @@ async def test_a_later_migration_is_applied_to_a_database_with_content(
     """Forward, once, and recorded; the older code then refuses it."""
     async with storage_at(database) as storage:
         await storage.write(set_up)
-    later = schema.Migrations("outreach")
+    later = Migrations("outreach")
     for migration in schema.MIGRATIONS.pending(Database(memory=True)):
         later(name=migration.name)(migration.fn)
 
@@ -171,7 +209,7 @@ def test_statements_are_taken_apart_where_they_end() -> None:
 
 async def test_every_table_is_strict_and_every_reference_holds(sqlite_storage: SqliteStorage, database: Path) -> None:
     """A wrong type or a dangling reference is refused by the file itself."""
-    await sqlite_storage.write(lambda tx: (set_up(tx, recipients=1), tx.dispatches.insert(dispatch())))
+    await sqlite_storage.write(lambda tx: set_up(tx, recipients=1, dispatches=[dispatch()]))
     with opened(database) as other:
         loose = other.execute(
             "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND NOT strict"
@@ -194,7 +232,7 @@ async def test_the_file_reads_well_in_sqlite_utils(sqlite_storage: SqliteStorage
         assert progress["created_at"] == "2026-11-20T16:10:25.123456Z"
         [outcome] = file["recipient_outcomes"].rows
         assert (outcome["campaign"], outcome["status"], outcome["recipients"]) == ("Campaign c1", "pending", 2)
-        assert {(key.column, key.other_table) for key in file["campaigns"].foreign_keys} == {
+        assert {(key.column, key.other_table) for key in file.table("campaigns").foreign_keys} == {
             ("workspace_id", "workspaces"),
             ("agent_id", "agents"),
             ("sip_trunk_id", "trunks"),
@@ -205,16 +243,15 @@ async def test_the_file_reads_well_in_sqlite_utils(sqlite_storage: SqliteStorage
         file.close()
 
 
-async def test_trio_is_told_apart() -> None:
+async def test_trio_is_told_apart(database: Path) -> None:
     """Under another loop the storage says what it needs instead of failing somewhere inside."""
 
-    def under_no_loop() -> None:
-        coroutine = storage_at(Path("never.db")).__aenter__()
+    def open_under_no_asyncio() -> None:
         with pytest.raises(StorageError, match="asyncio"):
-            coroutine.send(None)
+            storage_at(database).__aenter__().send(None)
 
-    await anyio.to_thread.run_sync(under_no_loop)
-    assert not Path("never.db").exists()
+    await anyio.to_thread.run_sync(open_under_no_asyncio)
+    assert os.listdir(database.parent) == []
 
 
 async def test_the_settings_of_the_connections(sqlite_storage: SqliteStorage) -> None:

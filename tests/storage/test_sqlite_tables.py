@@ -118,7 +118,7 @@ async def test_the_unique_indexes_hold_for_who_writes_past_the_tables(
     sqlite_storage: SqliteStorage, database: Path
 ) -> None:
     """At most one open request a recipient and step is a rule of the file itself."""
-    await sqlite_storage.write(lambda tx: (set_up(tx, recipients=1), tx.dispatches.insert(dispatch())))
+    await sqlite_storage.write(lambda tx: set_up(tx, recipients=1, dispatches=[dispatch()]))
     settled = dispatch("d2", state=DispatchState.REFUSED)
     await sqlite_storage.write(lambda tx: tx.dispatches.insert(settled))
     with pytest.raises(AlreadyThere):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Callable
 
 import aiosqlite
 import pytest
@@ -22,10 +23,14 @@ async def test_functions_get_the_raw_connection_in_its_thread() -> None:
 async def test_functions_run_in_the_order_in_which_they_were_posted() -> None:
     """What is posted runs before what is called afterwards."""
     ran: list[int] = []
+
+    def appending(number: int) -> Callable[[sqlite3.Connection], None]:
+        return lambda _: ran.append(number)
+
     async with aiosqlite.connect(":memory:") as connection:
         for number in range(5):
-            thread.post(connection, lambda raw, number=number: ran.append(number))
-        await thread.call(connection, lambda raw: ran.append(5))
+            thread.post(connection, appending(number))
+        await thread.call(connection, appending(5))
     assert ran == [0, 1, 2, 3, 4, 5]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ async def test_three_slashes_are_relative_and_four_absolute(tmp_path: Path, monk
     """Both name the file that they look like."""
     monkeypatch.chdir(tmp_path)
     async with for_url("sqlite:///one.db", clock=CLOCK), for_url(f"sqlite:///{tmp_path}/two 100%.db", clock=CLOCK):
-        assert {path.name for path in tmp_path.glob("*.db")} == {"one.db", "two 100%.db"}
+        assert {"one.db", "two 100%.db"} <= set(os.listdir(tmp_path))
 
 
 def test_nothing_is_made_before_it_is_opened(tmp_path: Path) -> None:

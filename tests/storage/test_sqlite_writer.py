@@ -16,7 +16,7 @@ from outreach.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.protocols.storage import AlreadyThere, Transaction
 from outreach.storage.sqlite import SqliteStorage
-from tests.storage.sqlite_support import NOW, campaign, contacts, entry, opened, set_up, subjects
+from tests.storage.sqlite_support import NOW, appending, campaign, contacts, entry, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
 
@@ -38,11 +38,6 @@ class Gate:
     async def wait_entered(self) -> None:
         """Wait until the operation runs."""
         await asyncio.to_thread(self.entered.wait, 10)
-
-
-def append(subject: str) -> Callable[[Transaction], None]:
-    """Return an operation that writes one entry."""
-    return lambda tx: tx.audit.append(entry(subject))
 
 
 async def settle() -> None:
@@ -70,7 +65,7 @@ async def test_operations_that_queue_up_share_a_commit(sqlite_storage: SqliteSto
         await gate.wait_entered()
         before = commits(database)
         for number in range(50):
-            tasks.start_soon(sqlite_storage.write, append(f"{number}"))
+            tasks.start_soon(sqlite_storage.write, appending(f"{number}"))
         await settle()
         gate.opened.set()
     assert await sqlite_storage.read(subjects) == ["gate", *map(str, range(50))]
@@ -80,7 +75,7 @@ async def test_operations_that_queue_up_share_a_commit(sqlite_storage: SqliteSto
 
 async def test_an_answer_comes_after_the_commit(sqlite_storage: SqliteStorage, database: Path) -> None:
     """What was answered is in the file for everybody."""
-    await sqlite_storage.write(append("one"))
+    await sqlite_storage.write(appending("one"))
     with opened(database) as other:
         assert other.execute("SELECT subject FROM audit").fetchall() == [("one",)]
 
@@ -99,9 +94,9 @@ async def test_an_operation_that_raises_undoes_itself_and_nothing_else(sqlite_st
     async def keep() -> None:
         results.extend(
             await asyncio.gather(
-                sqlite_storage.write(append("before")),
+                sqlite_storage.write(appending("before")),
                 sqlite_storage.write(fail),
-                sqlite_storage.write(append("after")),
+                sqlite_storage.write(appending("after")),
                 return_exceptions=True,
             )
         )
@@ -131,7 +126,7 @@ async def test_every_kind_of_error_reaches_its_caller(sqlite_storage: SqliteStor
     with pytest.raises(kind) as caught:
         await sqlite_storage.read(fail)
     assert caught.value is error
-    assert await sqlite_storage.write(lambda tx: "alive") == "alive"
+    assert await sqlite_storage.write(lambda _: "alive") == "alive"
 
 
 async def test_an_error_that_no_coroutine_may_raise_does_not_hang(sqlite_storage: SqliteStorage) -> None:
@@ -151,8 +146,8 @@ async def test_a_cancelled_caller_whose_operation_waits_takes_it_along(sqlite_st
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(sqlite_storage.write, gate)
         await gate.wait_entered()
-        cancelled = asyncio.create_task(sqlite_storage.write(append("cancelled")))
-        tasks.start_soon(sqlite_storage.write, append("kept"))
+        cancelled = asyncio.create_task(sqlite_storage.write(appending("cancelled")))
+        tasks.start_soon(sqlite_storage.write, appending("kept"))
         await settle()
         cancelled.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -170,7 +165,7 @@ async def test_a_cancelled_caller_whose_operation_runs_leaves_it_whole(sqlite_st
     with pytest.raises(asyncio.CancelledError):
         await cancelled
     gate.opened.set()
-    await sqlite_storage.write(append("next"))
+    await sqlite_storage.write(appending("next"))
     assert await sqlite_storage.read(subjects) == ["gate", "next"]
 
 
@@ -191,10 +186,10 @@ async def test_urgent_operations_pass_large_work(sqlite_storage: SqliteStorage) 
         tasks.start_soon(sqlite_storage.write, gate)
         await gate.wait_entered()
         for number in range(3):
-            tasks.start_soon(_write_bulk, sqlite_storage, append(f"bulk {number}"))
+            tasks.start_soon(_write_bulk, sqlite_storage, appending(f"bulk {number}"))
         await settle()
         for number in range(3):
-            tasks.start_soon(sqlite_storage.write, append(f"urgent {number}"))
+            tasks.start_soon(sqlite_storage.write, appending(f"urgent {number}"))
         await settle()
         gate.opened.set()
     assert await sqlite_storage.read(subjects) == [
@@ -214,9 +209,9 @@ async def test_an_urgent_operation_comes_between_pieces_of_large_work(sqlite_sto
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_write_bulk, sqlite_storage, gate)
         await gate.wait_entered()
-        tasks.start_soon(_write_bulk, sqlite_storage, append("bulk 1"))
+        tasks.start_soon(_write_bulk, sqlite_storage, appending("bulk 1"))
         await settle()
-        tasks.start_soon(sqlite_storage.write, append("urgent"))
+        tasks.start_soon(sqlite_storage.write, appending("urgent"))
         await settle()
         gate.opened.set()
     assert await sqlite_storage.read(subjects) == ["bulk 0", "urgent", "bulk 1"]
@@ -228,14 +223,14 @@ async def test_large_work_is_never_stopped_by_others(sqlite_storage: SqliteStora
 
     async def flood() -> None:
         while not done.is_set():
-            await sqlite_storage.write(lambda tx: time.sleep(0.01))
+            await sqlite_storage.write(lambda _: time.sleep(0.01))
 
     async with anyio.create_task_group() as tasks:
         for _ in range(10):
             tasks.start_soon(flood)
         await settle()
         with anyio.fail_after(10):
-            await sqlite_storage.write(append("bulk"), bulk=True)
+            await sqlite_storage.write(appending("bulk"), bulk=True)
         done.set()
 
 
@@ -245,7 +240,11 @@ async def test_a_group_ends_when_it_has_lasted_long_enough(sqlite_storage: Sqlit
     order: list[int] = []
 
     async def slow(number: int) -> None:
-        await sqlite_storage.write(lambda tx: (append(f"{number}")(tx), time.sleep(0.03)))
+        def linger(tx: Transaction) -> None:
+            tx.audit.append(entry(f"{number}"))
+            time.sleep(0.03)
+
+        await sqlite_storage.write(linger)
         order.append(number)
 
     async with anyio.create_task_group() as tasks:
@@ -281,7 +280,7 @@ async def test_when_the_commit_fails_every_operation_of_the_group_fails(
     await gate.wait_entered()
     # In the gate's own group: whatever the gate does with its time, they come before the next commit.
     tasks += [
-        asyncio.create_task(sqlite_storage.write(operation)) for operation in (append("lost"), break_commit, fail)
+        asyncio.create_task(sqlite_storage.write(operation)) for operation in (appending("lost"), break_commit, fail)
     ]
     await settle()
     gate.opened.set()
@@ -305,15 +304,14 @@ async def test_when_the_disk_is_full_nothing_is_half_written(sqlite_storage: Sql
         used = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {used if pages is None else pages}")
 
+    def fill(tx: Transaction) -> None:
+        tx.audit.append(entry("undone"))
+        tx.campaigns.insert_loading(campaign("c2"), loading_until=NOW)
+        tx.recipients.insert("w1", "c2", contacts(range(5000)), now=NOW)
+
     await sqlite_storage.write(lambda tx: limit(tx, None))
     with pytest.raises(StorageError, match="full"):
-        await sqlite_storage.write(
-            lambda tx: (
-                tx.audit.append(entry("undone")),
-                tx.campaigns.insert_loading(campaign("c2"), loading_until=NOW),
-                tx.recipients.insert("w1", "c2", contacts(range(5000)), now=NOW),
-            )
-        )
+        await sqlite_storage.write(fill)
     await sqlite_storage.write(lambda tx: limit(tx, 2**31))
     assert await sqlite_storage.write(subjects) == []
     assert await sqlite_storage.write(lambda tx: tx.campaigns.get_loading("w1", "c2")) is None
@@ -329,8 +327,8 @@ async def test_when_another_process_keeps_the_lock_all_that_wait_are_told(
     with opened(database) as other:
         other.execute("BEGIN IMMEDIATE")
         results = await asyncio.gather(
-            *(sqlite_storage.write(append(f"{number}")) for number in range(3)),
-            sqlite_storage.write(append("bulk"), bulk=True),
+            *(sqlite_storage.write(appending(f"{number}")) for number in range(3)),
+            sqlite_storage.write(appending("bulk"), bulk=True),
             return_exceptions=True,
         )
         other.execute("ROLLBACK")
@@ -338,7 +336,7 @@ async def test_when_another_process_keeps_the_lock_all_that_wait_are_told(
         assert isinstance(result, StorageError)
         assert "locked by another process" in str(result)
         assert isinstance(result.__cause__, sqlite3.OperationalError)
-    await sqlite_storage.write(append("later"))
+    await sqlite_storage.write(appending("later"))
     assert await sqlite_storage.read(subjects) == ["later"]
 
 
@@ -348,7 +346,7 @@ async def test_closing_waits_for_what_is_queued(database: Path) -> None:
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         first = asyncio.create_task(storage.write(gate))
         await gate.wait_entered()
-        rest = [asyncio.create_task(storage.write(append(f"{number}"))) for number in range(3)]
+        rest = [asyncio.create_task(storage.write(appending(f"{number}"))) for number in range(3)]
         await settle()
         gate.opened.set()
     await asyncio.gather(first, *rest)
@@ -366,7 +364,7 @@ async def test_closing_is_not_cut_short(database: Path) -> None:
     threads = threading.active_count()
     with anyio.CancelScope() as scope:
         async with SqliteStorage(database, clock=SystemClock()) as storage:
-            await storage.write(append("one"))
+            await storage.write(appending("one"))
             scope.cancel()
     assert threading.active_count() == threads
 
@@ -387,7 +385,7 @@ async def test_a_storage_opens_once_at_a_time_and_again_later(database: Path) ->
     """Twice at once is refused; after closing it opens again, with what it had."""
     storage = SqliteStorage(database, clock=SystemClock())
     async with storage:
-        await storage.write(append("one"))
+        await storage.write(appending("one"))
         with pytest.raises(StorageError, match="open already"):
             await storage.__aenter__()
     async with storage:
@@ -405,11 +403,13 @@ async def test_errors_do_not_hold_on_to_what_they_failed_with(sqlite_storage: Sq
 
     gc.disable()
     try:
+        gone: Callable[[], Mine | None] | None = None
         try:
             await sqlite_storage.write(fail)
         except Mine as error:
             gone = weakref.ref(error)
-        await sqlite_storage.write(append("next"))
+        assert gone is not None
+        await sqlite_storage.write(appending("next"))
         assert gone() is None
     finally:
         gc.enable()
