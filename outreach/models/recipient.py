@@ -62,6 +62,8 @@ class Recipient:
         step: Index of the flow's step that comes next; 0 outside flows.
         attempts: Attempts spent on this step: deferred and withdrawn dispatches do not count.
         tries: Dispatches opened for this attempt, deferred ones included; the back-off grows with it.
+        leg: Which call of a double dial comes next, 1 or 2; 1 outside double dials.
+        caller_id: The number that calls to this recipient come from, once one of a group has been assigned.
         dispatched: Whether at least one request has gone out to a provider, for any step.
         successful: SMS: accepted and not failed. Call: answered and marked positive.
         ended_at: When it ended.
@@ -82,6 +84,8 @@ class Recipient:
     step: int = 0
     attempts: int = 0
     tries: int = 0
+    leg: int = 1
+    caller_id: str | None = None
     dispatched: bool = False
     successful: bool = False
     ended_at: datetime | None = None

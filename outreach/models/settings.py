@@ -34,6 +34,19 @@ class SmsSettings:
 
 
 @attrs.frozen(kw_only=True)
+class CallSettings:
+    """How a workspace's calling campaigns try again; one budget for all reasons (design, section 6).
+
+    Attributes:
+        retry_max_attempts: Total attempts a recipient, the first included; 1 never tries again.
+        retry_delay_minutes: Wait between attempts.
+    """
+
+    retry_max_attempts: int = 3
+    retry_delay_minutes: int = 30
+
+
+@attrs.frozen(kw_only=True)
 class SmsSettingsChange:
     """The fields to change; None leaves a field as it is (no field of the settings can be null)."""
 

@@ -113,6 +113,10 @@ CLOSABLE_RECIPIENT_STATUSES: Final = frozenset({RecipientStatus.PENDING, Recipie
 """Closed at once when the campaign is cancelled or expires; what is in flight keeps its true outcome."""
 
 
+IN_FLIGHT_RECIPIENT_STATUSES: Final = OPEN_RECIPIENT_STATUSES - CLOSABLE_RECIPIENT_STATUSES
+"""At the provider, or perhaps there: each takes one of the places that a calling campaign has."""
+
+
 class DispatchState(StrEnum):
     """What is known of one request to a provider (design, section 5).
 

@@ -82,12 +82,14 @@ class Run:
     Attributes:
         owner_epoch: Epoch of the worker that owns the campaign.
         next_slot_at: The first moment at which the next message may start; None before the first.
+        assigned: Recipients that have got a number of the caller-ID group.
     """
 
     workspace_id: str
     campaign_id: str
     owner_epoch: int
     next_slot_at: datetime | None
+    assigned: int = 0
 
 
 @attrs.frozen(kw_only=True)

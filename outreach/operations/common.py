@@ -6,7 +6,7 @@ from datetime import datetime
 
 from outreach.errors import NotFound, WorkspaceUnavailable
 from outreach.models.campaign import Campaign
-from outreach.models.settings import SmsSettings
+from outreach.models.settings import CallSettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import AuditEntry, Unit
 from outreach.models.workspace import Workspace
@@ -38,6 +38,11 @@ def require_available(workspace: Workspace) -> None:
 def settings_of(tx: Transaction, workspace_id: str) -> SmsSettings:
     """Return a workspace's SMS settings, the defaults before any change."""
     return tx.settings.get(workspace_id) or SmsSettings()
+
+
+def call_settings_of(tx: Transaction, workspace_id: str) -> CallSettings:
+    """Return a workspace's settings of calling campaigns, the defaults before any change."""
+    return tx.call_settings.get(workspace_id) or CallSettings()
 
 
 def campaign_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaign:

@@ -6,25 +6,11 @@ from datetime import datetime
 
 import attrs
 
-from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch, Outcome
-from outreach.models.message import Message
-from outreach.models.recipient import Recipient
 from outreach.models.reports import CallReport, MessageReport, Report
-from outreach.models.states import (
-    CALL_STATUS_RANK,
-    ENDED_CALL_STATUSES,
-    MESSAGE_STATUS_RANK,
-    CallStatus,
-    DispatchState,
-    MessageStatus,
-    RecipientStatus,
-)
-from outreach.models.work import Unit
-from outreach.operations.campaign_moves import complete_if_done
-from outreach.operations.common import campaign_unit, settings_of
-from outreach.operations.waves import put_recipient
-from outreach.policy.settlement import Backoff, may_settle, receipt_for_recipient, settle_recipient, speaks_for
+from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
+from outreach.operations import call_outcomes, message_outcomes, recipient_outcomes
+from outreach.policy.settlement import Backoff, may_settle
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
 
@@ -57,11 +43,11 @@ def settle(
     )
     tx.dispatches.update(settled)
     if settled.message_id is not None:
-        _settle_message(tx, settled, outcome, backoff, now)
-    elif settled.call_id is not None:
-        _settle_call(tx, settled, outcome, backoff, now)
-    else:
-        _settle_recipient(tx, settled, outcome, backoff, now)
+        message_outcomes.settle(tx, settled, outcome, backoff, now)
+    if settled.call_id is not None:
+        call_outcomes.settle(tx, settled, outcome, backoff, now)
+    if settled.campaign_id is not None:
+        recipient_outcomes.settle(tx, settled, outcome, backoff, now)
     return settled
 
 
@@ -104,108 +90,6 @@ def _find(tx: Transaction, event: Report) -> Dispatch | None:
     return None
 
 
-def _settle_recipient(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
-    found = _recipient_of(tx, dispatch)
-    if found is None or not speaks_for(dispatch, found):
-        return
-    campaign = tx.campaigns.get(dispatch.workspace_id, found.campaign_id)
-    if campaign is None:
-        return
-    # One that was given up and now is known to have been heard has spent its attempt after all.
-    heard = outcome.state in {DispatchState.ACCEPTED, DispatchState.REFUSED}
-    after = settle_recipient(
-        attrs.evolve(found, attempts=max(found.attempts, dispatch.attempt)) if heard else found,
-        outcome,
-        campaign=campaign.status,
-        settings=settings_of(tx, dispatch.workspace_id),
-        backoff=backoff,
-        now=now,
-    )
-    _store_recipient(tx, dispatch.workspace_id, found, after, now)
-
-
-def _recipient_of(tx: Transaction, dispatch: Dispatch) -> Recipient | None:
-    if dispatch.campaign_id is None or dispatch.position is None:
-        return None
-    return tx.recipients.get(dispatch.workspace_id, dispatch.campaign_id, dispatch.position)
-
-
-def _store_recipient(tx: Transaction, workspace_id: str, before: Recipient, after: Recipient, now: datetime) -> None:
-    change = put_recipient(tx, workspace_id, before, after)
-    counters = tx.campaigns.add_counters(workspace_id, before.campaign_id, change)
-    campaign = tx.campaigns.get(workspace_id, before.campaign_id)
-    if campaign is None:
-        return
-    if after.status is RecipientStatus.WAITING:
-        tx.work.touch(campaign_unit(campaign), now)
-    complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
-
-
-def _settle_message(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
-    message = tx.messages.get(dispatch.workspace_id, dispatch.message_id or "")
-    if message is None:
-        return
-    unit = Unit("message", message.workspace_id, message.id)
-    match outcome.state:
-        case DispatchState.ACCEPTED:
-            after = attrs.evolve(
-                message, status=MessageStatus.ACCEPTED, reason=None, provider_id=dispatch.provider_id, ended_at=now
-            )
-        case DispatchState.REFUSED:
-            after = attrs.evolve(
-                message, status=MessageStatus.FAILED, reason=outcome.reason or "rejected", ended_at=now
-            )
-        case DispatchState.UNKNOWN:
-            after = attrs.evolve(message, status=MessageStatus.UNKNOWN, reason=outcome.reason)
-        case DispatchState.UNCONFIRMED:
-            after = attrs.evolve(message, status=MessageStatus.UNCONFIRMED, reason=outcome.reason, ended_at=now)
-        case _:
-            tx.messages.update(
-                attrs.evolve(message, status=MessageStatus.QUEUED, reason=outcome.reason, attempts=message.attempts - 1)
-            )
-            tx.work.touch(unit, now + backoff.delay(message.tries, outcome.retry_after_seconds))
-            return
-    tx.messages.update(after)
-    tx.work.touch(unit, None)
-
-
-def _settle_call(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
-    call = tx.calls.get(dispatch.workspace_id, dispatch.call_id or "")
-    if call is None:
-        return
-    unit = Unit("call", call.workspace_id, call.id)
-    match outcome.state:
-        case DispatchState.ACCEPTED:
-            after = attrs.evolve(
-                call,
-                status=_higher(call.status, CallStatus.INITIATED),
-                provider_call_id=dispatch.provider_id,
-                dialed_at=call.dialed_at or now,
-                error=None,
-            )
-            tx.calls.update(after)
-            tx.work.touch(unit, now)
-            return
-        case DispatchState.REFUSED:
-            after = attrs.evolve(
-                call,
-                status=CallStatus.FAILED,
-                outcome="failed",
-                error=outcome.error_message or outcome.reason or "rejected",
-                ended_at=now,
-            )
-        case DispatchState.UNKNOWN:
-            after = attrs.evolve(call, status=CallStatus.UNKNOWN, error=outcome.reason)
-        case DispatchState.UNCONFIRMED:
-            after = attrs.evolve(call, status=CallStatus.UNCONFIRMED, error=outcome.reason, ended_at=now)
-        case _:
-            tx.calls.update(attrs.evolve(call, status=CallStatus.QUEUED, error=outcome.reason))
-            tx.work.touch(unit, now + backoff.delay(call.tries, outcome.retry_after_seconds))
-            return
-    tx.calls.update(after)
-    tx.work.touch(unit, None)
-
-
 def _learn_provider_id(tx: Transaction, dispatch: Dispatch) -> None:
     if dispatch.call_id is not None:
         call = tx.calls.get(dispatch.workspace_id, dispatch.call_id)
@@ -217,6 +101,13 @@ def _learn_provider_id(tx: Transaction, dispatch: Dispatch) -> None:
             tx.messages.update(attrs.evolve(message, provider_id=dispatch.provider_id))
 
 
+def _report_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
+    call = call_outcomes.report(tx, dispatch, event, analyser, now)
+    if call is not None and not call.is_open and dispatch.campaign_id is not None:
+        recipient_outcomes.call_ended(tx, dispatch, call, now)
+    return call is not None
+
+
 def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: datetime) -> bool:
     known = dispatch.report or MessageStatus.ACCEPTED
     if MESSAGE_STATUS_RANK[event.status] <= MESSAGE_STATUS_RANK[known]:
@@ -225,52 +116,7 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, n
         attrs.evolve(dispatch, report=event.status, error_code=event.error_code or dispatch.error_code)
     )
     if dispatch.message_id is not None:
-        message = tx.messages.get(dispatch.workspace_id, dispatch.message_id)
-        if message is not None:
-            tx.messages.update(_reported(message, event))
-        return True
-    found = _recipient_of(tx, dispatch)
-    # Only the latest dispatch speaks for its recipient: a receipt of an earlier attempt is kept with that one.
-    if found is None or not speaks_for(dispatch, found):
-        return True
-    campaign = tx.campaigns.get(dispatch.workspace_id, found.campaign_id)
-    if campaign is not None:
-        settings = settings_of(tx, dispatch.workspace_id)
-        after = receipt_for_recipient(
-            found, event.status, event.reason, campaign=campaign.status, settings=settings, now=now
-        )
-        if after != found:
-            _store_recipient(tx, dispatch.workspace_id, found, after, now)
+        message_outcomes.receipt(tx, dispatch, event)
+    else:
+        recipient_outcomes.receipt(tx, dispatch, event, now)
     return True
-
-
-def _reported(message: Message, event: MessageReport) -> Message:
-    reason = (event.reason or "rejected") if event.status is MessageStatus.FAILED else None
-    return attrs.evolve(message, status=event.status, reason=reason)
-
-
-def _report_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
-    call = tx.calls.get(dispatch.workspace_id, dispatch.call_id or "")
-    if call is None or CALL_STATUS_RANK[event.status] <= CALL_STATUS_RANK[call.status]:
-        return False
-    ended = event.status in ENDED_CALL_STATUSES
-    answered = call.answered_at
-    if answered is None and event.status is CallStatus.IN_PROGRESS:
-        answered = event.at
-    after: Call = attrs.evolve(
-        call,
-        status=event.status,
-        answered_at=answered,
-        answered_by=event.answered_by or call.answered_by,
-        summary=event.summary or call.summary,
-        error=event.error,
-        outcome=analyser.outcome(event) if ended else None,
-        ended_at=event.at if ended else None,
-    )
-    tx.calls.update(after)
-    tx.work.touch(Unit("call", call.workspace_id, call.id), None if ended else now)
-    return True
-
-
-def _higher(known: CallStatus, heard: CallStatus) -> CallStatus:
-    return heard if CALL_STATUS_RANK[heard] > CALL_STATUS_RANK[known] else known

@@ -12,7 +12,13 @@ import attrs
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
-from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.models.states import (
+    TERMINAL_CAMPAIGN_STATUSES,
+    CampaignStatus,
+    DispatchState,
+    MessageStatus,
+    RecipientStatus,
+)
 
 PASSING_FAILURES: Final = frozenset({"temporary", "unreachable", "rate_limited"})
 """Failure classes that may pass: a later attempt can succeed."""
@@ -58,11 +64,13 @@ class Backoff:
         return max(doubled, wish)
 
 
-def _ended(recipient: Recipient, status: RecipientStatus, reason: str | None, now: datetime) -> Recipient:
+def ended(recipient: Recipient, status: RecipientStatus, reason: str | None, now: datetime) -> Recipient:
+    """Return a recipient that has ended."""
     return attrs.evolve(recipient, status=status, reason=reason, due_at=None, ended_at=now)
 
 
-def _waiting(recipient: Recipient, reason: str, due_at: datetime) -> Recipient:
+def waiting(recipient: Recipient, reason: str, due_at: datetime) -> Recipient:
+    """Return a recipient that waits."""
     return attrs.evolve(recipient, status=RecipientStatus.WAITING, reason=reason, due_at=due_at, ended_at=None)
 
 
@@ -77,9 +85,14 @@ def closed_as(status: CampaignStatus) -> RecipientStatus | None:
             return None
 
 
+def may_go_on(recipient: Recipient, campaign: CampaignStatus) -> bool:
+    """Return whether a recipient may be contacted again: it has not ended, and its campaign has not."""
+    return recipient.is_open and campaign not in TERMINAL_CAMPAIGN_STATUSES
+
+
 def close_recipient(recipient: Recipient, closing: RecipientStatus, now: datetime) -> Recipient:
     """Return a pending or waiting recipient as it ends with its campaign."""
-    return _ended(recipient, closing, None, now)
+    return ended(recipient, closing, None, now)
 
 
 def settle_recipient(
@@ -92,11 +105,10 @@ def settle_recipient(
     now: datetime,
 ) -> Recipient:
     """Return a recipient of an SMS campaign after the outcome of its dispatch (design, section 5)."""
-    closing = closed_as(campaign)
     match outcome.state:
         case DispatchState.ACCEPTED:
             taken = attrs.evolve(recipient, dispatched=True, successful=True, tries=0)
-            if settings.retry_enabled and closing is None:
+            if settings.retry_enabled and may_go_on(recipient, campaign):
                 return attrs.evolve(
                     taken,
                     status=RecipientStatus.IN_PROGRESS,
@@ -104,26 +116,39 @@ def settle_recipient(
                     due_at=now + RECEIPT_WAIT,
                     ended_at=None,
                 )
-            return _ended(taken, RecipientStatus.COMPLETED, None, now)
+            return ended(taken, RecipientStatus.COMPLETED, None, now)
         case DispatchState.REFUSED:
             tried = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
             return failed_attempt(tried, outcome.reason or "rejected", campaign=campaign, settings=settings, now=now)
-        case DispatchState.UNKNOWN:
-            return attrs.evolve(
-                recipient, status=RecipientStatus.UNKNOWN, reason=outcome.reason, dispatched=True, due_at=None
-            )
-        case DispatchState.UNCONFIRMED:
-            return _ended(recipient, RecipientStatus.UNCONFIRMED, outcome.reason, now)
+        case DispatchState.UNKNOWN | DispatchState.UNCONFIRMED:
+            return in_doubt(recipient, outcome, now)
         case _:
-            back = attrs.evolve(recipient, attempts=max(recipient.attempts - 1, 0))
-            if closing is not None:
-                return close_recipient(back, closing, now)
-            if outcome.state is DispatchState.WITHDRAWN:
-                return _waiting(back, "withdrawn", now)
-            if outcome.state is DispatchState.GIVEN_UP:
-                return _waiting(back, "operator_retry", now)
-            delay = backoff.delay(recipient.tries, outcome.retry_after_seconds)
-            return _waiting(back, "deferred", now + delay)
+            return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
+
+
+def in_doubt(recipient: Recipient, outcome: Outcome, now: datetime) -> Recipient:
+    """Return a recipient of whose latest dispatch nobody knows what became, yet or for good."""
+    if outcome.state is DispatchState.UNCONFIRMED:
+        return ended(recipient, RecipientStatus.UNCONFIRMED, outcome.reason, now)
+    return attrs.evolve(recipient, status=RecipientStatus.UNKNOWN, reason=outcome.reason, dispatched=True, due_at=None)
+
+
+def put_back(
+    recipient: Recipient, outcome: Outcome, *, campaign: CampaignStatus, backoff: Backoff, now: datetime
+) -> Recipient:
+    """Return a recipient whose dispatch reached nobody, or is to be tried again: no attempt is spent."""
+    attempts = recipient.attempts - 1 if recipient.leg == 1 else recipient.attempts
+    back = attrs.evolve(recipient, attempts=max(attempts, 0))
+    if outcome.state is not DispatchState.GIVEN_UP:
+        back = attrs.evolve(back, dispatched=back.attempts > 0 or back.step > 0)
+    closing = closed_as(campaign)
+    if closing is not None:
+        return close_recipient(back, closing, now)
+    if outcome.state is DispatchState.WITHDRAWN:
+        return waiting(back, "withdrawn", now)
+    if outcome.state is DispatchState.GIVEN_UP:
+        return waiting(back, "operator_retry", now)
+    return waiting(back, "deferred", now + backoff.delay(recipient.tries, outcome.retry_after_seconds))
 
 
 def speaks_for(dispatch: Dispatch, recipient: Recipient) -> bool:
@@ -151,11 +176,11 @@ def failed_attempt(
         settings.retry_enabled
         and reason in PASSING_FAILURES
         and recipient.attempts < settings.retry_max_attempts
-        and closed_as(campaign) is None
+        and may_go_on(recipient, campaign)
     )
     if may_retry:
-        return _waiting(failed, "retry", now + timedelta(minutes=settings.retry_delay_minutes))
-    return _ended(failed, RecipientStatus.FAILED, reason, now)
+        return waiting(failed, "retry", now + timedelta(minutes=settings.retry_delay_minutes))
+    return ended(failed, RecipientStatus.FAILED, reason, now)
 
 
 def receipt_for_recipient(
@@ -171,16 +196,16 @@ def receipt_for_recipient(
     if status is MessageStatus.DELIVERED:
         if recipient.status in {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED, RecipientStatus.FAILED}:
             done = attrs.evolve(recipient, successful=True)
-            return _ended(done, RecipientStatus.COMPLETED, None, recipient.ended_at or now)
+            return ended(done, RecipientStatus.COMPLETED, None, recipient.ended_at or now)
         return recipient
     if status is MessageStatus.FAILED and recipient.status in {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED}:
         if recipient.status is RecipientStatus.COMPLETED:
             # It had ended; a failure reported later is told, and never makes an ended recipient due again.
-            return _ended(attrs.evolve(recipient, successful=False), RecipientStatus.FAILED, reason or "rejected", now)
+            return ended(attrs.evolve(recipient, successful=False), RecipientStatus.FAILED, reason or "rejected", now)
         return failed_attempt(recipient, reason or "rejected", campaign=campaign, settings=settings, now=now)
     return recipient
 
 
 def receipt_timed_out(recipient: Recipient, now: datetime) -> Recipient:
     """Return a recipient whose accepted message got no final receipt in time: it counts as done."""
-    return _ended(recipient, RecipientStatus.COMPLETED, "no_receipt", now)
+    return ended(recipient, RecipientStatus.COMPLETED, "no_receipt", now)

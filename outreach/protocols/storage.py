@@ -30,7 +30,7 @@ from outreach.models.directory import Agent, Flow, Number, Trunk
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
-from outreach.models.settings import SmsSettings
+from outreach.models.settings import CallSettings, SmsSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry, DueWork, HighWater, Home, Lease, RequestWindow, Run, StoredRequest, Unit
@@ -122,6 +122,16 @@ class Settings(Protocol):
         ...
 
     def put(self, workspace_id: str, settings: SmsSettings) -> None: ...
+
+
+class CallSettingsTable(Protocol):
+    """Settings of calling campaigns, one row a workspace at most."""
+
+    def get(self, workspace_id: str) -> CallSettings | None:
+        """Return the settings; None before the first change."""
+        ...
+
+    def put(self, workspace_id: str, settings: CallSettings) -> None: ...
 
 
 class Register(Protocol):
@@ -256,6 +266,10 @@ class Recipients(Protocol):
         self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int
     ) -> Sequence[Recipient]:
         """Return in-progress recipients due at or before now, by (due_at, position)."""
+        ...
+
+    def in_flight(self, workspace_id: str, campaign_id: str) -> int:
+        """Return how many are dispatching, in progress or unknown."""
         ...
 
     def closable(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[Recipient]:
@@ -448,6 +462,8 @@ class Transaction(Protocol):
     def flows(self) -> Flows: ...
     @property
     def settings(self) -> Settings: ...
+    @property
+    def call_settings(self) -> CallSettingsTable: ...
     @property
     def register(self) -> Register: ...
     @property

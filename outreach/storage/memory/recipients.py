@@ -104,6 +104,10 @@ class Recipients:
         owner = (workspace_id, campaign_id)
         return self._rows.read(self._rows.in_progress.keys(owner, until=(now, math.inf), limit=limit))
 
+    def in_flight(self, workspace_id: str, campaign_id: str) -> int:
+        """Return how many are dispatching, in progress or unknown."""
+        return len(self._rows.in_flight.keys((workspace_id, campaign_id)))
+
     def closable(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[Recipient]:
         """Return pending and waiting recipients by position."""
         return self._rows.read(self._rows.closable.keys((workspace_id, campaign_id), limit=limit))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from outreach.models.carriers import Channel
-from outreach.models.settings import SmsSettings
+from outreach.models.settings import CallSettings, SmsSettings
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.table import Table
@@ -23,6 +23,21 @@ class Settings:
         return self._rows.get(workspace_id)
 
     def put(self, workspace_id: str, settings: SmsSettings) -> None:
+        """Write the settings."""
+        self._rows.put(workspace_id, settings)
+
+
+class CallSettingsTable:
+    """Settings of calling campaigns."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._rows = Table[str, CallSettings](journal, "workspace with call settings")
+
+    def get(self, workspace_id: str) -> CallSettings | None:
+        """Return the settings; None before the first change."""
+        return self._rows.get(workspace_id)
+
+    def put(self, workspace_id: str, settings: CallSettings) -> None:
         """Write the settings."""
         self._rows.put(workspace_id, settings)
 

@@ -11,7 +11,7 @@ import attrs
 
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
-from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, RecipientStatus
+from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, IN_FLIGHT_RECIPIENT_STATUSES, RecipientStatus
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.owned import by_age
 from outreach.storage.memory.table import Place, Table
@@ -89,6 +89,7 @@ class RecipientRows(Table[tuple[str, int], RecipientRow]):
         self.pending = self.index(_pending)
         self.waiting = self.index(_waiting)
         self.in_progress = self.index(_in_progress)
+        self.in_flight = self.index(_in_flight)
 
     def read(self, keys: Sequence[tuple[str, int]]) -> list[Recipient]:
         """Return the recipients under these keys, in the order of the keys."""
@@ -120,6 +121,11 @@ def _waiting(row: RecipientRow) -> Place | None:
 
 def _in_progress(row: RecipientRow) -> Place | None:
     return _due_in(row, RecipientStatus.IN_PROGRESS)
+
+
+def _in_flight(row: RecipientRow) -> Place | None:
+    it = row.recipient
+    return (_owner(row), (it.position,)) if it.status in IN_FLIGHT_RECIPIENT_STATUSES else None
 
 
 def _due_in(row: RecipientRow, status: RecipientStatus) -> Place | None:

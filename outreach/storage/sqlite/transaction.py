@@ -5,7 +5,15 @@ from __future__ import annotations
 import sqlite3
 
 from outreach.storage.sqlite.tables.campaigns import Campaigns
-from outreach.storage.sqlite.tables.directory import Agents, Flows, Numbers, Register, Settings, Trunks
+from outreach.storage.sqlite.tables.directory import (
+    Agents,
+    CallSettingsTable,
+    Flows,
+    Numbers,
+    Register,
+    Settings,
+    Trunks,
+)
 from outreach.storage.sqlite.tables.ledger import Calls, Dispatches, Messages
 from outreach.storage.sqlite.tables.recipients import Recipients
 from outreach.storage.sqlite.tables.requests import Audit, Requests
@@ -24,6 +32,7 @@ class SqliteTransaction:
         self.numbers = Numbers(connection)
         self.flows = Flows(connection)
         self.settings = Settings(connection)
+        self.call_settings = CallSettingsTable(connection)
         self.register = Register(connection)
         self.campaigns = Campaigns(connection)
         self.recipients = Recipients(connection)

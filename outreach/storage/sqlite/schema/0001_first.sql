@@ -89,6 +89,12 @@ CREATE TABLE sms_settings (
     revision INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE call_settings (
+    workspace_id TEXT NOT NULL PRIMARY KEY REFERENCES workspaces (id),
+    retry_max_attempts INTEGER NOT NULL,
+    retry_delay_minutes INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE unsubscribes (
     workspace_id TEXT NOT NULL REFERENCES workspaces (id),
     phone TEXT NOT NULL,
@@ -173,6 +179,8 @@ CREATE TABLE recipients (
     step INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,
     tries INTEGER NOT NULL DEFAULT 0,
+    leg INTEGER NOT NULL DEFAULT 1,
+    caller_id TEXT,
     dispatched INTEGER NOT NULL DEFAULT 0 CHECK (dispatched IN (0, 1)),
     successful INTEGER NOT NULL DEFAULT 0 CHECK (successful IN (0, 1)),
     ended_at TEXT,
@@ -187,6 +195,10 @@ CREATE INDEX recipients_pending ON recipients (campaign_number, position) WHERE 
 CREATE INDEX recipients_waiting ON recipients (campaign_number, position) WHERE status = 'waiting';
 
 CREATE INDEX recipients_waiting_due ON recipients (campaign_number, due_at, position) WHERE status = 'waiting';
+
+-- How many calls are in flight is asked before every wave.
+CREATE INDEX recipients_in_flight ON recipients (campaign_number)
+WHERE status IN ('dispatching', 'in_progress', 'unknown');
 
 CREATE INDEX recipients_in_progress_due ON recipients (campaign_number, due_at, position)
 WHERE status = 'in_progress';
@@ -343,7 +355,8 @@ CREATE TABLE home (
 CREATE TABLE runs (
     campaign_number INTEGER PRIMARY KEY REFERENCES campaigns (number),
     owner_epoch INTEGER NOT NULL,
-    next_slot_at TEXT
+    next_slot_at TEXT,
+    assigned INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE request_windows (

@@ -54,6 +54,8 @@ UPDATE recipients SET
     step = :step,
     attempts = :attempts,
     tries = :tries,
+    leg = :leg,
+    caller_id = :caller_id,
     dispatched = :dispatched,
     successful = :successful,
     ended_at = :ended_at
@@ -99,6 +101,12 @@ WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AN
     AND due_at <= :now
 ORDER BY due_at, position
 LIMIT :limit
+
+-- in_flight --
+-- The index holds nothing but these.
+SELECT COUNT(*) AS count FROM recipients INDEXED BY recipients_in_flight
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND status IN ('dispatching', 'in_progress', 'unknown')
 
 -- closable --
 -- Two indexes, each read in its order and no further than the limit: a campaign closes in many slices.

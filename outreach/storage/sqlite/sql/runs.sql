@@ -2,14 +2,15 @@
 
 -- get --
 -- One campaign's.
-SELECT campaigns.workspace_id, campaigns.id AS campaign_id, runs.owner_epoch, runs.next_slot_at
+SELECT campaigns.workspace_id, campaigns.id AS campaign_id, runs.owner_epoch, runs.next_slot_at, runs.assigned
 FROM campaigns
 JOIN runs ON runs.campaign_number = campaigns.number
 WHERE campaigns.id = :campaign_id AND campaigns.workspace_id = :workspace_id
 
 -- put --
 -- Over what was remembered; nothing where the workspace has no such campaign. `WHERE` also parts ON from JOIN.
-INSERT INTO runs (campaign_number, owner_epoch, next_slot_at)
-SELECT number, :owner_epoch, :next_slot_at FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
+INSERT INTO runs (campaign_number, owner_epoch, next_slot_at, assigned)
+SELECT number, :owner_epoch, :next_slot_at, :assigned
+FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
 ON CONFLICT (campaign_number) DO UPDATE SET
-    owner_epoch = excluded.owner_epoch, next_slot_at = excluded.next_slot_at
+    owner_epoch = excluded.owner_epoch, next_slot_at = excluded.next_slot_at, assigned = excluded.assigned

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from outreach.convert.rows import to_row
 from outreach.models.carriers import Channel
 from outreach.models.directory import Agent, Flow, Number, Trunk
-from outreach.models.settings import SmsSettings
+from outreach.models.settings import CallSettings, SmsSettings
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.storage.sqlite.sql import load
 from outreach.storage.sqlite.tables.base import Table, as_list
@@ -108,6 +108,21 @@ class Settings(Table):
         return self._one(SmsSettings, "get", workspace_id=workspace_id)
 
     def put(self, workspace_id: str, settings: SmsSettings) -> None:
+        """Write the settings."""
+        self._change("put", {**to_row(settings), "workspace_id": workspace_id})
+
+
+class CallSettingsTable(Table):
+    """Settings of calling campaigns, one row a workspace at most."""
+
+    queries = load("call_settings")
+    what = "call settings row"
+
+    def get(self, workspace_id: str) -> CallSettings | None:
+        """Return the settings; None before the first change."""
+        return self._one(CallSettings, "get", workspace_id=workspace_id)
+
+    def put(self, workspace_id: str, settings: CallSettings) -> None:
         """Write the settings."""
         self._change("put", {**to_row(settings), "workspace_id": workspace_id})
 

@@ -83,6 +83,11 @@ class Recipients(Table):
         """Return in-progress recipients due at or before now, by (due_at, position)."""
         return self._list("overdue_in_progress", workspace_id, campaign_id, now=to_text(now), limit=limit)
 
+    def in_flight(self, workspace_id: str, campaign_id: str) -> int:
+        """Return how many are dispatching, in progress or unknown."""
+        [row] = self._rows("in_flight", workspace_id=workspace_id, campaign_id=campaign_id)
+        return int(row["count"])
+
     def closable(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[Recipient]:
         """Return pending and waiting recipients by position."""
         return self._list("closable", workspace_id, campaign_id, limit=limit)

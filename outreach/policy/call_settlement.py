@@ -1,0 +1,110 @@
+"""What becomes of a recipient of a calling campaign, by what is known of its calls."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.models.call import CallOutcome
+from outreach.models.dispatch import Outcome
+from outreach.models.recipient import Recipient
+from outreach.models.settings import CallSettings
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.policy.settlement import Backoff, ended, in_doubt, may_go_on, put_back, waiting
+
+RETRIED_OUTCOMES: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
+"""Ends of a call after which another attempt is made: one shared budget for all of them (design, section 6)."""
+
+SECOND_LEG_WITHIN: Final = timedelta(seconds=10)
+"""A double dial's second call starts within this time after the first rang out, or is dropped."""
+
+DOUBLE_DIAL: Final = "double_dial"
+
+
+def settle_call_recipient(
+    recipient: Recipient,
+    outcome: Outcome,
+    *,
+    campaign: CampaignStatus,
+    settings: CallSettings,
+    backoff: Backoff,
+    now: datetime,
+) -> Recipient:
+    """Return a recipient after the provider's answer to the request for its call."""
+    match outcome.state:
+        case DispatchState.ACCEPTED if not recipient.is_open:
+            # Evidence after the deadline: what has ended is not opened again; the end of the call will tell more.
+            return recipient
+        case DispatchState.ACCEPTED:
+            return attrs.evolve(
+                recipient,
+                status=RecipientStatus.IN_PROGRESS,
+                reason="calling",
+                due_at=None,
+                dispatched=True,
+                tries=0,
+                ended_at=None,
+            )
+        case DispatchState.REFUSED:
+            tried = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
+            reason = outcome.reason or "rejected"
+            if reason == "temporary":
+                return _again(tried, reason, campaign=campaign, settings=settings, now=now)
+            return ended(tried, RecipientStatus.FAILED, reason, now)
+        case DispatchState.UNKNOWN | DispatchState.UNCONFIRMED:
+            return in_doubt(recipient, outcome, now)
+        case DispatchState.GIVEN_UP:
+            return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
+        case _ if recipient.leg == 2:
+            # The second call of a double dial is made at once or not at all.
+            return _again(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
+        case _:
+            return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
+
+
+def end_call(
+    recipient: Recipient,
+    outcome: CallOutcome | None,
+    *,
+    campaign: CampaignStatus,
+    double_dial: bool,
+    settings: CallSettings,
+    now: datetime,
+) -> Recipient:
+    """Return a recipient after its call has ended.
+
+    A double dial is one attempt of two calls: the second follows only a known no answer, at once.
+    """
+    done = attrs.evolve(recipient, dispatched=True, tries=0)
+    if outcome == "failed":
+        return ended(done, RecipientStatus.FAILED, "failed", now)
+    if outcome not in RETRIED_OUTCOMES:
+        reason = None if outcome == "positive" else outcome
+        return ended(attrs.evolve(done, successful=outcome == "positive"), RecipientStatus.COMPLETED, reason, now)
+    if outcome == "no_answer" and double_dial and recipient.leg == 1 and may_go_on(recipient, campaign):
+        return attrs.evolve(waiting(done, DOUBLE_DIAL, now), leg=2)
+    return _again(done, str(outcome), campaign=campaign, settings=settings, now=now)
+
+
+def second_leg_is_late(recipient: Recipient, now: datetime) -> bool:
+    """Return whether a recipient waits for the second call of a double dial that may not start any more."""
+    waits = recipient.status is RecipientStatus.WAITING and recipient.reason == DOUBLE_DIAL
+    return waits and recipient.due_at is not None and now > recipient.due_at + SECOND_LEG_WITHIN
+
+
+def drop_second_leg(
+    recipient: Recipient, *, campaign: CampaignStatus, settings: CallSettings, now: datetime
+) -> Recipient:
+    """Return a recipient whose second call came too late: the attempt ends with the first one's no answer."""
+    return _again(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
+
+
+def _again(
+    recipient: Recipient, reason: str, *, campaign: CampaignStatus, settings: CallSettings, now: datetime
+) -> Recipient:
+    fresh = attrs.evolve(recipient, successful=False, leg=1)
+    if recipient.attempts < settings.retry_max_attempts and may_go_on(recipient, campaign):
+        return waiting(fresh, f"retry_{reason}", now + timedelta(minutes=settings.retry_delay_minutes))
+    return ended(fresh, RecipientStatus.FAILED, reason, now)
