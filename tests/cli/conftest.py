@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import pytest
 from click.testing import CliRunner, Result
@@ -80,16 +80,19 @@ class Process:
         )
         self.out: list[str] = []
         self.err: list[str] = []
-        streams = ((self._popen.stdout, self.out), (self._popen.stderr, self.err))
-        self._streams = [(stream, lines) for stream, lines in streams if stream is not None]
-        self._readers = [threading.Thread(target=_collect, args=pair, daemon=True) for pair in self._streams]
+        pairs: list[tuple[IO[str] | None, list[str]]]
+        pairs = [(self._popen.stdout, self.out), (self._popen.stderr, self.err)]
+        self._streams = [(stream, lines) for stream, lines in pairs if stream is not None]
+        self._readers = [
+            threading.Thread(target=_collect, args=(stream, lines), daemon=True) for stream, lines in self._streams
+        ]
         for reader in self._readers:
             reader.start()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._popen.poll() is None:
             self._popen.kill()
         self._popen.wait()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import getpass
 import os
 import signal
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from outreach_server.cli.base import actor, unwrapped
 from tests.cli.conftest import Cli, Process
 
 Write = Callable[[str | bytes], str]
@@ -51,6 +53,22 @@ def test_several_wrong_values_are_told_one_a_line(cli: Cli, workspace_id: str) -
 def test_commands_with_a_database_of_their_own_take_none(cli: Cli, command: str) -> None:
     """An option that would do nothing is refused; the environment may name one for the other commands."""
     assert "makes a temporary database" in cli.refuse("--database", "sqlite:///x.db", command, code=2)
+
+
+def test_the_first_error_of_a_group_is_told_as_itself() -> None:
+    """People are told one thing at a time, however deep it lies."""
+    with pytest.raises(KeyError, match="a"), unwrapped():
+        raise BaseExceptionGroup("outer", [ExceptionGroup("inner", [KeyError("a"), ValueError("b")])])
+
+
+def test_an_operator_without_a_name_is_known_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's user need not have a name."""
+
+    def nobody() -> str:
+        raise KeyError
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    assert actor() == f"cli:{os.getuid()}"
 
 
 def test_ctrl_c_ends_a_command_cleanly(

@@ -34,6 +34,15 @@ def test_a_file_becomes_a_campaign(cli: Cli, workspace_id: str, csv_file: Write)
     assert (nobody["first_name"], nobody["custom_variables"]) == (None, {})
 
 
+def test_people_are_told_what_became_of_the_columns(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """And what to do next."""
+    file = csv_file("phone,note,note\n+14155550101,a,b\n")
+    args = ("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi", "--from", "+14155550100")
+    told = cli.tell(*args)
+    assert "its variable is 'note_2'" in told
+    assert "Start it with: outreach-server campaigns start " in told
+
+
 def test_what_is_wrong_is_named_row_by_row_and_the_rest_is_loaded(
     cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path
 ) -> None:
@@ -245,6 +254,17 @@ def test_a_draft_is_finished_with_update(cli: Cli, workspace_id: str, csv_file: 
     )
     assert (done["status"], done["sms_message_body"]) == ("ready", "Yo")
     assert "campaigns watch" in cli.tell("campaigns", "start", made["id"])
+
+
+def test_people_are_told_what_comes_next(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """When a scheduled campaign starts, and that there is nobody to list."""
+    times = ("--schedule-at", "2999-01-01T09:00", "--from", "+14155550100")
+    made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), *times)
+    assert "starts it at 2999-01-01T09:00:00" in cli.tell("campaigns", "start", made["id"])
+    assert "is ready" in cli.tell("campaigns", "unschedule", made["id"])
+    assert "There are no such recipients." in cli.tell("campaigns", "recipients", made["id"], "--status", "failed")
+    assert "There are no such campaigns." in cli.tell("campaigns", "list", workspace_id, "--status", "draft")
+    assert "Paused 0 campaigns." in cli.tell("stop")
 
 
 def test_stop_pauses_what_runs(cli: Cli, workspace_id: str, csv_file: Write) -> None:

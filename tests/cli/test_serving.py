@@ -1,18 +1,25 @@
 from __future__ import annotations
 
+import errno
 import json
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import click
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
 
-from outreach_server.cli.serving import bind, bind_near, url_of
+from outreach import DatabaseNewer
+from outreach_server.cli import demo_story
+from outreach_server.cli.serving import Server, bind, bind_near, url_of
 from tests.cli.conftest import Cli, Process, until
 
 Start = Callable[..., Process]
@@ -94,9 +101,12 @@ def test_the_next_free_port_is_taken() -> None:
 
 @pytest.mark.parametrize(
     ("host", "family", "url"),
-    [("127.0.0.1", socket.AF_INET, "http://127.0.0.1:"), ("0.0.0.0", socket.AF_INET, "http://127.0.0.1:"),
-     ("::1", socket.AF_INET6, "http://[::1]:")],
-)  # fmt: skip
+    [
+        ("127.0.0.1", socket.AF_INET, "http://127.0.0.1:"),
+        ("0.0.0.0", socket.AF_INET, "http://127.0.0.1:"),  # noqa: S104 - it listens for a moment
+        ("::1", socket.AF_INET6, "http://[::1]:"),
+    ],
+)
 def test_the_url_can_be_opened(host: str, family: int, url: str) -> None:
     """Listening everywhere is shown as this machine, and IPv6 has its brackets."""
     try:
@@ -106,6 +116,50 @@ def test_the_url_can_be_opened(host: str, family: int, url: str) -> None:
     with listener:
         assert listener.family == family
         assert url_of(listener) == f"{url}{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("error", [DatabaseNewer("It is newer."), OSError("The disk is gone.")])
+def test_an_application_that_cannot_open_fails_with_its_own_error(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told in words by whoever runs it, not as a traceback in the log."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        raise error
+        yield
+
+    async def run(listener: socket.socket) -> None:
+        await Server(Starlette(lifespan=lifespan), level="error", on_started=lambda: None).serve([listener])
+
+    with bind("127.0.0.1", 0) as listener, pytest.raises(type(error), match=str(error)):
+        anyio.run(run, listener)
+    assert "Traceback" not in caplog.text
+
+
+def test_an_application_that_is_broken_is_a_bug(caplog: pytest.LogCaptureFixture) -> None:
+    """Its traceback is what helps then."""
+
+    async def broken(scope: Scope, receive: Receive, send: Send) -> None:
+        raise ZeroDivisionError
+
+    async def run(listener: socket.socket) -> None:
+        await Server(broken, level="error", on_started=lambda: None).serve([listener])
+
+    with bind("127.0.0.1", 0) as listener, pytest.raises(SystemExit):
+        anyio.run(run, listener)
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_port_that_needs_rights_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may well have the rights."""
+
+    def refuse(self: socket.socket, address: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(click.ClickException, match="from 1024 on"):
+        bind("127.0.0.1", 80)
 
 
 def test_a_campaign_started_beside_a_running_server_is_sent(
@@ -214,6 +268,14 @@ def test_a_demo_leaves_a_server_running(start: Start) -> None:
     process.signal(signal.SIGINT)
     assert process.wait() == 0
     assert not Path(document["database"].removeprefix("sqlite:///")).parent.exists()
+
+
+def test_a_demo_that_fails_says_why(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server ends with it, in order."""
+    monkeypatch.setattr(demo_story, "SAMPLE", "lost.csv")
+    result = cli.run("demo", "--port", "0")
+    assert result.exit_code == 1
+    assert "lost.csv: No such file or directory." in result.stderr
 
 
 def test_a_demo_that_is_interrupted_ends_at_once(start: Start) -> None:

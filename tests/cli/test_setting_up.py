@@ -27,6 +27,12 @@ def test_a_workspace_is_changed_only_where_something_is_named(cli: Cli, workspac
     assert newest[0]["actor"].startswith("cli:")
 
 
+def test_a_limit_and_none_exclude_each_other(cli: Cli, workspace_id: str) -> None:
+    """Which one was meant cannot be known."""
+    args = ("workspaces", "update", workspace_id, "--request-limit", "5", "--no-request-limit")
+    assert "exclude" in cli.refuse(*args, code=2)
+
+
 def test_a_workspace_without_a_limit_can_be_made(cli: Cli) -> None:
     """For loads that are one's own."""
     assert cli.ask("workspaces", "create", "A", "--no-request-limit")["request_limit"] is None
