@@ -6,16 +6,15 @@ import hashlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import anyio
 import attrs
-from anyio import to_thread
 from starlette.requests import Request
 
 from outreach import InvalidRequest
 from outreach_server.context import exchange_of, server_of
+from outreach_server.spool import spool_directory
 
 MOST_SMALL_BYTES: Final = 1024 * 1024
 """The largest body of the operations that take no contacts."""
@@ -84,7 +83,7 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
                 return
         # From here on nothing is read from the socket until it is this body's turn.
         await stack.enter_async_context(server.large_bodies)
-        directory = await stack.enter_async_context(_spool_directory(server.spool_root))
+        directory = await stack.enter_async_context(spool_directory(server.spool_root))
         yield await _spool(chunks, raw, directory)
 
 
@@ -112,17 +111,6 @@ async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path
         digest.update(pending)
         await file.write(pending)
     return Body(digest=digest.hexdigest(), raw=None, directory=directory)
-
-
-@asynccontextmanager
-async def _spool_directory(root: Path | None) -> AsyncIterator[Path]:
-    """Make a directory that only this user can look into, and delete it at the end, whatever happens."""
-    directory = await to_thread.run_sync(lambda: TemporaryDirectory(prefix="outreach-body-", dir=root))
-    try:
-        yield Path(directory.name)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(directory.cleanup)
 
 
 async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:

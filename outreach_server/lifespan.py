@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+from anyio import to_thread
 from starlette.applications import Starlette
 
 from outreach import Outreach
 from outreach_server.context import Server
+from outreach_server.spool import sweep
 
 
 def make_lifespan(
@@ -23,6 +25,7 @@ def make_lifespan(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await to_thread.run_sync(sweep, server.spool_root)
         if make_engine is None:
             yield
             return

@@ -40,14 +40,21 @@ class Claim:
         """
         operations.keep(tx, self.workspace_id, self.operation, self.key, token=self.token, now=context.now())
 
-    def finish(self, tx: Transaction, answer: Answer, context: ServiceContext) -> None:
-        """Store the answer, within a transaction.
+    def finish(self, tx: Transaction, answer: Answer, context: ServiceContext, *, settled: bool = True) -> None:
+        """Store the answer, within a transaction; one that is not settled is followed by another.
 
         Raises:
             RequestInProgress: Another request has taken the key over.
         """
         operations.finish(
-            tx, self.workspace_id, self.operation, self.key, token=self.token, answer=answer, now=context.now()
+            tx,
+            self.workspace_id,
+            self.operation,
+            self.key,
+            token=self.token,
+            answer=answer,
+            now=context.now(),
+            settled=settled,
         )
 
 

@@ -10,6 +10,8 @@ from outreach import (
     CampaignCreated,
     Claim,
     NewSmsCampaign,
+    NotFound,
+    StorageError,
     Workspace,
     write_campaign_created,
 )
@@ -60,9 +62,14 @@ async def _create(server: Server, workspace: Workspace, prepared: PreparedCampai
         return answer_of(write_campaign_created(created, now=engine.now()))
 
     if isinstance(prepared.campaign, NewSmsCampaign):
-        created = await engine.create_campaign.sms(
-            workspace.id, prepared.campaign, prepared.chunks, claim=claim, render=render, actor="api"
-        )
+        try:
+            created = await engine.create_campaign.sms(
+                workspace.id, prepared.campaign, prepared.chunks, claim=claim, render=render, actor="api"
+            )
+        except NotFound as error:
+            # An SMS campaign names nothing that could be missing: what is gone is the campaign itself, and the
+            # interface lists no 404 here.
+            raise StorageError("The campaign was swept away while its contacts were being loaded.") from error
     else:
         created = await engine.create_campaign.call(
             workspace.id, prepared.campaign, prepared.chunks, claim=claim, render=render, actor="api"
