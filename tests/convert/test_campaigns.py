@@ -15,14 +15,17 @@ SURROGATE = "a\ud800b"
 
 
 def sms(**fields: Any) -> dict[str, Any]:
+    """Return the smallest body of an SMS campaign, with some fields."""
     return {"name": "n", "message_body": "hi", "recipients": [{"phone_number": "+14155550102"}]} | fields
 
 
 def call(**fields: Any) -> dict[str, Any]:
+    """Return the smallest body of a calling campaign, with some fields."""
     return {"name": "n", "agent_id": UUID, "recipients": [{"phone_number": "+14155550102"}]} | fields
 
 
 def details(body: Any, *, channel: str = "sms") -> dict[str, str]:
+    """Return what a body is refused for, by place."""
     reader = read_sms_campaign if channel == "sms" else read_call_campaign
     with pytest.raises(InvalidRequest) as caught:
         reader(body, this_year=2026)
@@ -30,6 +33,7 @@ def details(body: Any, *, channel: str = "sms") -> dict[str, str]:
 
 
 def read(**fields: Any) -> Any:
+    """Return the SMS campaign that a body with some fields asks for."""
     return read_sms_campaign(sms(**fields), this_year=2026)[0]
 
 
@@ -299,5 +303,5 @@ def test_a_whole_calling_campaign_is_read() -> None:
     assert (campaign.batch_concurrency, campaign.sip_trunk_id, campaign.cli_mode) == (5, UUID, "group")
     assert campaign.cli_group is not None
     assert [(e.phone_number_id, e.phone_e164, e.count) for e in campaign.cli_group] == [("a", "+14155550102", 3)]
-    assert campaign.ivr_enabled and campaign.call_screen_enabled and campaign.double_dial
+    assert (campaign.ivr_enabled, campaign.call_screen_enabled, campaign.double_dial) == (True, True, True)
     assert (campaign.description, tuple(campaign.csv_column_headers)) == ("d", ("a",))

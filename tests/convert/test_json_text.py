@@ -21,7 +21,8 @@ def test_plain_values_are_plain_python() -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["1.0", "1.10", "1e5", "1E+5", "-0", "-0.0", "10000000000000000000000", "9223372036854775808", "1e9999999"]
+    "written",
+    ["1.0", "1.10", "1e5", "1E+5", "-0", "-0.0", "10000000000000000000000", "9223372036854775808", "1e9999999"],
 )
 def test_numbers_that_would_be_rounded_keep_their_characters(written: str) -> None:
     """`variables`: numbers as written."""

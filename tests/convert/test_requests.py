@@ -6,7 +6,14 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import InvalidRequest, SmsSettingsChange, parse_json, read_new_call, read_new_message, read_settings_change
+from outreach import (
+    InvalidRequest,
+    SmsSettingsChange,
+    parse_json,
+    read_new_call,
+    read_new_message,
+    read_settings_change,
+)
 from outreach.convert.rules import Text
 from outreach.convert.strict import make_request_converter
 
@@ -20,7 +27,18 @@ def paths(read: Callable[[Any], Any], body: Any) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "to", ["", "+", "123456", "+0123456", "1234567890123456", "+1415555O102", "+14155550102\n", "+١٤١٥٥٥٥٠١٠٢", " 14155550102"]
+    "to",
+    [
+        "",
+        "+",
+        "123456",
+        "+0123456",
+        "1234567890123456",
+        "+1415555O102",
+        "+14155550102\n",
+        "+١٤١٥٥٥٥٠١٠٢",
+        " 14155550102",
+    ],
 )
 def test_what_is_no_number_in_e164_is_refused(to: str) -> None:
     """Row "to": ASCII digits only, the whole string."""
@@ -85,7 +103,10 @@ def test_a_wrong_message_is_refused(body: Any, wrong: set[str]) -> None:
         ({"retry_delay_minutes": 121}, {"retry_delay_minutes"}),
         ({"footer_enabled": 1}, {"footer_enabled"}),
         ({"retry_enabled": "true"}, {"retry_enabled"}),
-        ({"custom_variables": ["ok", "", "a b", "é", "x" * 41, "a\n"]}, {f"custom_variables[{i}]" for i in range(1, 6)}),
+        (
+            {"custom_variables": ["ok", "", "a b", "é", "x" * 41, "a\n"]},
+            {f"custom_variables[{i}]" for i in range(1, 6)},
+        ),
         ({"custom_variables": "abc"}, {"custom_variables"}),
     ],
 )
