@@ -147,10 +147,7 @@ class _Scripted(Generic[RequestT]):
         return known
 
     async def _ask(self, request: RequestT, dispatch_id: str) -> Outcome:
-        if self._choose is not None:
-            step = self._choose(request)
-        else:
-            step = self._steps.popleft() if self._steps else accept()
+        step = self._next_step(request)
         self.requests.append(request)
         provider_id = f"{self._name}-{next(self._numbers)}"
         if step.reaches:
@@ -168,6 +165,11 @@ class _Scripted(Generic[RequestT]):
         if outcome.state in {DispatchState.ACCEPTED, DispatchState.REFUSED}:
             self._known[dispatch_id] = outcome
         return outcome
+
+    def _next_step(self, request: RequestT) -> Step:
+        if self._choose is not None:
+            return self._choose(request)
+        return self._steps.popleft() if self._steps else accept()
 
     def _notify(self) -> None:
         self._changed.set()
