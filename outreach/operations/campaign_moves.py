@@ -217,7 +217,7 @@ def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> No
     if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
         reasons.append("Its scheduled_expires_at has passed.")
     if campaign.channel == "call":
-        reasons.append("Calling campaigns can be created and listed, but this version does not run them yet.")
+        reasons.extend(_calling_obstacles(tx, campaign))
     if campaign.sms_message_source == "flow":
         reasons.append("Campaigns driven by an automation flow can be created, but this version does not run them yet.")
     workspace = workspace_of(tx, campaign.workspace_id)
@@ -229,3 +229,15 @@ def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> No
         )
     if reasons:
         raise CannotStart(reasons)
+
+
+def _calling_obstacles(tx: Transaction, campaign: Campaign) -> list[str]:
+    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
+    if agent is None:
+        return ["It has no agent."]
+    obstacles = []
+    if not agent.is_active:
+        obstacles.append(f"Its agent {agent.name!r} is inactive.")
+    if not agent.may_call_out:
+        obstacles.append(f"Its agent {agent.name!r} is inbound and may not call out.")
+    return obstacles

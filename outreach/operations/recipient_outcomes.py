@@ -14,7 +14,7 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
-from outreach.operations.waves import put_recipient
+from outreach.operations.recipients import put_recipient
 from outreach.policy.call_settlement import end_call, settle_call_recipient
 from outreach.policy.settlement import Backoff, receipt_for_recipient, settle_recipient, speaks_for
 from outreach.protocols.storage import Transaction

@@ -13,11 +13,13 @@ from outreach.ids import IdSource
 from outreach.models.work import Unit
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
+from outreach.runners.call_channel import CallChannel
+from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.outbox import Outbox
 from outreach.runners.reconciler import Reconciler
 from outreach.runners.singles import SinglesRunner
-from outreach.runners.sms_campaigns import SmsCampaignRunner
+from outreach.runners.sms_channel import SmsChannel
 from outreach.runners.worker import Worker
 
 
@@ -36,8 +38,16 @@ class Runner:
     ) -> None:
         self._outbox = Outbox(storage=storage, clock=clock, config=config, worker=worker)
         self._reconciler = Reconciler(storage=storage, clock=clock, config=config, desk=desk, worker=worker)
-        self._campaigns = SmsCampaignRunner(
-            storage=storage, clock=clock, ids=ids, config=config, desk=desk, worker=worker, outbox=self._outbox
+        self._campaigns = CampaignRunner(
+            storage=storage,
+            clock=clock,
+            config=config,
+            worker=worker,
+            outbox=self._outbox,
+            channels={
+                "sms": SmsChannel(ids=ids, config=config, desk=desk),
+                "call": CallChannel(ids=ids, desk=desk),
+            },
         )
         self._singles = SinglesRunner(
             storage=storage, clock=clock, ids=ids, config=config, desk=desk, worker=worker, outbox=self._outbox

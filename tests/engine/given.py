@@ -15,7 +15,7 @@ from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState
 from outreach.operations import settling, waves
 from outreach.operations.common import settings_of
-from outreach.operations.waves import Basis, Committed, Ending, Intent, Wave
+from outreach.operations.wave import Basis, Committed, Ending, Intent, Wave
 from outreach.policy.settlement import Backoff
 from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, new_id

@@ -11,8 +11,8 @@ from outreach.errors import LeaseLost
 from outreach.models.campaign import Campaign
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
-from outreach.operations import waves
-from outreach.operations.waves import Ending
+from outreach.operations import closing, waves
+from outreach.operations.wave import Ending
 from outreach.protocols.storage import AlreadyThere, Storage, Transaction
 from outreach.testing.builders import NOW, make_dispatch, make_lease, make_run, make_unsubscribe, make_workspace
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
@@ -286,7 +286,7 @@ async def test_what_is_over_closes_its_open_recipients_in_slices(
     over = attrs.evolve(await reread(storage, campaign), status=status, completed_at=NOW)
     await storage.write(lambda tx: tx.campaigns.update(over))
     slices = 0
-    while await storage.write(lambda tx: waves.close_slice(tx, HERE, campaign.id, now=NOW, limit=2)):
+    while await storage.write(lambda tx: closing.close_slice(tx, HERE, campaign.id, now=NOW, limit=2)):
         slices += 1
         await reread(storage, campaign)
     statuses = [(await recipient(storage, campaign, position)).status for position in range(6)]
@@ -299,7 +299,7 @@ async def test_what_is_over_closes_its_open_recipients_in_slices(
 async def test_what_is_not_over_closes_nobody(storage: Storage, status: CampaignStatus) -> None:
     """Only cancelled and expired campaigns are closed."""
     campaign = await given_active(storage, 2, status=status)
-    assert not await storage.write(lambda tx: waves.close_slice(tx, HERE, campaign.id, now=NOW, limit=1))
+    assert not await storage.write(lambda tx: closing.close_slice(tx, HERE, campaign.id, now=NOW, limit=1))
     assert (await recipient(storage, campaign)).status is RecipientStatus.PENDING
 
 
@@ -313,7 +313,7 @@ async def test_a_receipt_that_does_not_come_in_time_counts_as_done(storage: Stor
     early, late = NOW + timedelta(hours=4) - TICK, NOW + timedelta(hours=4)
     for moment, status in ((early, RecipientStatus.IN_PROGRESS), (late, RecipientStatus.COMPLETED)):
         await storage.write(
-            lambda tx, moment=moment: waves.end_receipt_waits(tx, HERE, campaign.id, now=moment, limit=9)  # type: ignore[misc]
+            lambda tx, moment=moment: closing.end_receipt_waits(tx, HERE, campaign.id, now=moment, limit=9)  # type: ignore[misc]
         )
         assert (await recipient(storage, campaign)).status is status
     after = await reread(storage, campaign)
@@ -329,7 +329,7 @@ async def test_what_is_over_waits_for_no_receipts(storage: Storage, status: Camp
         await settle(storage, await given_dispatch(storage, campaign, position), ACCEPTED)
     over = attrs.evolve(await reread(storage, campaign), status=status, completed_at=NOW)
     await storage.write(lambda tx: tx.campaigns.update(over))
-    while await storage.write(lambda tx: waves.close_slice(tx, HERE, campaign.id, now=NOW, limit=2)):
+    while await storage.write(lambda tx: closing.close_slice(tx, HERE, campaign.id, now=NOW, limit=2)):
         pass
     after = await reread(storage, campaign)
     assert (after.counters.open, after.counters.completed, after.counters.successful) == (0, 3, 3)

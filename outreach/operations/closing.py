@@ -1,0 +1,58 @@
+"""Ending what is open in campaigns that are over, slice by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.models.campaign import Counters
+from outreach.models.recipient import Recipient
+from outreach.operations.campaign_moves import complete_if_done
+from outreach.operations.recipients import put_recipient
+from outreach.policy.settlement import close_recipient, closed_as, receipt_timed_out
+from outreach.protocols.storage import Transaction
+
+_EVER: Final = timedelta(days=3650)
+"""Further ahead than anything is due."""
+
+
+def close_slice(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
+    """End a slice of the open recipients of a campaign that was cancelled or expired; return whether more are left.
+
+    An accepted message that only waits for its receipt ends as completed: nothing is retried any more, and a
+    receipt that comes later still counts.
+    """
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    closing = closed_as(campaign.status) if campaign else None
+    if campaign is None or closing is None:
+        return False
+    rows = tx.recipients.closable(workspace_id, campaign_id, limit=limit)
+    change = Counters()
+    for recipient in rows:
+        change += put_recipient(tx, workspace_id, recipient, close_recipient(recipient, closing, now))
+    accepted: Sequence[Recipient] = ()
+    if campaign.channel == "sms" and len(rows) < limit:
+        accepted = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _EVER, limit=limit - len(rows))
+    for recipient in accepted:
+        change += put_recipient(tx, workspace_id, recipient, receipt_timed_out(recipient, now))
+    if rows or accepted:
+        tx.campaigns.add_counters(workspace_id, campaign_id, change)
+    return len(rows) + len(accepted) == limit
+
+
+def end_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
+    """Complete a slice of the recipients whose receipt was waited for long enough; return whether more are left."""
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if campaign is None:
+        return False
+    rows = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now, limit=limit)
+    change = Counters()
+    for recipient in rows:
+        change += put_recipient(tx, workspace_id, recipient, receipt_timed_out(recipient, now))
+    if rows:
+        counters = tx.campaigns.add_counters(workspace_id, campaign_id, change)
+        complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
+    return len(rows) == limit

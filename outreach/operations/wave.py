@@ -1,0 +1,121 @@
+"""What a runner decides on, and what it decides: one wave of a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+import attrs
+
+from outreach.models.campaign import Campaign
+from outreach.models.directory import Agent, Trunk
+from outreach.models.dispatch import Dispatch
+from outreach.models.recipient import Recipient
+from outreach.models.settings import SmsSettings
+from outreach.models.states import RecipientStatus
+from outreach.models.workspace import Workspace
+
+
+@attrs.frozen(kw_only=True)
+class Basis:
+    """The revisions on which a decision was made; the commit compares them."""
+
+    campaign: int
+    workspace: int
+    settings: int
+    agent: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """What a runner needs to decide about the next wave of a campaign.
+
+    Attributes:
+        due: Recipients to look at now, in order.
+        next_due: When the next waiting one is due, when none is now; None when nobody waits.
+        next_slot_at: The first moment at which the next message may start; None for any.
+        agent: The agent of a calling campaign.
+        trunk: The trunk of a calling campaign.
+        in_flight: Recipients that take a place at the provider, or may.
+    """
+
+    campaign: Campaign
+    workspace: Workspace
+    settings: SmsSettings
+    basis: Basis
+    due: Sequence[Recipient]
+    next_due: datetime | None
+    next_slot_at: datetime | None
+    agent: Agent | None
+    trunk: Trunk | None
+    in_flight: int
+
+
+@attrs.frozen(kw_only=True)
+class Intent:
+    """One message that is about to be sent to one recipient, or one call about to be placed.
+
+    Attributes:
+        sender: None leaves the caller ID to the provider; a group's number goes before it.
+        body: The rendered text; None for a call.
+        call_id: Identifier for the record of a call; None for a message.
+        variables: Template variables of a call.
+    """
+
+    dispatch_id: str
+    recipient: Recipient
+    provider: str
+    sender: str | None
+    to: str
+    body: str | None = None
+    segments: int | None = None
+    call_id: str | None = None
+    variables: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Ending:
+    """A recipient that ends without being contacted, and why."""
+
+    recipient: Recipient
+    status: RecipientStatus
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class Wave:
+    """Intents and endings to commit together.
+
+    Attributes:
+        not_before: The first slot may not lie earlier, whatever the ledger says.
+        horizon: Slots after this are left for the next wave.
+        latest: No request of this wave may start later: closing time, expiry, end of the lease.
+        spacing: Time between two slots; zero for calls, whose pace is the places they take.
+        lapsed: Recipients whose second call of a double dial came too late.
+    """
+
+    workspace_id: str
+    campaign_id: str
+    epoch: int
+    basis: Basis
+    intents: Sequence[Intent]
+    endings: Sequence[Ending]
+    not_before: datetime
+    horizon: datetime
+    latest: datetime
+    spacing: timedelta
+    intent_lifetime: timedelta
+    lapsed: Sequence[Recipient] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Committed:
+    """What a wave did.
+
+    Attributes:
+        stale: The decision was made on something that has changed since; nothing was committed.
+        dispatches: The intents that now stand in the ledger, in the order of their slots.
+    """
+
+    stale: bool
+    dispatches: Sequence[Dispatch]

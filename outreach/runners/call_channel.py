@@ -1,0 +1,86 @@
+"""Running calling campaigns: at most so many calls in flight, a double dial within its attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+from outreach.ids import IdSource
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.recipient import Recipient
+from outreach.models.states import RecipientStatus
+from outreach.operations.wave import Ending, Intent, Plan
+from outreach.policy.call_settlement import second_leg_is_late
+from outreach.policy.rendering import recipient_values
+from outreach.protocols.voice import CallRequest
+from outreach.runners.desk import ProviderDesk
+
+
+class CallChannel:
+    """The calling part of running a campaign; see `runners.channels.CampaignChannel`."""
+
+    def __init__(self, *, ids: IdSource, desk: ProviderDesk) -> None:
+        self._ids = ids
+        self._desk = desk
+
+    def spacing(self, campaign: Campaign) -> timedelta:
+        """Return zero: the places in flight are the pace."""
+        return timedelta()
+
+    def most(self, campaign: Campaign) -> int:
+        """Return how many calls may be in flight."""
+        return campaign.batch_concurrency
+
+    def room(self, plan: Plan) -> bool:
+        """Return whether another call may be placed."""
+        return plan.in_flight < plan.campaign.batch_concurrency
+
+    def lapsed(self, plan: Plan, now: datetime) -> list[Recipient]:
+        """Return those whose second call of a double dial came too late."""
+        return [recipient for recipient in plan.due if second_leg_is_late(recipient, now)]
+
+    def decide(self, plan: Plan, recipient: Recipient) -> Intent | Ending:
+        """Take a recipient's fields and custom variables as the agent's variables."""
+        agent = plan.agent
+        if recipient.phone is None:
+            return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number")
+        if agent is None:
+            return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable")
+        return Intent(
+            dispatch_id=self._ids(),
+            call_id=self._ids(),
+            recipient=recipient,
+            provider=agent.provider,
+            sender=agent.from_number,
+            to=recipient.phone,
+            variables=recipient_values(
+                phone_number=recipient.phone_number,
+                first_name=recipient.first_name,
+                last_name=recipient.last_name,
+                email=recipient.email,
+                company=recipient.company,
+                custom_variables=recipient.custom_variables,
+            ),
+        )
+
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> Callable[[], Awaitable[Outcome]]:
+        """Return what asks the voice provider for the call."""
+        campaign = plan.campaign
+        request = CallRequest(
+            dispatch_id=dispatch.id,
+            workspace_id=dispatch.workspace_id,
+            agent_ref=plan.agent.provider_agent_id if plan.agent else None,
+            sender=dispatch.sender,
+            to=dispatch.to,
+            variables=intent.variables,
+            trunk_ref=(plan.trunk.provider_trunk_id or plan.trunk.address) if plan.trunk else None,
+            ivr_enabled=bool(campaign.ivr_enabled),
+            call_screen_enabled=bool(campaign.call_screen_enabled),
+            not_after=campaign.scheduled_expires_at,
+        )
+
+        async def ask() -> Outcome:
+            return await self._desk.voice(plan.workspace, dispatch.provider).place(request)
+
+        return ask

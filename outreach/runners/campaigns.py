@@ -1,0 +1,201 @@
+"""Running a campaign: wave after wave, at its pace, within its hours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from outreach.clock import Clock
+from outreach.config import EngineConfig
+from outreach.models.campaign import Campaign
+from outreach.models.carriers import Channel
+from outreach.models.recipient import Recipient
+from outreach.models.states import CampaignStatus, WorkspaceStatus
+from outreach.models.work import Unit
+from outreach.operations import campaign_moves, closing, waves
+from outreach.operations.wave import Committed, Ending, Intent, Plan, Wave
+from outreach.protocols.dispatcher import Nudge
+from outreach.protocols.storage import Storage, Transaction
+from outreach.runners.channels import CampaignChannel
+from outreach.runners.hours import Hours, earliest, hours_of
+from outreach.runners.outbox import Errand, Outbox
+from outreach.runners.worker import Worker
+
+_SLICE: Final = 500
+
+
+class CampaignRunner:
+    """Does the work on campaigns of both channels."""
+
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        clock: Clock,
+        config: EngineConfig,
+        worker: Worker,
+        outbox: Outbox,
+        channels: Mapping[Channel, CampaignChannel],
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._config = config
+        self._worker = worker
+        self._outbox = outbox
+        self._channels = channels
+
+    async def run_slice(self, unit: Unit, *, epoch: int, until: float, nudge: Nudge) -> datetime | None:
+        """Work on a campaign until nothing is due; see `protocols.dispatcher.SliceRunner`."""
+        campaign = await self._advance(unit)
+        if campaign is None:
+            return None
+        if campaign.status is not CampaignStatus.ACTIVE:
+            return await self._close(campaign, until, nudge)
+        channel = self._channels[campaign.channel]
+        while not nudge.stopping and self._clock.monotonic() < until:
+            plan = await self._plan(unit, channel.most(campaign))
+            if plan is None or plan.campaign.status is not CampaignStatus.ACTIVE:
+                return self._clock.now() if plan is not None else None
+            campaign = plan.campaign
+            if plan.workspace.status is not WorkspaceStatus.ACTIVE:
+                return campaign.scheduled_expires_at
+            hours = hours_of(campaign, self._clock.now())
+            if not hours.open:
+                return earliest(hours.again_at, campaign.scheduled_expires_at)
+            if not plan.due:
+                return await self._idle(plan)
+            if not channel.room(plan) and not channel.lapsed(plan, self._clock.now()):
+                return earliest(campaign.scheduled_expires_at, hours.until)
+            if await self._wait_for_slot(plan, nudge):
+                await self._wave(plan, channel, epoch, hours)
+        return self._clock.now()
+
+    async def _advance(self, unit: Unit) -> Campaign | None:
+        grace = timedelta(seconds=self._config.missed_start_seconds)
+        campaign = await self._storage.read(lambda tx: tx.campaigns.get(unit.workspace_id, unit.id))
+        if campaign is None or campaign.is_terminal:
+            return campaign
+        return await self._storage.write(
+            lambda tx: campaign_moves.advance(tx, unit.workspace_id, unit.id, now=self._clock.now(), grace=grace)
+        )
+
+    async def _close(self, campaign: Campaign, until: float, nudge: Nudge) -> datetime | None:
+        """End the open recipients of a campaign that is over; for any other state, tell when to look again."""
+        if not campaign.is_terminal:
+            return campaign_moves.due_time(campaign, self._clock.now())
+        while not nudge.stopping and self._clock.monotonic() < until:
+            more = await self._storage.write(
+                lambda tx: closing.close_slice(
+                    tx, campaign.workspace_id, campaign.id, now=self._clock.now(), limit=_SLICE
+                ),
+                bulk=True,
+            )
+            if not more:
+                return None
+        return self._clock.now()
+
+    async def _plan(self, unit: Unit, most: int) -> Plan | None:
+        def operation(tx: Transaction) -> Plan | None:
+            return waves.plan(tx, unit.workspace_id, unit.id, now=self._clock.now(), limit=most)
+
+        return await self._storage.read(operation)
+
+    async def _idle(self, plan: Plan) -> datetime | None:
+        """Settle what is over without anything to send, and tell when the campaign is due next."""
+        campaign, now = plan.campaign, self._clock.now()
+        if campaign.counters.open == 0:
+            await self._storage.write(
+                lambda tx: campaign_moves.complete_if_done(
+                    tx, tx.campaigns.get(campaign.workspace_id, campaign.id) or campaign, now=now
+                )
+            )
+            return None
+        if plan.next_due is not None and plan.next_due <= now:
+            await self._storage.write(
+                lambda tx: closing.end_receipt_waits(tx, campaign.workspace_id, campaign.id, now=now, limit=_SLICE),
+                bulk=True,
+            )
+            return self._clock.now()
+        return earliest(plan.next_due, campaign.scheduled_expires_at)
+
+    async def _wait_for_slot(self, plan: Plan, nudge: Nudge) -> bool:
+        """Wait until the next slot is near; return whether it is (a nudge means: look at everything again)."""
+        moments = (plan.next_slot_at, self._outbox.earliest_start(plan.campaign.id))
+        slot = max((moment for moment in moments if moment is not None), default=None)
+        if slot is None:
+            return True
+        ahead = (slot - self._clock.now()).total_seconds() - self._config.look_ahead_seconds
+        if ahead <= 0:
+            return True
+        await nudge.wait(ahead)
+        return False
+
+    async def _wave(self, plan: Plan, channel: CampaignChannel, epoch: int, hours: Hours) -> None:
+        lapsed = channel.lapsed(plan, self._clock.now())
+        intents: list[Intent] = []
+        endings: list[Ending] = []
+        for recipient in plan.due:
+            if recipient in lapsed:
+                continue
+            decision = channel.decide(plan, recipient)
+            if isinstance(decision, Intent):
+                intents.append(decision)
+            else:
+                endings.append(decision)
+        reserved = await self._reserve(len(intents))
+        try:
+            committed = await self._commit(plan, channel, epoch, hours, intents[:reserved], endings, lapsed)
+        except BaseException:
+            self._outbox.release(reserved)
+            raise
+        self._outbox.release(reserved - len(committed.dispatches))
+        by_dispatch = {intent.dispatch_id: intent for intent in intents}
+        spacing = channel.spacing(plan.campaign)
+        for dispatch in committed.dispatches:
+            self._outbox.send(
+                Errand(
+                    dispatch=dispatch,
+                    ask=channel.request(plan, by_dispatch[dispatch.id], dispatch),
+                    pace_key=plan.campaign.id if spacing else None,
+                    spacing=spacing,
+                )
+            )
+
+    async def _reserve(self, wanted: int) -> int:
+        """Take a place at the provider for each intent: wait for the first, take the others if they are free."""
+        if not wanted:
+            return 0
+        await self._outbox.reserve()
+        reserved = 1
+        while reserved < wanted and self._outbox.reserve_nowait():
+            reserved += 1
+        return reserved
+
+    async def _commit(
+        self,
+        plan: Plan,
+        channel: CampaignChannel,
+        epoch: int,
+        hours: Hours,
+        intents: Sequence[Intent],
+        endings: Sequence[Ending],
+        lapsed: Sequence[Recipient],
+    ) -> Committed:
+        campaign, now = plan.campaign, self._clock.now()
+        lease_end = now + timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))
+        wave = Wave(
+            workspace_id=campaign.workspace_id,
+            campaign_id=campaign.id,
+            epoch=epoch,
+            basis=plan.basis,
+            intents=intents,
+            endings=endings,
+            lapsed=lapsed,
+            not_before=self._outbox.earliest_start(campaign.id) or now,
+            horizon=now + timedelta(seconds=self._config.look_ahead_seconds),
+            latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,
+            spacing=channel.spacing(campaign),
+            intent_lifetime=timedelta(seconds=self._config.intent_seconds),
+        )
+        return await self._storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=self._clock.now))

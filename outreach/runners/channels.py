@@ -1,0 +1,40 @@
+"""What differs between the channels of a campaign: how many at a time, what to ask, and whom."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.recipient import Recipient
+from outreach.operations.wave import Ending, Intent, Plan
+
+
+class CampaignChannel(Protocol):
+    """One channel's part in running a campaign."""
+
+    def spacing(self, campaign: Campaign) -> timedelta:
+        """Return the time between two starts; zero where the pace is something else."""
+        ...
+
+    def most(self, campaign: Campaign) -> int:
+        """Return how many recipients one wave looks at, at the most."""
+        ...
+
+    def room(self, plan: Plan) -> bool:
+        """Return whether there is a free place at all; a place that becomes free touches the campaign."""
+        ...
+
+    def lapsed(self, plan: Plan, now: datetime) -> list[Recipient]:
+        """Return those of the due recipients whose chance has passed."""
+        ...
+
+    def decide(self, plan: Plan, recipient: Recipient) -> Intent | Ending:
+        """Decide about one due recipient, by pure rules."""
+        ...
+
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> Callable[[], Awaitable[Outcome]]:
+        """Return what makes the one request of a committed intent."""
+        ...

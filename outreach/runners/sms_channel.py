@@ -1,0 +1,93 @@
+"""Running SMS campaigns: rendered messages, at a pace."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from outreach.config import EngineConfig
+from outreach.ids import IdSource
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.recipient import Recipient
+from outreach.models.states import RecipientStatus
+from outreach.operations.wave import Ending, Intent, Plan
+from outreach.policy.pacing import spacing
+from outreach.policy.rendering import compose, recipient_values
+from outreach.policy.segments import count_segments
+from outreach.protocols.carrier import OutboundMessage
+from outreach.runners.desk import ProviderDesk
+
+_MAX_WAVE: Final = 50
+
+
+class SmsChannel:
+    """The SMS part of running a campaign; see `runners.channels.CampaignChannel`."""
+
+    def __init__(self, *, ids: IdSource, config: EngineConfig, desk: ProviderDesk) -> None:
+        self._ids = ids
+        self._config = config
+        self._desk = desk
+
+    def spacing(self, campaign: Campaign) -> timedelta:
+        """Return the time between two messages."""
+        return spacing(campaign.sms_rate_per_minute or 1)
+
+    def most(self, campaign: Campaign) -> int:
+        """Return how many slots lie within the look-ahead."""
+        ahead = self._config.look_ahead_seconds / self.spacing(campaign).total_seconds()
+        return min(_MAX_WAVE, 1 + int(ahead))
+
+    def room(self, plan: Plan) -> bool:
+        """Return True: messages take slots, not places."""
+        return True
+
+    def lapsed(self, plan: Plan, now: datetime) -> list[Recipient]:
+        """Return none: a message does not lapse."""
+        return []
+
+    def decide(self, plan: Plan, recipient: Recipient) -> Intent | Ending:
+        """Render a message and count its segments."""
+        campaign = plan.campaign
+        if recipient.phone is None:
+            return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number")
+        values = recipient_values(
+            phone_number=recipient.phone_number,
+            first_name=recipient.first_name,
+            last_name=recipient.last_name,
+            email=recipient.email,
+            company=recipient.company,
+            custom_variables=recipient.custom_variables,
+        )
+        text = compose(campaign.sms_message_body or "", values, plan.settings.footer)
+        if not text:
+            return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message")
+        segments = count_segments(text).segments
+        if segments > plan.settings.max_segments:
+            return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="over_segment_cap")
+        return Intent(
+            dispatch_id=self._ids(),
+            recipient=recipient,
+            provider=campaign.sms_carrier or "",
+            sender=campaign.sms_from_number,
+            to=recipient.phone,
+            body=text,
+            segments=segments,
+        )
+
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> Callable[[], Awaitable[Outcome]]:
+        """Return what hands the message to its carrier."""
+        message = OutboundMessage(
+            dispatch_id=dispatch.id,
+            workspace_id=dispatch.workspace_id,
+            sender=dispatch.sender,
+            to=dispatch.to,
+            body=dispatch.body or "",
+            not_after=plan.campaign.scheduled_expires_at,
+        )
+
+        async def ask() -> Outcome:
+            return await self._desk.carrier(plan.workspace, dispatch.provider).send(message)
+
+        return ask
