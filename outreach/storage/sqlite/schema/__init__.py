@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from typing import Final, Literal
 
@@ -58,16 +58,16 @@ def _keep_a_log(raw: sqlite3.Connection) -> None:
 
     For this one change SQLite does not wait for another process that has the file open: we do.
     """
-    for _ in range(_LOG_TRIES):
+    tries_left = _LOG_TRIES
+    while True:
         try:
             raw.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                raise
-            time.sleep(_LOG_PAUSE_SECONDS)
-        else:
             return
-    raw.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            tries_left -= 1
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or not tries_left:
+                raise
+        time.sleep(_LOG_PAUSE_SECONDS)
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def _transaction(raw: sqlite3.Connection, begin: Literal["BEGIN", "BEGIN IMMEDIA
         yield
         raw.execute("COMMIT")
     except BaseException:
-        if raw.in_transaction:
+        with suppress(sqlite3.Error):
             raw.execute("ROLLBACK")
         raise
 
