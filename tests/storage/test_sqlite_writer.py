@@ -169,6 +169,7 @@ async def test_when_all_that_wait_are_cancelled_nothing_is_left_to_do(sqlite_sto
     await asyncio.sleep(0.05)
     gate.opened.set()
     await first
+    await asyncio.sleep(0.05)
     await sqlite_storage.write(appending("next"))
     assert await sqlite_storage.read(subjects) == ["gate", "next"]
 

@@ -20,7 +20,7 @@ MIGRATIONS: Final = Migrations("outreach")
 """Every step that this version of the package knows, in order."""
 
 
-_LOG_TRIES: Final = 100
+_LOG_SECONDS: Final = 5
 _LOG_PAUSE_SECONDS: Final = 0.02
 
 
@@ -56,16 +56,16 @@ def bring_up_to_date(raw: sqlite3.Connection) -> None:
 def _keep_a_log(raw: sqlite3.Connection) -> None:
     """Turn the write-ahead log on.
 
-    For this one change SQLite does not wait for another process that has the file open: we do.
+    When two processes make this change at once, SQLite gives one of them up without waiting: it tries again.
     """
-    tries_left = _LOG_TRIES
+    # Real seconds, whatever the engine's clock says: it is another process that we wait for.
+    until = time.monotonic() + _LOG_SECONDS
     while True:
         try:
             raw.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            tries_left -= 1
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or not tries_left:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
         time.sleep(_LOG_PAUSE_SECONDS)
 
