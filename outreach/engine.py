@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 from contextlib import AsyncExitStack
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
@@ -182,6 +183,10 @@ class Outreach:
         stack, self._stack = self._stack, None
         if stack is not None:
             await stack.__aexit__(exc_type, exc, tb)
+
+    def now(self) -> datetime:
+        """Return the present moment by the engine's clock."""
+        return self._clock.now()
 
     def health(self) -> DispatcherHealth:
         """Return how dispatching is in this process."""

@@ -82,8 +82,8 @@ class CampaignCreation:
         """Create a calling campaign with its contacts; see `sms` for the arguments.
 
         Raises:
-            NotFound: There is no such workspace, or it has no such agent.
-            InvalidRequest: A rule is broken, a trunk is not the workspace's, or every contact is opted out.
+            NotFound: There is no such workspace, or it has no such agent or trunk.
+            InvalidRequest: A rule is broken, or every contact is opted out.
         """
         now = self._context.now()
 
@@ -93,7 +93,7 @@ class CampaignCreation:
             if agent is None:
                 raise NotFound("agent", campaign.agent_id)
             if campaign.sip_trunk_id is not None and tx.trunks.get(workspace_id, campaign.sip_trunk_id) is None:
-                raise InvalidRequest.at("sip_trunk_id", "the workspace has no such trunk")
+                raise NotFound("trunk", campaign.sip_trunk_id)
             return self._call_draft(workspace_id, campaign, agent, now)
 
         return await self._create(workspace_id, draft, recipients, claim=claim, render=render, actor=actor)
