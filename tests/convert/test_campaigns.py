@@ -126,10 +126,25 @@ def test_a_value_at_its_bound_is_taken(field: str, value: Any) -> None:
     read_sms_campaign(sms(**{field: value}), this_year=2026)
 
 
-def test_fractions_are_no_integers_as_the_parser_delivers_them() -> None:
-    """Row "types": also 60.0 is no integer."""
-    body = parse_json(json.dumps(sms()).replace("{", '{"sms_rate_per_minute": 60.0, ', 1).encode())
+@pytest.mark.parametrize(
+    "written", ["60.5", "6e-1", "60.0000000001", "1e999999999", "1e30", "-0", "0.0", '"60"', "true"]
+)
+def test_what_is_no_integer_as_the_parser_delivers_it(written: str) -> None:
+    """Row "types": fractions and what is out of bounds, however it is written."""
+    body = parse_json(json.dumps(sms()).replace("{", f'{{"sms_rate_per_minute": {written}, ', 1).encode())
     assert set(details(body)) == {"sms_rate_per_minute"}
+
+
+@pytest.mark.parametrize("written", ["60", "60.0", "6e1", "0.6E+2", "600e-1"])
+def test_an_integer_may_be_written_with_a_point(written: str) -> None:
+    """JSON Schema: a number without a fraction is an integer, however it is written."""
+    hours = {"timezone": "UTC", "days": [], "start": "09:00", "end": "17:00"}
+    raw = json.dumps(sms(business_hours_config=hours)).replace("{", f'{{"sms_rate_per_minute": {written}, ', 1)
+    raw = raw.replace('"timezone"', '"batchConcurrency": 7.0, "timezone"')
+    campaign, _ = read_sms_campaign(parse_json(raw.encode()), this_year=2026)
+    assert campaign.sms_rate_per_minute == 60
+    assert campaign.business_hours is not None
+    assert campaign.business_hours.batch_concurrency == 7
 
 
 def test_an_empty_from_number_is_not_set() -> None:

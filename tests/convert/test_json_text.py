@@ -8,6 +8,7 @@ from outreach.policy.variables import WrittenNumber, as_text
 
 
 def refusal(body: bytes) -> str:
+    """Return what a body is refused for."""
     with pytest.raises(InvalidRequest) as caught:
         parse_json(body)
     assert [detail.path for detail in caught.value.details] == [""]

@@ -21,6 +21,7 @@ UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 
 
 def paths(read: Callable[[Any], Any], body: Any) -> set[str]:
+    """Return the places that a body is refused for."""
     with pytest.raises(InvalidRequest) as caught:
         read(body)
     return {detail.path for detail in caught.value.details}

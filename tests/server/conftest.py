@@ -81,7 +81,7 @@ class Service:
     def run(self, function: Callable[..., Awaitable[T]], *arguments: Any, **named: Any) -> T:
         """Run a coroutine function of the engine on the server's loop."""
         assert self.client.portal is not None
-        return self.client.portal.call(partial(function, *arguments, **named))  # type: ignore[arg-type]
+        return self.client.portal.call(partial(function, *arguments, **named))
 
     def tenant(self, **workspace: Any) -> Tenant:
         """Make a workspace that may send many requests."""

@@ -39,7 +39,7 @@ OPERATIONS = [
 )
 def test_every_operation_needs_a_key(memory_tenant: Tenant, method: str, path: str, header: str | None) -> None:
     """Interface, section 5: a missing, malformed or invalid key returns 401; row "error envelope": WWW-Authenticate."""
-    headers = {} if header is None else {"Authorization": header.format(key=memory_tenant.key).encode("latin-1")}
+    headers = [] if header is None else [(b"Authorization", header.format(key=memory_tenant.key).encode("latin-1"))]
     answer = memory_tenant.client.request(method, path, headers=headers)
     check_envelope(answer, 401, "unauthorized")
     assert answer.headers["WWW-Authenticate"] == "Bearer"

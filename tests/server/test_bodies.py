@@ -35,6 +35,8 @@ def large_body(count: int = 4 * CHUNK + 1, **fields: Any) -> bytes:
 
 
 def recipients_of(service: Service, workspace_id: str, campaign_id: str) -> list[Any]:
+    """Return the recipients of a campaign, in order."""
+
     async def collect() -> list[Any]:
         return [recipient async for recipient in service.engine.campaigns.recipients(workspace_id, campaign_id)]
 

@@ -23,6 +23,7 @@ def dispatching(database_url: str) -> Iterator[Service]:
 
 
 def agent(service: Service, tenant: Tenant, **fields: Any) -> Agent:
+    """Make another agent."""
     return service.run(service.engine.agents.create, tenant.workspace.id, "Other", **fields)
 
 
@@ -40,10 +41,11 @@ def test_a_call_is_queued_and_can_be_looked_up(service: Service) -> None:
 
 def test_variables_are_kept_as_written(tenant: Tenant) -> None:
     """Row "`variables`": any JSON value, as text."""
-    raw = (
-        '{"agent_id": "%s", "to": "14155550102", "variables": {"s": "x", "i": 7, "f": 1.10, "e": 1e5, '
-        '"big": 10000000000000000000000, "t": true, "n": null, "o": {"a": [1.0, "é"]}}}' % tenant.agent.id
+    variables = (
+        '{"s": "x", "i": 7, "f": 1.10, "e": 1e5, "big": 10000000000000000000000, "t": true, "n": null, '
+        '"o": {"a": [1.0, "é"]}}'
     )
+    raw = f'{{"agent_id": "{tenant.agent.id}", "to": "14155550102", "variables": {variables}}}'
     answer = tenant.post("/calls", content=raw.encode(), headers={"Content-Type": "application/json"})
     assert tenant.get(answer.headers["Location"]).json()["variables"] == {
         "s": "x", "i": "7", "f": "1.10", "e": "1e5", "big": "10000000000000000000000", "t": "true", "n": "",

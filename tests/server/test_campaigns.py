@@ -21,10 +21,12 @@ FIELDS = {
 
 
 def call_body(tenant: Tenant, **fields: Any) -> dict[str, Any]:
+    """Return the body of a calling campaign."""
     return {"name": "Renewals", "agent_id": tenant.agent.id, "recipients": [{"phone_number": "+14155550102"}]} | fields
 
 
 def names(answer: Any) -> list[str]:
+    """Return the names on a page, in its order."""
     assert answer.status_code == 200, answer.text
     return [campaign["name"] for campaign in answer.json()["data"]]
 
@@ -143,7 +145,7 @@ def test_business_hours_are_stored_in_one_form(tenant: Tenant, hours: dict[str, 
     """Rows "business hours, stored" and "business hours, days-shaped request"."""
     created = tenant.create(business_hours_config=hours)
     open_all_day = [{"start": "09:00", "end": "24:00"}]
-    closed = {day: [] for day in ("wednesday", "thursday", "friday", "saturday", "sunday")}
+    closed: dict[str, Any] = {day: [] for day in ("wednesday", "thursday", "friday", "saturday", "sunday")}
     assert created["business_hours_config"] == {
         "enabled": True,
         "timezone": "America/New_York",
@@ -253,7 +255,7 @@ def test_a_strange_query_is_refused(memory_tenant: Tenant, path: str, query: str
     ],
 )
 def test_search(tenant: Tenant, search: str, found: list[str]) -> None:
-    """Row "search": case-insensitive for every script; %, _ and \\ are plain characters."""
+    """Row "search": case-insensitive for every script; %, _ and the backslash are plain characters."""
     for name in ("Été 100%", "a_b\\c", "Straße", "ЖУК"):
         tenant.create(name=name)
     answer = tenant.get("/sms-campaigns", params={"search": search})

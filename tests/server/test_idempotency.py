@@ -19,6 +19,7 @@ def dispatching(database_url: str) -> Iterator[Service]:
 
 
 def key(text: str) -> dict[str, str]:
+    """Return the header for a key."""
     return {"Idempotency-Key": text}
 
 
@@ -92,7 +93,7 @@ def test_replays_count_against_the_limit(service: Service) -> None:
 @pytest.mark.parametrize("path", ["/sms-campaigns", "/campaigns", "/calls", "/sms"])
 def test_a_malformed_key_is_refused(memory_tenant: Tenant, path: str, value: bytes) -> None:
     """Row "safe retry": 1 to 255 visible ASCII characters."""
-    answer = memory_tenant.post(path, bodies(memory_tenant)[path], headers={"Idempotency-Key": value})  # type: ignore[dict-item]
+    answer = memory_tenant.post(path, bodies(memory_tenant)[path], headers={"Idempotency-Key": value})
     assert check_envelope(answer, 400, "invalid_request")["details"][0]["path"] == "Idempotency-Key"
 
 
