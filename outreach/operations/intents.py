@@ -54,13 +54,16 @@ def open_dispatch(
         epoch=wave.epoch,
         created_at=now,
     )
+    call = None if intent.call_id is None or campaign.agent_id is None else _call(dispatch, campaign.agent_id, intent)
+    if call is not None:
+        tx.calls.insert(call)
     try:
         tx.dispatches.insert(dispatch)
     except AlreadyThere:
         # The ledger itself forbids a second open dispatch; the recipient's state is behind, and is left alone.
+        if call is not None:
+            tx.calls.update(attrs.evolve(call, status=CallStatus.CANCELED, error="dispatch_open", ended_at=now))
         return None
-    if intent.call_id is not None and campaign.agent_id is not None:
-        tx.calls.insert(_call(dispatch, campaign.agent_id, intent))
     opened = attrs.evolve(
         current,
         status=RecipientStatus.DISPATCHING,
