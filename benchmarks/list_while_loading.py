@@ -10,6 +10,7 @@ again and again, a pause apart. Shown are the median, the 99th percentile and th
 from __future__ import annotations
 
 import argparse
+import random
 import subprocess
 import sys
 import tempfile
@@ -42,8 +43,10 @@ assert answer.status_code == 201, answer.text
 
 
 def contacts(count: int) -> bytes:
-    """Return the body of a campaign with so many contacts, each with all of its fields."""
+    """Return the body of a campaign with so many contacts, each with all of its fields, in no order of numbers."""
     fields = body([])
+    numbers = phones(count)
+    random.Random(1).shuffle(numbers)
     fields["recipients"] = [
         {
             "phone_number": phone,
@@ -53,7 +56,7 @@ def contacts(count: int) -> bytes:
             "company": "Analytical Engines",
             "custom_variables": {"city": "London", "visits": number},
         }
-        for number, phone in enumerate(phones(count))
+        for number, phone in enumerate(numbers)
     ]
     return orjson.dumps(fields)
 

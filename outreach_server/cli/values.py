@@ -48,8 +48,6 @@ class Moment(click.ParamType[datetime]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         """Return the moment, aware."""
-        if isinstance(value, datetime):
-            return value
         try:
             if not _PLACE.match(value):
                 raise ValueError(value)

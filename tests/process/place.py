@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import subprocess
@@ -42,7 +41,7 @@ class Place:
         directory: Everything lies below it.
         database: The SQLite file.
         books: The database and the simulator's log, to be read.
-        workspace_id: A sandbox without a request limit.
+        workspace_id: A sandbox.
         api_key: A key of it.
         latency_ms: How long the simulators take for an answer.
     """
@@ -54,7 +53,7 @@ class Place:
     api_key: str = attrs.field(default="", repr=False)
     latency_ms: float = 20.0
     _servers: list[ServerProcess] = attrs.field(factory=list)
-    _next_phone: Iterator[int] = attrs.field(factory=itertools.count)
+    _used: int = 0
 
     @property
     def url(self) -> str:
@@ -131,13 +130,15 @@ class Place:
 
     def phones(self, count: int) -> list[str]:
         """Return so many numbers that nobody else has had here."""
-        return phones(count, start=[next(self._next_phone) for _ in range(count)][0])
+        start = self._used
+        self._used += count
+        return phones(count, start=start)
 
-    def furnish(self) -> None:
+    def furnish(self, *, request_limit: int | None) -> None:
         """Make the workspace and its key."""
 
         async def work(engine: Outreach) -> tuple[str, str]:
-            workspace = await engine.workspaces.create("Acme", request_limit=None, default_region="US")
+            workspace = await engine.workspaces.create("Acme", request_limit=request_limit, default_region="US")
             key = await engine.workspaces.create_key(workspace.id, name="tests")
             return workspace.id, key.api_key
 
@@ -151,12 +152,15 @@ class Place:
 
 
 @contextmanager
-def open_place(directory: Path) -> Iterator[Place]:
-    """Make a place in a directory, and end its servers at the end."""
+def open_place(directory: Path, *, request_limit: int | None = 1_000_000) -> Iterator[Place]:
+    """Make a place in a directory, and end its servers at the end.
+
+    The request limit is one that is never reached: requests are counted, as they are by default.
+    """
     database = directory / "outreach.db"
     place = Place(directory=directory, database=database, books=Books(database=database, log=directory / "log.jsonl"))
     place.spool.mkdir()
-    place.furnish()
+    place.furnish(request_limit=request_limit)
     try:
         yield place
     finally:
