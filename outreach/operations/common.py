@@ -6,6 +6,7 @@ from datetime import datetime
 
 from outreach.errors import NotFound, WorkspaceUnavailable
 from outreach.models.campaign import Campaign
+from outreach.models.directory import Agent
 from outreach.models.settings import CallSettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import AuditEntry, Unit
@@ -43,6 +44,18 @@ def settings_of(tx: Transaction, workspace_id: str) -> SmsSettings:
 def call_settings_of(tx: Transaction, workspace_id: str) -> CallSettings:
     """Return a workspace's settings of calling campaigns, the defaults before any change."""
     return tx.call_settings.get(workspace_id) or CallSettings()
+
+
+def agent_of(tx: Transaction, workspace_id: str, agent_id: str) -> Agent:
+    """Return an agent of a workspace.
+
+    Raises:
+        NotFound: The workspace has none with this id.
+    """
+    agent = tx.agents.get(workspace_id, agent_id)
+    if agent is None:
+        raise NotFound("agent", agent_id)
+    return agent
 
 
 def campaign_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaign:

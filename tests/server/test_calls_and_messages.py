@@ -53,6 +53,15 @@ def test_variables_are_kept_as_written(tenant: Tenant) -> None:
     }  # fmt: skip
 
 
+def test_what_is_wrong_with_the_request_is_told_before_the_state_of_the_agent(service: Service) -> None:
+    """Row "order of checks": 400 comes before 409, and an agent that is not there (404) declares nothing."""
+    tenant = service.tenant()
+    idle = agent(service, tenant, is_active=False, placeholders=["name"])
+    body = {"agent_id": idle.id, "to": "+14155550102", "variables": {"other": 1}}
+    assert tenant.post("/calls", body).status_code == 400
+    assert tenant.post("/calls", body | {"variables": {"name": 1}}).status_code == 409
+
+
 def test_the_provider_accepts_in_time(dispatching: Service) -> None:
     """Row "callId": the provider's identifier, usable with GET /calls/{id}; another workspace does not see it."""
     tenant, other = dispatching.tenant(), dispatching.tenant()
