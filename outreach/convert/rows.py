@@ -22,7 +22,7 @@ from outreach.models.call import Call
 from outreach.models.campaign import AgentSnapshot, Campaign, Counters
 from outreach.models.dispatch import Dispatch
 from outreach.models.holidays import HolidayCalendar
-from outreach.models.message import Message
+from outreach.models.message import InboundMessage, Message
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
@@ -177,7 +177,7 @@ def _make_rows() -> cattrs.Converter:
     for given in (Counters, AgentSnapshot):
         # These come from columns of their own, or of another table, and are put in ready-made.
         converter.register_structure_hook(given, lambda value, _: value)
-    for model in (Call, Message, Dispatch):
+    for model in (Call, Message, InboundMessage, Dispatch):
         names = {
             field.name: override(rename=_RENAMED[field.name]) for field in attrs.fields(model) if field.name in _RENAMED
         }

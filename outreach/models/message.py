@@ -39,6 +39,24 @@ class Message:
 
 
 @attrs.frozen(kw_only=True)
+class InboundMessage:
+    """A message that somebody wrote back.
+
+    Attributes:
+        sender: Who wrote, in E.164.
+        to: Our number, as the carrier gave it.
+        received_at: When it reached us.
+    """
+
+    id: str
+    workspace_id: str
+    sender: str
+    to: str
+    body: str
+    received_at: datetime
+
+
+@attrs.frozen(kw_only=True)
 class NewMessage:
     """What is asked for by POST /sms.
 

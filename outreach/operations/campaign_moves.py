@@ -218,8 +218,6 @@ def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> No
         reasons.append("Its scheduled_expires_at has passed.")
     if campaign.channel == "call":
         reasons.extend(_calling_obstacles(tx, campaign))
-    if campaign.sms_message_source == "flow":
-        reasons.append("Campaigns driven by an automation flow can be created, but this version does not run them yet.")
     workspace = workspace_of(tx, campaign.workspace_id)
     if workspace.mode is WorkspaceMode.LIVE:
         provider = campaign.sms_carrier or "the agent's voice provider"

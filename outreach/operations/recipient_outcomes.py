@@ -14,9 +14,10 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
+from outreach.operations.flows import go_on, steps_of
 from outreach.operations.recipients import put_recipient
 from outreach.policy.call_settlement import end_call, settle_call_recipient
-from outreach.policy.settlement import Backoff, receipt_for_recipient, settle_recipient, speaks_for
+from outreach.policy.settlement import Backoff, may_go_on, receipt_for_recipient, settle_recipient, speaks_for
 from outreach.protocols.storage import Transaction
 
 
@@ -47,6 +48,10 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
             backoff=backoff,
             now=now,
         )
+    steps = steps_of(tx, campaign)
+    if steps is not None and outcome.state is DispatchState.ACCEPTED and may_go_on(recipient, campaign.status):
+        sent = attrs.evolve(before, dispatched=True, successful=True)
+        after = go_on(tx, campaign, sent, before.step + 1, steps, now)
     store(tx, recipient, after, campaign, now)
 
 

@@ -10,6 +10,8 @@ from outreach.models.campaign import Campaign, Counters, contribution
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.common import call_settings_of
+from outreach.operations.flows import go_on, steps_of
+from outreach.operations.wave import Move
 from outreach.policy.call_settlement import drop_second_leg
 from outreach.protocols.storage import Transaction
 
@@ -50,11 +52,14 @@ def end(
     return put_recipient(tx, workspace_id, current, ended)
 
 
-def drop_late_second_leg(tx: Transaction, campaign: Campaign, recipient: Recipient, now: datetime) -> Counters:
-    """End the attempt of a recipient whose second call came too late; return what that changes in the counters."""
-    current = untouched(tx, campaign.workspace_id, recipient)
+def go_on_without_request(tx: Transaction, campaign: Campaign, going: Move, now: datetime) -> Counters:
+    """Let a recipient go on to the next thing; return what that changes in the counters."""
+    current = untouched(tx, campaign.workspace_id, going.recipient)
     if current is None:
         return Counters()
-    settings = call_settings_of(tx, campaign.workspace_id)
-    dropped = drop_second_leg(current, campaign=campaign.status, settings=settings, now=now)
-    return put_recipient(tx, campaign.workspace_id, current, dropped)
+    if going.kind == "next_step":
+        after = go_on(tx, campaign, current, current.step, steps_of(tx, campaign) or (), now)
+    else:
+        settings = call_settings_of(tx, campaign.workspace_id)
+        after = drop_second_leg(current, campaign=campaign.status, settings=settings, now=now)
+    return put_recipient(tx, campaign.workspace_id, current, after)

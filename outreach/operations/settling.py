@@ -9,7 +9,7 @@ import attrs
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
-from outreach.operations import call_outcomes, message_outcomes, recipient_outcomes
+from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes
 from outreach.policy.settlement import Backoff, may_settle
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
@@ -48,6 +48,7 @@ def settle(
         call_outcomes.settle(tx, settled, outcome, backoff, now)
     if settled.campaign_id is not None:
         recipient_outcomes.settle(tx, settled, outcome, backoff, now)
+        error_budget.charge(tx, settled, now)
     return settled
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Literal
 
 import attrs
 
 from outreach.models.campaign import Campaign
-from outreach.models.directory import Agent, Trunk
+from outreach.models.directory import Agent, FlowStep, Trunk
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
@@ -37,6 +38,7 @@ class Plan:
         agent: The agent of a calling campaign.
         trunk: The trunk of a calling campaign.
         in_flight: Recipients that take a place at the provider, or may.
+        steps: The steps of the flow that drives the campaign; None when none does.
     """
 
     campaign: Campaign
@@ -49,6 +51,7 @@ class Plan:
     agent: Agent | None
     trunk: Trunk | None
     in_flight: int
+    steps: Sequence[FlowStep] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -83,6 +86,19 @@ class Ending:
 
 
 @attrs.frozen(kw_only=True)
+class Move:
+    """A recipient that goes on without a request.
+
+    Attributes:
+        kind: `next_step`: it stands at a step of its flow that sends nothing. `drop_second_leg`: the second call
+            of its double dial may not start any more.
+    """
+
+    recipient: Recipient
+    kind: Literal["next_step", "drop_second_leg"]
+
+
+@attrs.frozen(kw_only=True)
 class Wave:
     """Intents and endings to commit together.
 
@@ -91,7 +107,7 @@ class Wave:
         horizon: Slots after this are left for the next wave.
         latest: No request of this wave may start later: closing time, expiry, end of the lease.
         spacing: Time between two slots; zero for calls, whose pace is the places they take.
-        lapsed: Recipients whose second call of a double dial came too late.
+        moves: Recipients that go on without a request: to the next step, or after a second call that came too late.
     """
 
     workspace_id: str
@@ -105,7 +121,7 @@ class Wave:
     latest: datetime
     spacing: timedelta
     intent_lifetime: timedelta
-    lapsed: Sequence[Recipient] = ()
+    moves: Sequence[Move] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -15,8 +15,9 @@ from outreach.models.states import CampaignStatus, DispatchState, RecipientStatu
 from outreach.models.work import Run
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import settings_of
+from outreach.operations.flows import steps_of
 from outreach.operations.intents import open_dispatch
-from outreach.operations.recipients import drop_late_second_leg, end
+from outreach.operations.recipients import end, go_on_without_request
 from outreach.operations.wave import Basis, Committed, Plan, Wave
 from outreach.protocols.storage import Transaction
 
@@ -48,6 +49,7 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
         agent=agent,
         trunk=tx.trunks.get(workspace_id, campaign.sip_trunk_id) if campaign.sip_trunk_id else None,
         in_flight=tx.recipients.in_flight(workspace_id, campaign_id) if campaign.channel == "call" else 0,
+        steps=steps_of(tx, campaign),
     )
 
 
@@ -74,8 +76,8 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     change = Counters()
     for ending in wave.endings:
         change += end(tx, wave.workspace_id, ending.recipient, ending.status, ending.reason, now)
-    for recipient in wave.lapsed:
-        change += drop_late_second_leg(tx, campaign, recipient, now)
+    for going in wave.moves:
+        change += go_on_without_request(tx, campaign, going, now)
     dispatches: list[Dispatch] = []
     for intent in wave.intents:
         if intent.to in stopped:

@@ -28,7 +28,7 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.carriers import Channel
 from outreach.models.directory import Agent, Flow, Number, Trunk
 from outreach.models.dispatch import Dispatch
-from outreach.models.message import Message
+from outreach.models.message import InboundMessage, Message
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
 from outreach.models.settings import CallSettings, SmsSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
@@ -333,6 +333,13 @@ class Dispatches(Protocol):
         """Return a message's dispatches, oldest first by (created_at, id)."""
         ...
 
+    def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
+        """Return a campaign's dispatches that are no more `dispatching`, created at or after a moment.
+
+        They come newest first by (created_at, id), both descending, at most `limit`.
+        """
+        ...
+
     def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
         """Return those `dispatching` of epochs below this one, in all workspaces, oldest first by (created_at, id)."""
         ...
@@ -367,6 +374,19 @@ class Messages(Protocol):
     def get(self, workspace_id: str, message_id: str) -> Message | None: ...
     def insert(self, message: Message) -> None: ...
     def update(self, message: Message) -> None: ...
+
+
+class Inbound(Protocol):
+    """Messages that people wrote back."""
+
+    def insert(self, message: InboundMessage) -> None: ...
+    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
+        """Return the newest messages, newest first by (received_at, id), both descending."""
+        ...
+
+    def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
+        """Return whether a number has written at or after a moment."""
+        ...
 
 
 class WorkFeed(Protocol):
@@ -476,6 +496,8 @@ class Transaction(Protocol):
     def calls(self) -> Calls: ...
     @property
     def messages(self) -> Messages: ...
+    @property
+    def inbound(self) -> Inbound: ...
     @property
     def work(self) -> WorkFeed: ...
     @property

@@ -10,7 +10,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
-from outreach.operations.wave import Ending, Intent, Plan
+from outreach.operations.wave import Ending, Intent, Move, Plan
 from outreach.policy.call_settlement import second_leg_is_late
 from outreach.policy.rendering import recipient_values
 from outreach.protocols.voice import CallRequest
@@ -36,12 +36,10 @@ class CallChannel:
         """Return whether another call may be placed."""
         return plan.in_flight < plan.campaign.batch_concurrency
 
-    def lapsed(self, plan: Plan, now: datetime) -> list[Recipient]:
-        """Return those whose second call of a double dial came too late."""
-        return [recipient for recipient in plan.due if second_leg_is_late(recipient, now)]
-
-    def decide(self, plan: Plan, recipient: Recipient) -> Intent | Ending:
+    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Intent | Ending | Move:
         """Take a recipient's fields and custom variables as the agent's variables."""
+        if second_leg_is_late(recipient, now):
+            return Move(recipient=recipient, kind="drop_second_leg")
         agent = plan.agent
         if recipient.phone is None:
             return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number")

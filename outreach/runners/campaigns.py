@@ -10,11 +10,10 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig
 from outreach.models.campaign import Campaign
 from outreach.models.carriers import Channel
-from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves, closing, waves
-from outreach.operations.wave import Committed, Ending, Intent, Plan, Wave
+from outreach.operations.wave import Committed, Ending, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage, Transaction
 from outreach.runners.channels import CampaignChannel
@@ -65,7 +64,7 @@ class CampaignRunner:
                 return earliest(hours.again_at, campaign.scheduled_expires_at)
             if not plan.due:
                 return await self._idle(plan)
-            if not channel.room(plan) and not channel.lapsed(plan, self._clock.now()):
+            if not channel.room(plan):
                 return earliest(campaign.scheduled_expires_at, hours.until)
             if await self._wait_for_slot(plan, nudge):
                 await self._wave(plan, channel, epoch, hours)
@@ -132,20 +131,14 @@ class CampaignRunner:
         return False
 
     async def _wave(self, plan: Plan, channel: CampaignChannel, epoch: int, hours: Hours) -> None:
-        lapsed = channel.lapsed(plan, self._clock.now())
-        intents: list[Intent] = []
-        endings: list[Ending] = []
-        for recipient in plan.due:
-            if recipient in lapsed:
-                continue
-            decision = channel.decide(plan, recipient)
-            if isinstance(decision, Intent):
-                intents.append(decision)
-            else:
-                endings.append(decision)
+        now = self._clock.now()
+        decisions = [channel.decide(plan, recipient, now) for recipient in plan.due]
+        intents = [decision for decision in decisions if isinstance(decision, Intent)]
+        endings = [decision for decision in decisions if isinstance(decision, Ending)]
+        moves = [decision for decision in decisions if isinstance(decision, Move)]
         reserved = await self._reserve(len(intents))
         try:
-            committed = await self._commit(plan, channel, epoch, hours, intents[:reserved], endings, lapsed)
+            committed = await self._commit(plan, channel, epoch, hours, intents[:reserved], endings, moves)
         except BaseException:
             self._outbox.release(reserved)
             raise
@@ -180,7 +173,7 @@ class CampaignRunner:
         hours: Hours,
         intents: Sequence[Intent],
         endings: Sequence[Ending],
-        lapsed: Sequence[Recipient],
+        moves: Sequence[Move],
     ) -> Committed:
         campaign, now = plan.campaign, self._clock.now()
         lease_end = now + timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))
@@ -191,7 +184,7 @@ class CampaignRunner:
             basis=plan.basis,
             intents=intents,
             endings=endings,
-            lapsed=lapsed,
+            moves=moves,
             not_before=self._outbox.earliest_start(campaign.id) or now,
             horizon=now + timedelta(seconds=self._config.look_ahead_seconds),
             latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,

@@ -9,7 +9,7 @@ from typing import Protocol
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
-from outreach.operations.wave import Ending, Intent, Plan
+from outreach.operations.wave import Ending, Intent, Move, Plan
 
 
 class CampaignChannel(Protocol):
@@ -27,11 +27,7 @@ class CampaignChannel(Protocol):
         """Return whether there is a free place at all; a place that becomes free touches the campaign."""
         ...
 
-    def lapsed(self, plan: Plan, now: datetime) -> list[Recipient]:
-        """Return those of the due recipients whose chance has passed."""
-        ...
-
-    def decide(self, plan: Plan, recipient: Recipient) -> Intent | Ending:
+    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Intent | Ending | Move:
         """Decide about one due recipient, by pure rules."""
         ...
 

@@ -12,7 +12,8 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
-from outreach.operations.wave import Ending, Intent, Plan
+from outreach.operations.wave import Ending, Intent, Move, Plan
+from outreach.policy.flow_course import step_to_send
 from outreach.policy.pacing import spacing
 from outreach.policy.rendering import compose, recipient_values
 from outreach.policy.segments import count_segments
@@ -43,13 +44,15 @@ class SmsChannel:
         """Return True: messages take slots, not places."""
         return True
 
-    def lapsed(self, plan: Plan, now: datetime) -> list[Recipient]:
-        """Return none: a message does not lapse."""
-        return []
-
-    def decide(self, plan: Plan, recipient: Recipient) -> Intent | Ending:
+    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Intent | Ending | Move:
         """Render a message and count its segments."""
         campaign = plan.campaign
+        template = campaign.sms_message_body
+        if plan.steps is not None:
+            step = step_to_send(recipient, plan.steps)
+            if step is None:
+                return Move(recipient=recipient, kind="next_step")
+            template = step.body
         if recipient.phone is None:
             return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number")
         values = recipient_values(
@@ -60,7 +63,7 @@ class SmsChannel:
             company=recipient.company,
             custom_variables=recipient.custom_variables,
         )
-        text = compose(campaign.sms_message_body or "", values, plan.settings.footer)
+        text = compose(template or "", values, plan.settings.footer)
         if not text:
             return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message")
         segments = count_segments(text).segments

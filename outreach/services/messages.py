@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.carriers import CarrierName
-from outreach.models.message import Message, NewMessage
+from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
@@ -16,7 +16,7 @@ from outreach.operations.requests import Answer
 from outreach.policy.phones import is_dialable, normalise
 from outreach.policy.segments import count_segments
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import text_problem
+from outreach.services.checks import check_phone, text_problem
 from outreach.services.context import ServiceContext
 from outreach.services.requests import Claim
 
@@ -87,6 +87,44 @@ class Messages:
         message = await context.storage.write(operation)
         context.wake(Unit("message", workspace_id, message.id))
         return message
+
+    async def receive(self, workspace_id: str, *, sender: str, to: str, body: str) -> InboundMessage:
+        """Take in a message that somebody wrote back; it stops flows at their `stop_if_replied` step.
+
+        Args:
+            workspace_id: Whose number was written to.
+            sender: Who wrote; normalised to E.164.
+            to: Our number.
+            body: What was written; empty for a message of media alone.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: The sender is no possible number, or the text cannot be stored everywhere.
+        """
+        problem = text_problem(body)
+        if problem is not None:
+            raise InvalidRequest.at("body", problem)
+        identifier, now = self._context.ids(), self._context.now()
+
+        def operation(tx: Transaction) -> InboundMessage:
+            phone = check_phone("sender", sender, workspace_of(tx, workspace_id).default_region)
+            message = InboundMessage(
+                id=identifier, workspace_id=workspace_id, sender=phone or "", to=to, body=body, received_at=now
+            )
+            tx.inbound.insert(message)
+            return message
+
+        return await self._context.storage.write(operation)
+
+    async def list_inbound(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
+        """Return the newest messages that people wrote back, newest first.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        return await self._context.storage.read(
+            lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, limit=limit)
+        )
 
     async def get(self, workspace_id: str, message_id: str) -> Message:
         """Return a message.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+
 import attrs
 
 from outreach.models.call import Call
-from outreach.models.message import Message
+from outreach.models.message import InboundMessage, Message
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.owned import OwnedRows, by_age
-from outreach.storage.memory.table import Place
+from outreach.storage.memory.table import Place, Table
 
 
 class Calls:
@@ -80,3 +83,26 @@ class Messages:
     def update(self, message: Message) -> None:
         """Write over a message."""
         self._rows.overwrite(message)
+
+
+class Inbound:
+    """Messages that people wrote back."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._rows = Table[str, InboundMessage](journal, "inbound message")
+        self._by_time = self._rows.index(lambda row: (row.workspace_id, (row.received_at, row.id)))
+        self._by_sender = self._rows.index(lambda row: ((row.workspace_id, row.sender), (row.received_at, row.id)))
+
+    def insert(self, message: InboundMessage) -> None:
+        """Write a message."""
+        self._rows.insert(message.id, message)
+
+    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
+        """Return the newest messages, newest first."""
+        return self._rows.rows(self._by_time.keys(workspace_id))[::-1][:limit]
+
+    def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
+        """Return whether a number has written at or after a moment."""
+        newest = self._by_sender.last((workspace_id, phone))
+        message = None if newest is None else self._rows.get(newest)
+        return message is not None and message.received_at >= since

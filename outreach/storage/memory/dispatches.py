@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from datetime import datetime
 
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
@@ -19,6 +20,7 @@ class Dispatches:
         self._rows = rows = OwnedRows[Dispatch](journal, "dispatch")
         self._by_provider_id = rows.index(_grouped(_provider_id))
         self._by_recipient = rows.index(_grouped(_recipient))
+        self._by_campaign = rows.index(_grouped(_campaign))
         self._by_call = rows.index(_grouped(_call))
         self._by_message = rows.index(_grouped(_message))
         self._unsettled = [rows.index(_if_unsettled(of)) for of in (_recipient_and_step, _call, _message)]
@@ -60,6 +62,12 @@ class Dispatches:
     def of_message(self, workspace_id: str, message_id: str) -> Sequence[Dispatch]:
         """Return a message's dispatches, oldest first."""
         return self._rows.rows(self._by_message.keys((workspace_id, message_id)))
+
+    def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
+        """Return a campaign's latest dispatches that are no more `dispatching`, newest first."""
+        rows = self._rows.rows(self._by_campaign.keys((workspace_id, campaign_id)))
+        settled = [row for row in rows if row.created_at >= since and row.state is not DispatchState.DISPATCHING]
+        return settled[::-1][:limit]
 
     def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
         """Return those `dispatching` of epochs below this one, in all workspaces, oldest first."""
@@ -104,6 +112,10 @@ def _provider_id(row: Dispatch) -> Hashable | None:
 
 def _recipient(row: Dispatch) -> Hashable | None:
     return None if row.campaign_id is None else (row.workspace_id, row.campaign_id, row.position)
+
+
+def _campaign(row: Dispatch) -> Hashable | None:
+    return None if row.campaign_id is None else (row.workspace_id, row.campaign_id)
 
 
 def _recipient_and_step(row: Dispatch) -> Hashable | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outreach.storage.memory.calls import Calls, Messages
+from outreach.storage.memory.calls import Calls, Inbound, Messages
 from outreach.storage.memory.campaigns import Campaigns
 from outreach.storage.memory.directory import Agents, Flows, Keys, Numbers, Trunks, Workspaces
 from outreach.storage.memory.dispatches import Dispatches
@@ -33,6 +33,7 @@ class Tables:
         self.dispatches = Dispatches(journal)
         self.calls = Calls(journal)
         self.messages = Messages(journal)
+        self.inbound = Inbound(journal)
         self.work = WorkFeed(journal)
         self.leases = Leases(journal)
         self.runs = Runs(journal)

@@ -14,7 +14,7 @@ from outreach.storage.sqlite.tables.directory import (
     Settings,
     Trunks,
 )
-from outreach.storage.sqlite.tables.ledger import Calls, Dispatches, Messages
+from outreach.storage.sqlite.tables.ledger import Calls, Dispatches, Inbound, Messages
 from outreach.storage.sqlite.tables.recipients import Recipients
 from outreach.storage.sqlite.tables.requests import Audit, Requests
 from outreach.storage.sqlite.tables.work import Leases, Runs, WorkFeed
@@ -39,6 +39,7 @@ class SqliteTransaction:
         self.dispatches = Dispatches(connection)
         self.calls = Calls(connection)
         self.messages = Messages(connection)
+        self.inbound = Inbound(connection)
         self.work = WorkFeed(connection)
         self.leases = Leases(connection)
         self.runs = Runs(connection)

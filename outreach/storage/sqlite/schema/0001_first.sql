@@ -300,6 +300,8 @@ WHERE state IN ('dispatching', 'unknown') AND call_id IS NOT NULL;
 
 CREATE INDEX dispatches_of_recipient ON dispatches (campaign_number, position) WHERE campaign_number IS NOT NULL;
 
+CREATE INDEX dispatches_of_campaign ON dispatches (campaign_number, created_at, id) WHERE campaign_number IS NOT NULL;
+
 CREATE INDEX dispatches_of_message ON dispatches (message_id) WHERE message_id IS NOT NULL;
 
 CREATE INDEX dispatches_of_call ON dispatches (call_id) WHERE call_id IS NOT NULL;
@@ -309,6 +311,18 @@ CREATE INDEX dispatches_by_provider_id ON dispatches (provider_id) WHERE provide
 CREATE INDEX dispatches_dispatching ON dispatches (created_at, id) WHERE state = 'dispatching';
 
 CREATE INDEX dispatches_unknown ON dispatches (created_at, id) WHERE state = 'unknown';
+
+-- What people wrote back.
+CREATE TABLE inbound_messages (
+    id TEXT NOT NULL PRIMARY KEY,
+    workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+    from_number TEXT NOT NULL,
+    to_number TEXT NOT NULL,
+    body TEXT NOT NULL,
+    received_at TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX inbound_messages_by_sender ON inbound_messages (workspace_id, from_number, received_at);
 
 -- What is due, and what changed last: a unit has the number of its latest change as key.
 CREATE TABLE work (

@@ -92,6 +92,18 @@ LEFT JOIN campaigns ON campaigns.number = dispatches.campaign_number
 WHERE dispatches.message_id = :message_id AND dispatches.workspace_id = :workspace_id
 ORDER BY dispatches.created_at, dispatches.id
 
+-- recent --
+-- How a campaign's latest requests went, asked whenever one went badly.
+SELECT dispatches.*, campaigns.id AS campaign_id
+FROM campaigns
+CROSS JOIN dispatches INDEXED BY dispatches_of_campaign ON dispatches.campaign_number = campaigns.number
+WHERE campaigns.id = :campaign_id
+    AND campaigns.workspace_id = :workspace_id
+    AND dispatches.created_at >= :since
+    AND dispatches.state <> 'dispatching'
+ORDER BY dispatches.created_at DESC, dispatches.id DESC
+LIMIT :limit
+
 -- abandoned --
 -- What workers that are gone have left without an outcome: nobody can tell, so it becomes unknown.
 SELECT dispatches.*, campaigns.id AS campaign_id

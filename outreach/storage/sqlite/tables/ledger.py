@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
+from outreach.clock import to_text
 from outreach.convert.rows import to_row
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch
-from outreach.models.message import Message
+from outreach.models.message import InboundMessage, Message
 from outreach.storage.sqlite.sql import load
 from outreach.storage.sqlite.tables.base import Table
 
@@ -53,6 +55,12 @@ class Dispatches(Table):
     def of_message(self, workspace_id: str, message_id: str) -> Sequence[Dispatch]:
         """Return a message's dispatches, oldest first."""
         return self._all(Dispatch, "of_message", workspace_id=workspace_id, message_id=message_id)
+
+    def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
+        """Return a campaign's latest dispatches that are no more `dispatching`, newest first."""
+        return self._all(
+            Dispatch, "recent", workspace_id=workspace_id, campaign_id=campaign_id, since=to_text(since), limit=limit
+        )
 
     def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
         """Return those `dispatching` of epochs below this one, in all workspaces, oldest first."""
@@ -111,3 +119,22 @@ class Messages(Table):
     def update(self, message: Message) -> None:
         """Write over a message."""
         self._change_one("update", to_row(message))
+
+
+class Inbound(Table):
+    """Messages that people wrote back."""
+
+    queries = load("inbound")
+    what = "inbound message"
+
+    def insert(self, message: InboundMessage) -> None:
+        """Write a message."""
+        self._change("insert", to_row(message))
+
+    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
+        """Return the newest messages, newest first."""
+        return self._all(InboundMessage, "list", workspace_id=workspace_id, limit=limit)
+
+    def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
+        """Return whether a number has written at or after a moment."""
+        return self._row("replied_since", workspace_id=workspace_id, phone=phone, since=to_text(since)) is not None

@@ -1,0 +1,49 @@
+"""Pausing campaigns whose requests fail for reasons that are not their contacts'."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from outreach.models.campaign import Campaign, PauseReason
+from outreach.models.dispatch import Dispatch
+from outreach.models.states import CampaignMove, CampaignStatus
+from outreach.operations.campaign_moves import move
+from outreach.policy.error_budget import HISTORY, counts, is_spent
+from outreach.protocols.storage import Transaction
+
+_ACCOUNT_FAILURES: Final[dict[str, PauseReason]] = {
+    "provider_auth": "provider_auth",
+    "provider_funds": "provider_funds",
+}
+"""Failures of the whole account: every campaign that sends through it would fail the same way."""
+
+
+def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
+    """Count a dispatch against its campaign's budget, and pause what must not go on."""
+    if dispatch.campaign_id is None or not counts(dispatch):
+        return
+    campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
+    if campaign is None:
+        return
+    account = _ACCOUNT_FAILURES.get(dispatch.reason or "")
+    if account is not None:
+        for other in tx.campaigns.in_status({CampaignStatus.ACTIVE}, workspace_id=dispatch.workspace_id):
+            if other.channel == dispatch.channel and _provider(tx, other) == dispatch.provider:
+                _pause(tx, other, account, now)
+        return
+    # A resume is a new beginning: what failed before it has been seen by whoever resumed.
+    history = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=HISTORY)
+    if campaign.status is CampaignStatus.ACTIVE and is_spent(history):
+        _pause(tx, campaign, "error_budget", now)
+
+
+def _pause(tx: Transaction, campaign: Campaign, reason: PauseReason, now: datetime) -> None:
+    move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason)
+
+
+def _provider(tx: Transaction, campaign: Campaign) -> str | None:
+    if campaign.channel == "sms":
+        return campaign.sms_carrier
+    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
+    return agent.provider if agent else None
