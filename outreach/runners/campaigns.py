@@ -13,7 +13,7 @@ from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves, closing, waves
-from outreach.operations.wave import Committed, Ending, Intent, Move, Plan, Wave
+from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage, Transaction
 from outreach.runners.channels import CampaignChannel
@@ -136,9 +136,10 @@ class CampaignRunner:
         intents = [decision for decision in decisions if isinstance(decision, Intent)]
         endings = [decision for decision in decisions if isinstance(decision, Ending)]
         moves = [decision for decision in decisions if isinstance(decision, Move)]
+        holds = [decision for decision in decisions if isinstance(decision, Hold)]
         reserved = await self._reserve(len(intents))
         try:
-            committed = await self._commit(plan, channel, epoch, hours, intents[:reserved], endings, moves)
+            committed = await self._commit(plan, channel, epoch, hours, intents[:reserved], endings, moves, holds)
         except BaseException:
             self._outbox.release(reserved)
             raise
@@ -174,6 +175,7 @@ class CampaignRunner:
         intents: Sequence[Intent],
         endings: Sequence[Ending],
         moves: Sequence[Move],
+        holds: Sequence[Hold],
     ) -> Committed:
         campaign, now = plan.campaign, self._clock.now()
         lease_end = now + timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))
@@ -185,6 +187,7 @@ class CampaignRunner:
             intents=intents,
             endings=endings,
             moves=moves,
+            holds=holds,
             not_before=self._outbox.earliest_start(campaign.id) or now,
             horizon=now + timedelta(seconds=self._config.look_ahead_seconds),
             latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,
