@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from outreach.models.reports import MessageReport, Report
@@ -80,7 +81,7 @@ async def test_reports_are_handed_in_whether_they_came_before_or_after_the_liste
     carrier.report(event)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(carrier.listen, sink)
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         carrier.report(event)
         with anyio.fail_after(30):
             await done.wait()
