@@ -7,6 +7,17 @@ from __future__ import annotations
 
 from outreach.clock import Clock, SystemClock, to_text
 from outreach.config import EngineConfig, SimulatorConfig
+from outreach.convert.answers import (
+    write_call,
+    write_call_created,
+    write_campaign,
+    write_campaign_created,
+    write_message,
+    write_settings,
+)
+from outreach.convert.campaigns import read_call_campaign, read_sms_campaign
+from outreach.convert.json_text import parse_json
+from outreach.convert.requests import read_new_call, read_new_message, read_settings_change
 from outreach.engine import Outreach
 from outreach.errors import (
     AgentInactive,
@@ -67,7 +78,7 @@ from outreach.operations.requests import Answer, Quota
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import mask
 from outreach.protocols.dispatcher import DispatcherHealth
-from outreach.services.directory import AgentChange
+from outreach.services.agents import AgentChange
 from outreach.services.preparing import prepare
 from outreach.services.requests import Attempt, Claim
 from outreach.services.unsubscribes import RegisterImport
@@ -155,6 +166,18 @@ __all__ = [
     "WorkspaceUnavailable",
     "__version__",
     "mask",
+    "parse_json",
     "prepare",
+    "read_call_campaign",
+    "read_new_call",
+    "read_new_message",
+    "read_settings_change",
+    "read_sms_campaign",
     "to_text",
+    "write_call",
+    "write_call_created",
+    "write_campaign",
+    "write_campaign_created",
+    "write_message",
+    "write_settings",
 ]

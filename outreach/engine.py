@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 from contextlib import AsyncExitStack
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
@@ -24,14 +25,17 @@ from outreach.protocols.storage import Storage
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
+from outreach.services.agents import Agents
 from outreach.services.calls import Calls
 from outreach.services.campaigns import Campaigns
 from outreach.services.context import ServiceContext
 from outreach.services.creating import CampaignCreation
-from outreach.services.directory import Agents, Flows, Numbers, Trunks
+from outreach.services.flows import Flows
 from outreach.services.messages import Messages
+from outreach.services.numbers import Numbers
 from outreach.services.requests import Requests
 from outreach.services.settings import Settings
+from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import storage_for
@@ -128,6 +132,9 @@ class Outreach:
     ) -> Self:
         """Return an engine over the database that a URL names; enter it to open it.
 
+        `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
+        container: a database that finds itself on another machine does not start sending.
+
         Args:
             url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `memory://`.
             dispatch: Whether this process sends. The server asks for it, the command line does not.
@@ -142,7 +149,7 @@ class Outreach:
         """
         clock = clock or SystemClock()
         return cls(
-            storage_for(url, clock=clock),
+            storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None),
             dispatch=dispatch,
             clock=clock,
             rng=rng,
@@ -177,6 +184,10 @@ class Outreach:
         if stack is not None:
             # An error of the host's goes past the task group of our own tasks, which would wrap it in a group.
             await stack.aclose()
+
+    def now(self) -> datetime:
+        """Return the present moment by the engine's clock."""
+        return self._clock.now()
 
     def health(self) -> DispatcherHealth:
         """Return how dispatching is in this process."""

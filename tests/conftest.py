@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+# The contract suites that ship are tests too: show what their assertions compared.
+pytest.register_assert_rewrite("outreach.testing")
+
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:

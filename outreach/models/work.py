@@ -46,6 +46,21 @@ class Home:
 
 
 @attrs.frozen(kw_only=True)
+class HighWater:
+    """How far a database had come, as noted beside it.
+
+    Attributes:
+        database: Identifier of the database, which its copies share and a new one does not.
+        epoch: Of the last lease.
+        change: The highest change number.
+    """
+
+    database: str
+    epoch: int
+    change: int
+
+
+@attrs.frozen(kw_only=True)
 class Lease:
     """The right to dispatch.
 

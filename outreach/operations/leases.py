@@ -10,7 +10,7 @@ import attrs
 from outreach.errors import LeaseLost
 from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.states import CampaignMove, CampaignStatus
-from outreach.models.work import Home, Lease, Run
+from outreach.models.work import HighWater, Home, Lease, Run
 from outreach.operations.campaign_moves import move
 from outreach.operations.common import note
 from outreach.policy.pacing import spacing
@@ -32,7 +32,7 @@ class Takeover:
     reason: PauseReason | None
 
 
-def take_over(tx: Transaction, *, home: Home | None, high_water: tuple[int, int] | None, now: datetime) -> Takeover:
+def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, now: datetime) -> Takeover:
     """Take the lease under a new epoch.
 
     A database that has moved to another host or path, or that is older than what was noted beside it, does
@@ -46,11 +46,10 @@ def take_over(tx: Transaction, *, home: Home | None, high_water: tuple[int, int]
     reason: PauseReason | None = None
     if known is not None and home is not None and known != home:
         reason = "moved"
-    elif high_water is not None and (
-        high_water[0] > (current.epoch if current else 0) or high_water[1] > tx.work.last_change()
-    ):
+    elif _is_behind(tx, noted, current):
         reason = "restored"
-        epoch = max(epoch, high_water[0] + 1)
+    if noted is not None:
+        epoch = max(epoch, noted.epoch + 1)
     running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
     held_back: list[Campaign] = []
     if reason is not None:
@@ -67,8 +66,13 @@ def take_over(tx: Transaction, *, home: Home | None, high_water: tuple[int, int]
     return Takeover(epoch=epoch, held_back=tuple(held_back), reason=reason)
 
 
-def renew(tx: Transaction, *, epoch: int, now: datetime) -> int:
-    """Renew the lease; return the database's highest change number.
+def high_water(tx: Transaction, epoch: int) -> HighWater:
+    """Return how far the database has come."""
+    return HighWater(database=tx.leases.database_id(), epoch=epoch, change=tx.work.last_change())
+
+
+def renew(tx: Transaction, *, epoch: int, now: datetime) -> HighWater:
+    """Renew the lease; return how far the database has come.
 
     Raises:
         LeaseLost: Another worker has taken over.
@@ -77,7 +81,14 @@ def renew(tx: Transaction, *, epoch: int, now: datetime) -> int:
     if current is None or current.epoch != epoch:
         raise LeaseLost("Another worker has taken over this database.")
     tx.leases.put(attrs.evolve(current, renewed_at=now))
-    return tx.work.last_change()
+    return high_water(tx, epoch)
+
+
+def _is_behind(tx: Transaction, mark: HighWater | None, lease: Lease | None) -> bool:
+    """Return whether a database is older than what was noted of it; a note of another database says nothing."""
+    if mark is None or mark.database != tx.leases.database_id():
+        return False
+    return mark.epoch > (lease.epoch if lease else 0) or mark.change > tx.work.last_change()
 
 
 def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> None:

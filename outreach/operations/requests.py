@@ -96,7 +96,7 @@ def begin(
     if stored is not None and stored.expires_at > now:
         if stored.fingerprint != fingerprint:
             raise InvalidRequest.at("Idempotency-Key", "The key was used before with another body. Use a new key.")
-        if stored.answer is not None:
+        if stored.answer is not None and stored.locked_until <= now:
             return Begun(state="replay", answer=Answer(body=stored.answer, location=stored.location))
         if stored.locked_until > now and stored.token != token:
             return Begun(state="wait")
@@ -131,15 +131,29 @@ def keep(tx: Transaction, workspace_id: str, operation: str, key: str, *, token:
 
 
 def finish(
-    tx: Transaction, workspace_id: str, operation: str, key: str, *, token: str, answer: Answer, now: datetime
+    tx: Transaction,
+    workspace_id: str,
+    operation: str,
+    key: str,
+    *,
+    token: str,
+    answer: Answer,
+    now: datetime,
+    settled: bool = True,
 ) -> None:
     """Store the answer of a request, in the transaction that made what it tells of.
+
+    An answer that is not settled may still be replaced by a fuller one: requests with the same key wait for that,
+    until the running request would count as dead.
 
     Raises:
         RequestInProgress: Another request has taken the key over.
     """
     stored = keep(tx, workspace_id, operation, key, token=token, now=now)
-    tx.requests.put_stored(attrs.evolve(stored, answer=answer.body, location=answer.location))
+    locked_until = now - RUNNING_LEASE if settled else stored.locked_until
+    tx.requests.put_stored(
+        attrs.evolve(stored, answer=answer.body, location=answer.location, locked_until=locked_until)
+    )
 
 
 def give_up(tx: Transaction, workspace_id: str, operation: str, key: str, *, token: str) -> None:

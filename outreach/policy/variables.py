@@ -7,9 +7,21 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TypeAlias
 
-JSON: TypeAlias = "str | int | float | Decimal | bool | Sequence[JSON] | Mapping[str, JSON] | None"
-"""What a JSON document holds; a parser that must not round numbers may deliver `Decimal` for those with a
-fraction."""
+import attrs
+
+
+@attrs.frozen
+class WrittenNumber:
+    """A number of a JSON document by the characters that it was written with: `1.10`, `1e5`.
+
+    A parser that must not round delivers it where no integer of 64 bits can stand for the number.
+    """
+
+    text: str
+
+
+JSON: TypeAlias = "str | int | float | Decimal | WrittenNumber | bool | Sequence[JSON] | Mapping[str, JSON] | None"
+"""What a JSON document holds; a parser that must not round numbers may deliver `Decimal` or `WrittenNumber`."""
 
 
 def as_text(value: JSON) -> str:
@@ -31,6 +43,8 @@ def _compact(value: JSON) -> str:
 
     `json.dumps` cannot write a `Decimal` digit by digit, so the containers are written here.
     """
+    if isinstance(value, WrittenNumber):
+        return value.text
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise ValueError("JSON has no such number.")

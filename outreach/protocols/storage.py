@@ -33,7 +33,7 @@ from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGro
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.unsubscribe import Unsubscribe
-from outreach.models.work import AuditEntry, DueWork, Home, Lease, RequestWindow, Run, StoredRequest, Unit
+from outreach.models.work import AuditEntry, DueWork, HighWater, Home, Lease, RequestWindow, Run, StoredRequest, Unit
 from outreach.models.workspace import ApiKey, Workspace
 
 T = TypeVar("T")
@@ -384,6 +384,10 @@ class Leases(Protocol):
 
     def current(self) -> Lease | None: ...
     def put(self, lease: Lease) -> None: ...
+    def database_id(self) -> str:
+        """Return what tells this database from others: given at its creation, shared by its copies."""
+        ...
+
     def home(self) -> Home | None:
         """Return where the database was last confirmed to live."""
         ...
@@ -489,11 +493,11 @@ class DispatchLock(Protocol):
         """Return where the database is now; None where that means nothing (in memory)."""
         ...
 
-    def high_water(self) -> tuple[int, int] | None:
-        """Return the (epoch, change number) last noted beside the database; None when nothing is noted."""
+    def high_water(self) -> HighWater | None:
+        """Return what was last noted beside the database; None when nothing is noted."""
         ...
 
-    def note(self, epoch: int, change: int) -> None:
+    def note(self, mark: HighWater) -> None:
         """Note how far the database has come, outside it, so that an older copy put in its place is noticed."""
         ...
 

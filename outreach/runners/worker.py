@@ -59,7 +59,7 @@ class Worker:
 
             def operation(tx: Transaction) -> leases.Takeover:
                 now = self._clock.now()
-                takeover = leases.take_over(tx, home=home, high_water=noted, now=now)
+                takeover = leases.take_over(tx, home=home, noted=noted, now=now)
                 if takeover.reason is not None:
                     singles.hold_back_singles(tx, reason=takeover.reason, now=now)
                 return takeover
@@ -67,7 +67,7 @@ class Worker:
             takeover = await self._storage.write(operation)
             self._lease_ends = before + self._config.lease_seconds
             await self._settle_abandoned(takeover.epoch)
-            lock.note(takeover.epoch, await self._storage.read(lambda tx: tx.work.last_change()))
+            lock.note(await self._storage.read(lambda tx: leases.high_water(tx, takeover.epoch)))
         except BaseException:
             lock.release()
             raise
@@ -84,9 +84,9 @@ class Worker:
     async def renew(self, epoch: int) -> None:
         """Keep the right; see `protocols.dispatcher.Worker`."""
         before = self._clock.monotonic()
-        change = await self._storage.write(lambda tx: leases.renew(tx, epoch=epoch, now=self._clock.now()))
+        mark = await self._storage.write(lambda tx: leases.renew(tx, epoch=epoch, now=self._clock.now()))
         self._lease_ends = before + self._config.lease_seconds
-        self._storage.lock.note(epoch, change)
+        self._storage.lock.note(mark)
 
     async def release(self) -> None:
         """Give the right back."""

@@ -13,7 +13,7 @@ from outreach.models.call import Call, NewCall
 from outreach.models.states import CallStatus
 from outreach.models.work import Unit
 from outreach.operations import singles
-from outreach.operations.common import require_available, workspace_of
+from outreach.operations.common import agent_of, require_available, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.phones import is_dialable
 from outreach.policy.variables import as_text
@@ -63,13 +63,16 @@ class Calls:
             raise InvalidRequest.at("to", "must be 7 to 15 digits with an optional leading +, like +14155550102")
         context = self._context
         call_id = context.ids()
+        waits = context.dispatching()
 
         def operation(tx: Transaction) -> Call:
             now = context.now()
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
-            agent = singles.callable_agent(tx, workspace_id, new.agent_id)
+            agent = agent_of(tx, workspace_id, new.agent_id)
+            # What the request says comes before the state of what it names.
             _check_variables(new, agent.placeholders)
+            singles.require_callable(agent)
             call = Call(
                 id=call_id,
                 workspace_id=workspace_id,
@@ -83,16 +86,22 @@ class Calls:
             )
             singles.create_call(tx, call, now=now)
             if claim is not None and render is not None:
-                claim.finish(tx, render(call), context)
+                claim.finish(tx, render(call), context, settled=not waits)
             return call
 
         call = await context.storage.write(operation)
         context.wake(Unit("call", workspace_id, call.id))
-        accepted = await self._wait_for_acceptance(call)
-        if claim is not None and render is not None and accepted.provider_call_id is not None:
-            answer = render(accepted)
-            await context.storage.write(lambda tx: claim.finish(tx, answer, context))
-        return accepted
+        if not waits:
+            return call
+        try:
+            call = await self._wait_for_acceptance(call)
+        finally:
+            if claim is not None and render is not None:
+                answer = render(call)
+                # Also when the client has gone: its repetition shall not wait for an answer that is not coming.
+                with anyio.CancelScope(shield=True):
+                    await context.storage.write(lambda tx: claim.finish(tx, answer, context))
+        return call
 
     async def get(self, workspace_id: str, identifier: str) -> Call:
         """Return a call by our identifier or by the provider's.
@@ -123,8 +132,6 @@ class Calls:
 
     async def _wait_for_acceptance(self, call: Call) -> Call:
         context = self._context
-        if not context.dispatching():
-            return call
         with anyio.move_on_after(context.config.call_acceptance_seconds):
             while call.status in _WAITING:
                 await anyio.sleep(_POLL_SECONDS)

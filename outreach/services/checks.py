@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from outreach.errors import InvalidRequest
+from outreach.policy.phones import normalise
 
 
 def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
@@ -25,3 +26,17 @@ def text_problem(text: str) -> str | None:
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         return "must not contain lone surrogates"
     return None
+
+
+def check_phone(path: str, raw: str | None, region: str | None) -> str | None:
+    """Return a number in E.164; None stays None.
+
+    Raises:
+        InvalidRequest: It is no possible phone number.
+    """
+    if raw is None:
+        return None
+    phone = normalise(raw, region)
+    if phone is None:
+        raise InvalidRequest.at(path, "is no possible phone number; write it like +14155550102")
+    return phone

@@ -15,7 +15,7 @@ from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
-from outreach.operations.common import workspace_of
+from outreach.operations.common import agent_of, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.holidays import refill
 from outreach.policy.readiness import is_ready
@@ -82,18 +82,16 @@ class CampaignCreation:
         """Create a calling campaign with its contacts; see `sms` for the arguments.
 
         Raises:
-            NotFound: There is no such workspace, or it has no such agent.
-            InvalidRequest: A rule is broken, a trunk is not the workspace's, or every contact is opted out.
+            NotFound: There is no such workspace, or it has no such agent or trunk.
+            InvalidRequest: A rule is broken, or every contact is opted out.
         """
         now = self._context.now()
 
         def draft(tx: Transaction) -> Campaign:
             workspace_of(tx, workspace_id)
-            agent = tx.agents.get(workspace_id, campaign.agent_id)
-            if agent is None:
-                raise NotFound("agent", campaign.agent_id)
+            agent = agent_of(tx, workspace_id, campaign.agent_id)
             if campaign.sip_trunk_id is not None and tx.trunks.get(workspace_id, campaign.sip_trunk_id) is None:
-                raise InvalidRequest.at("sip_trunk_id", "the workspace has no such trunk")
+                raise NotFound("trunk", campaign.sip_trunk_id)
             return self._call_draft(workspace_id, campaign, agent, now)
 
         return await self._create(workspace_id, draft, recipients, claim=claim, render=render, actor=actor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from outreach.errors import InvalidRequest, NotFound
+from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.carriers import CarrierName
 from outreach.models.message import Message, NewMessage
 from outreach.models.states import MessageStatus, WorkspaceMode
@@ -13,7 +13,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations import singles
 from outreach.operations.common import require_available, workspace_of
 from outreach.operations.requests import Answer
-from outreach.policy.phones import normalise
+from outreach.policy.phones import is_dialable, normalise
 from outreach.policy.segments import count_segments
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import text_problem
@@ -49,8 +49,9 @@ class Messages:
 
         Raises:
             NotFound: There is no such workspace.
-            InvalidRequest: The number or the text is not valid, or no sending number or carrier can be told.
+            InvalidRequest: The number or the text is not valid.
             RecipientUnsubscribed: The number is on the register for SMS.
+            Conflict: No sending number or carrier can be told.
         """
         _check_body(new.body)
         context = self._context
@@ -61,6 +62,9 @@ class Messages:
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
             to = normalise(new.to, workspace.default_region)
+            if to is None and is_dialable(new.to):
+                # Numbering plans may lag behind: what has the form of E.164 is the carrier's to refuse.
+                to = "+" + new.to.removeprefix("+")
             if to is None:
                 raise InvalidRequest.at("to", "is no possible phone number; write it like +14155550102")
             sender, carrier = _route(tx, workspace, new)
@@ -124,7 +128,7 @@ def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> tuple[str 
     if workspace.mode is WorkspaceMode.SANDBOX:
         return sender, carrier or "twilio"
     if carrier is None:
-        raise InvalidRequest.at("carrier", "is needed: the workspace has no number that tells it")
+        raise Conflict("The workspace has no number to send from. Add one, or name from_number and carrier.")
     if sender is None:
-        raise InvalidRequest.at("from_number", f"is needed: the workspace has no number of {carrier}")
+        raise Conflict(f"The workspace has no number of {carrier} to send from. Add one, or name from_number.")
     return sender, carrier

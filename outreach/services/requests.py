@@ -40,14 +40,21 @@ class Claim:
         """
         operations.keep(tx, self.workspace_id, self.operation, self.key, token=self.token, now=context.now())
 
-    def finish(self, tx: Transaction, answer: Answer, context: ServiceContext) -> None:
-        """Store the answer, within a transaction.
+    def finish(self, tx: Transaction, answer: Answer, context: ServiceContext, *, settled: bool = True) -> None:
+        """Store the answer, within a transaction; one that is not settled is followed by another.
 
         Raises:
             RequestInProgress: Another request has taken the key over.
         """
         operations.finish(
-            tx, self.workspace_id, self.operation, self.key, token=self.token, answer=answer, now=context.now()
+            tx,
+            self.workspace_id,
+            self.operation,
+            self.key,
+            token=self.token,
+            answer=answer,
+            now=context.now(),
+            settled=settled,
         )
 
 
@@ -80,7 +87,9 @@ class Requests:
         return await self._context.storage.write(lambda tx: operations.take(tx, workspace_id, now=clock.now()))
 
     @asynccontextmanager
-    async def idempotent(self, workspace_id: str, operation: str, key: str, body: bytes) -> AsyncIterator[Attempt]:
+    async def idempotent(
+        self, workspace_id: str, operation: str, key: str, body: bytes | None = None, *, digest: str | None = None
+    ) -> AsyncIterator[Attempt]:
         """Hold an idempotency key while a request runs.
 
         While another request holds it, wait for that one's answer. Leaving with an exception gives the key
@@ -91,12 +100,14 @@ class Requests:
             operation: The operation's name; keys of different operations do not meet.
             key: The client's key.
             body: The raw body; the same key with another body is refused.
+            digest: The SHA-256 of the raw body in hexadecimal instead, where the body is not in memory.
 
         Raises:
             InvalidRequest: The key was used with another body.
             RequestInProgress: The first request still ran after the longest wait.
         """
-        attempt = await self._begin(workspace_id, operation, key, hashlib.sha256(body).hexdigest())
+        fingerprint = digest if digest is not None else hashlib.sha256(body or b"").hexdigest()
+        attempt = await self._begin(workspace_id, operation, key, fingerprint)
         try:
             yield attempt
         except BaseException:

@@ -7,12 +7,14 @@ from outreach.errors import ConfigError
 from outreach.protocols.storage import Storage
 
 
-def storage_for(url: str, *, clock: Clock) -> Storage:
+def storage_for(url: str, *, clock: Clock, host: str | None = None) -> Storage:
     """Return the storage that a URL names, not opened yet.
 
     Args:
         url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `memory://`.
         clock: Where the storage reads the time.
+        host: What this machine is called, for a database that must not dispatch after a move; None takes the
+            system's own identity.
 
     Raises:
         ConfigError: No storage goes by this URL, or the URL is not valid; the message says what would be.
@@ -22,7 +24,7 @@ def storage_for(url: str, *, clock: Clock) -> Storage:
         case "sqlite":
             from outreach.storage.sqlite.url import for_url
 
-            return for_url(url, clock=clock)
+            return for_url(url, clock=clock, host=host)
         case "memory":
             from outreach.storage.memory import MemoryStorage
 

@@ -1,0 +1,1 @@
+"""One endpoint a path."""

@@ -14,7 +14,14 @@ from outreach.errors import StorageError
 from outreach.models.business_hours import Window
 from outreach.protocols.storage import Storage, Transaction
 from outreach.storage.memory import MemoryStorage
-from outreach.testing.builders import WORKSPACE_ID, make_agent, make_business_hours, make_campaign, make_workspace
+from outreach.testing.builders import (
+    WORKSPACE_ID,
+    make_agent,
+    make_business_hours,
+    make_call_campaign,
+    make_campaign,
+    make_workspace,
+)
 from outreach.testing.storage_contract import StorageContract
 from outreach.testing.storage_tables.base_contract import publish
 
@@ -163,3 +170,12 @@ async def test_a_bulk_operation_waits_for_those_that_come_meanwhile() -> None:
             group.start_soon(chain)
             await checkpoint()
     assert order == ["urgent"] * 3 + ["bulk"]
+
+
+@pytest.mark.anyio
+async def test_a_campaign_of_an_absent_agent_shows_none() -> None:
+    """There are no foreign keys in memory: an agent that nobody wrote has no snapshot."""
+    campaign = make_call_campaign(agent_id=make_agent().id)
+    async with MemoryStorage() as storage:
+        await storage.write(lambda tx: publish(tx, campaign))
+        assert await storage.read(lambda tx: tx.campaigns.get(WORKSPACE_ID, campaign.id)) == campaign

@@ -145,8 +145,7 @@ class Campaigns:
 
 
 def _row(campaign: Campaign, *, loading_until: datetime | None) -> CampaignRow:
-    kept = attrs.evolve(_detached(campaign), agent=None)
-    return CampaignRow(campaign=kept, loading_until=loading_until, folded_name=fold(campaign.name))
+    return CampaignRow(campaign=_detached(campaign), loading_until=loading_until, folded_name=fold(campaign.name))
 
 
 def _detached(campaign: Campaign) -> Campaign:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outreach.models.work import Home
+from outreach.models.work import HighWater, Home
 
 
 class MemoryLock:
@@ -10,7 +10,7 @@ class MemoryLock:
 
     def __init__(self) -> None:
         self._held = False
-        self._noted: tuple[int, int] | None = None
+        self._noted: HighWater | None = None
 
     def acquire(self) -> bool:
         """Take the lock; return False when it is held already, by whomever."""
@@ -27,10 +27,10 @@ class MemoryLock:
         """Return None: memory lives nowhere that a copy could be taken to."""
         return None
 
-    def high_water(self) -> tuple[int, int] | None:
-        """Return the (epoch, change number) last noted."""
+    def high_water(self) -> HighWater | None:
+        """Return what was last noted."""
         return self._noted
 
-    def note(self, epoch: int, change: int) -> None:
+    def note(self, mark: HighWater) -> None:
         """Note how far the database has come."""
-        self._noted = (epoch, change)
+        self._noted = mark

@@ -22,7 +22,7 @@ class CampaignRow:
     """A campaign as it is kept.
 
     Attributes:
-        campaign: Without the snapshot of its agent, which is put in when it is read.
+        campaign: The snapshot of its agent is put in anew whenever it is read.
         loading_until: When it becomes a leftover; None once it is published.
         folded_name: The name as `search` compares it.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
 from outreach.protocols.storage import AlreadyThere
@@ -96,9 +96,6 @@ class Table(Generic[K, R]):
     def __contains__(self, key: K) -> bool:
         return key in self._rows
 
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._rows)
-
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -141,8 +138,6 @@ class Table(Generic[K, R]):
         Raises:
             LookupError: The key has none.
         """
-        if key not in self._rows:
-            raise self.missing(key)
         self._journal.record(self, key, self._rows[key])
         self.place(key, None)
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Final
 
 import aiosqlite
-from anyio import CancelScope
 
 from outreach.errors import StorageError
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.schema import bring_up_to_date
-from outreach.storage.sqlite.thread import call
+from outreach.storage.sqlite.thread import call, close, connect
 from outreach.storage.sqlite.transaction import SqliteTransaction
 
 BUSY_SECONDS: Final = 30
@@ -72,15 +71,14 @@ async def _open(
     path: Path, prepare: Callable[[sqlite3.Connection], None]
 ) -> tuple[aiosqlite.Connection, SqliteTransaction]:
     try:
-        connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS, cached_statements=256)
+        connection = await connect(path, busy_seconds=BUSY_SECONDS)
     except sqlite3.Error as error:
         raise _unusable(path, error) from error
     try:
         await call(connection, prepare)
         return connection, await call(connection, SqliteTransaction)
     except BaseException as error:
-        with CancelScope(shield=True):
-            await connection.close()
+        await close(connection)
         if isinstance(error, sqlite3.Error):
             raise _unusable(path, error) from error
         raise

@@ -12,11 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import attrs
 import psutil
 from filelock import FileLock, Timeout
 
 from outreach.errors import DispatchRefused
-from outreach.models.work import Home
+from outreach.models.work import HighWater, Home
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     {
@@ -77,26 +78,31 @@ class SqliteDispatchLock:
 
     Args:
         path: The database.
+        host: What this machine is called, where the system's own identity changes from start to start, as in
+            a container; None takes the system's.
         mounts: Returns the mounts of this machine.
     """
 
-    def __init__(self, path: Path, *, mounts: Callable[[], Iterable[Mount]] = system_mounts) -> None:
+    def __init__(
+        self, path: Path, *, host: str | None = None, mounts: Callable[[], Iterable[Mount]] = system_mounts
+    ) -> None:
         # One file under two names is one database.
         self._path = Path(os.path.realpath(path))
         self._note = self._path.with_name(f"{self._path.name}.dispatch-note")
+        self._host = host
         self._mounts = mounts
         self._file_lock = FileLock(
             f"{self._path}.dispatch", mode=0o600, thread_local=False, blocking=False, fallback_to_soft=False
         )
 
     def acquire(self) -> bool:
-        """Take the lock without waiting; return whether it is held now.
+        """Take the lock without waiting; return False when it is held already, by whomever.
 
         Raises:
             DispatchRefused: The database is on a network file system, or the lock's file cannot be written.
         """
         if self._file_lock.is_locked:
-            return True
+            return False
         self._refuse_network()
         try:
             self._file_lock.acquire()
@@ -116,19 +122,21 @@ class SqliteDispatchLock:
 
     def home(self) -> Home:
         """Return where the database is now."""
-        return Home(host=host_id(), path=str(self._path))
+        return Home(host=self._host or host_id(), path=str(self._path))
 
-    def high_water(self) -> tuple[int, int] | None:
-        """Return the (epoch, change number) last noted; None when there is no note that can be read."""
+    def high_water(self) -> HighWater | None:
+        """Return what was last noted; None when there is no note that can be read."""
         try:
             value = json.loads(self._note.read_bytes())
-            epoch, change = value["epoch"], value["change"]
-        except (OSError, ValueError, TypeError, KeyError):
+            database, epoch, change = value["database"], value["epoch"], value["change"]
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
         # A file that was torn may still be JSON.
-        return (epoch, change) if type(epoch) is int and type(change) is int else None
+        if type(database) is str and type(epoch) is int and type(change) is int:
+            return HighWater(database=database, epoch=epoch, change=change)
+        return None
 
-    def note(self, epoch: int, change: int) -> None:
+    def note(self, mark: HighWater) -> None:
         """Note how far the database has come.
 
         Raises:
@@ -138,7 +146,7 @@ class SqliteDispatchLock:
         try:
             file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(file, "w", encoding="ascii") as opened:
-                json.dump({"epoch": epoch, "change": change}, opened)
+                json.dump(attrs.asdict(mark), opened)
             # Whole or not at all: a reader never finds half a note.
             beside.replace(self._note)
         except OSError as error:

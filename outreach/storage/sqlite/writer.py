@@ -22,7 +22,7 @@ from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
 from outreach.storage.sqlite.savepoint import savepoint
-from outreach.storage.sqlite.thread import post
+from outreach.storage.sqlite.thread import close, post
 from outreach.storage.sqlite.transaction import SqliteTransaction
 
 GROUP_SECONDS: Final = 0.025
@@ -31,8 +31,9 @@ GROUP_SECONDS: Final = 0.025
 BULK_TURN: Final = 8
 """Large work that has waited for so many groups goes first: others delay it and never stop it."""
 
-BREATH_SECONDS: Final = 0.001
-"""Between groups that follow at once, so that another process that waits to write finds a gap."""
+BREATH: Final = 1 / 8
+"""Between groups that follow at once, as a part of the first one's length: another process that waits to write
+looks now and then whether it may, and has to find a gap."""
 
 
 class Writer:
@@ -58,8 +59,7 @@ class Writer:
 
     async def close(self) -> None:
         """Do what is queued, then close the connection."""
-        self._queue.close()
-        await self._connection.close()
+        await close(self._connection)
 
     def _wake(self) -> None:
         post(self._connection, self._work)
@@ -67,10 +67,11 @@ class Writer:
     def _work(self, raw: sqlite3.Connection) -> None:
         """Commit group after group until nothing is queued; runs in the connection's thread."""
         while True:
+            begun = self._clock.monotonic()
             deliver(self._commit_group(raw))
             if self._queue.sleep(self._wake):
                 return
-            time.sleep(BREATH_SECONDS)
+            time.sleep((self._clock.monotonic() - begun) * BREATH)
 
     def _commit_group(self, raw: sqlite3.Connection) -> Sequence[Job]:
         """Run and commit one group; return its jobs, each with its outcome."""

@@ -78,7 +78,7 @@ async def given_recipients(storage: Storage, count: int) -> Campaign:
 
 
 class ContractBase:
-    """Fixtures of every part; an implementor gives `open_storage`."""
+    """Fixtures of every part; a subclass of the whole defines the fixture `open_storage` (see `storage_contract`)."""
 
     pytestmark = pytest.mark.anyio
 
@@ -86,11 +86,6 @@ class ContractBase:
     def anyio_backend(self) -> str:
         """Run on asyncio, the engine's loop."""
         return "asyncio"
-
-    @pytest.fixture
-    def open_storage(self) -> Callable[[], Storage]:
-        """Return what makes a storage, not yet entered, on one and the same database each time it is called."""
-        raise NotImplementedError("A subclass of StorageContract defines the fixture `open_storage`.")
 
     @pytest.fixture
     async def database(self, open_storage: Callable[[], Storage]) -> AsyncIterator[Storage]:

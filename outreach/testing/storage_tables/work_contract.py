@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from outreach.models.work import DueWork, Home, Unit
+from outreach.models.work import DueWork, HighWater, Home, Unit
 from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import NOW, make_campaign, make_lease, make_run, new_id
 from outreach.testing.storage_tables.base_contract import (
@@ -185,10 +185,11 @@ class WorkContract(ContractBase):
         assert database.lock.high_water() is None
         assert database.lock.acquire() is True
         try:
-            database.lock.note(1, 0)
-            database.lock.note(3, BIGGEST)
-            assert database.lock.high_water() == (3, BIGGEST)
+            database.lock.note(HighWater(database="one", epoch=1, change=0))
+            mark = HighWater(database="one", epoch=3, change=BIGGEST)
+            database.lock.note(mark)
+            assert database.lock.high_water() == mark
         finally:
             database.lock.release()
         async with open_storage() as again:
-            assert again.lock.high_water() == (3, BIGGEST)
+            assert again.lock.high_water() == mark

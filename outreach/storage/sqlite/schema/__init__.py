@@ -6,9 +6,11 @@ The records are in `_sqlite_migrations`, which sqlite-utils knows how to show.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import resources
-from typing import Final
+from typing import Final, Literal
 
 from sqlite_utils import Database, Migrations
 
@@ -16,6 +18,10 @@ from outreach.errors import DatabaseNewer, StorageError
 
 MIGRATIONS: Final = Migrations("outreach")
 """Every step that this version of the package knows, in order."""
+
+
+_LOG_SECONDS: Final = 5
+_LOG_PAUSE_SECONDS: Final = 0.02
 
 
 @MIGRATIONS(name="0001_first")
@@ -35,17 +41,43 @@ def bring_up_to_date(raw: sqlite3.Connection) -> None:
         sqlite3.Error: It is no database, or cannot be written.
     """
     database = Database(raw, execute_plugins=False)
-    if _is_current(database):
+    # In a transaction, so that what another process applies meanwhile is seen wholly or not at all.
+    with _transaction(raw, "BEGIN"):
+        current = _is_current(database)
+    if current:
         return
-    # Not within the transaction: SQLite changes the journal's kind outside of one only.
-    raw.execute("PRAGMA journal_mode = WAL")
-    raw.execute("BEGIN IMMEDIATE")
-    try:
+    # Not within a transaction: SQLite changes the journal's kind outside of one only.
+    _keep_a_log(raw)
+    with _transaction(raw, "BEGIN IMMEDIATE"):
         if not _is_current(database):
             MIGRATIONS.apply(database)
+
+
+def _keep_a_log(raw: sqlite3.Connection) -> None:
+    """Turn the write-ahead log on.
+
+    When two processes make this change at once, SQLite gives one of them up without waiting: it tries again.
+    """
+    # Real seconds, whatever the engine's clock says: it is another process that we wait for.
+    until = time.monotonic() + _LOG_SECONDS
+    while True:
+        try:
+            raw.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(_LOG_PAUSE_SECONDS)
+
+
+@contextmanager
+def _transaction(raw: sqlite3.Connection, begin: Literal["BEGIN", "BEGIN IMMEDIATE"]) -> Iterator[None]:
+    raw.execute(begin)
+    try:
+        yield
         raw.execute("COMMIT")
     except BaseException:
-        if raw.in_transaction:
+        with suppress(sqlite3.Error):
             raw.execute("ROLLBACK")
         raise
 

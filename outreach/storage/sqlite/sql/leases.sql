@@ -10,6 +10,10 @@ INSERT INTO lease (id, epoch, host, path, renewed_at) VALUES (1, :epoch, :host, 
 ON CONFLICT (id) DO UPDATE SET
     epoch = excluded.epoch, host = excluded.host, path = excluded.path, renewed_at = excluded.renewed_at
 
+-- database_id --
+-- Given when the schema was made.
+SELECT id FROM database_identity
+
 -- home --
 -- There is one home.
 SELECT host, path FROM home

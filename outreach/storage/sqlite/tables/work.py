@@ -93,6 +93,11 @@ class Leases(Table):
             },
         )
 
+    def database_id(self) -> str:
+        """Return what tells this database from others."""
+        [row] = self._rows("database_id")
+        return str(row["id"])
+
     def home(self) -> Home | None:
         """Return where the database was last confirmed to live."""
         return self._one(Home, "home")

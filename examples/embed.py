@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import asyncio
+
+from outreach import NewRecipient, NewSmsCampaign, Outreach
+
+
+async def main() -> None:
+    async with Outreach.open("sqlite:///app.db", dispatch=True) as engine:
+        workspace = await engine.workspaces.create("Acme", default_region="US")
+        campaign = NewSmsCampaign(
+            name="Spring", message_body="Hi {{first_name}}!", sms_carrier="twilio", sms_from_number="+14155550199"
+        )
+        people = [NewRecipient(phone_number="(415) 555-0102", first_name="Ada")]
+        created = await engine.create_campaign.sms(workspace.id, campaign, people)
+        running = await engine.campaigns.start(workspace.id, created.campaign.id)
+        while not running.is_terminal:
+            await asyncio.sleep(0.1)
+            running = await engine.campaigns.get(workspace.id, running.id)
+        print(running.status, running.counters.successful)
+
+
+asyncio.run(main())

@@ -1,0 +1,209 @@
+"""Campaigns as they are asked for: the bodies of POST /sms-campaigns and POST /campaigns."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from outreach.convert.rules import (
+    MOST_DETAILS,
+    Array,
+    Integer,
+    OneOf,
+    OrNull,
+    Refused,
+    Rule,
+    Text,
+    boolean,
+    timestamp,
+    uuid,
+    variables,
+    within,
+    without_fraction,
+)
+from outreach.convert.strict import make_request_converter
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.business_hours import BusinessHours
+from outreach.models.campaign import CliGroupEntry, NewCallCampaign, NewSmsCampaign
+from outreach.models.carriers import CARRIERS
+from outreach.models.holidays import HolidayCalendar
+from outreach.models.recipient import NewRecipient
+from outreach.policy.business_hours import MOST_BATCH_CONCURRENCY, parse_business_hours
+from outreach.policy.holidays import parse_holidays
+
+_RENAMED: Final = {
+    "business_hours": "business_hours_config",
+    "holidays": "holidays_config",
+    "cli_group": "cli_group_config",
+}
+_E164: Final = Text(pattern=re.compile(r"\+[1-9][0-9]{6,14}"), meaning="must be a number in E.164 such as +14155550102")
+
+_read_recipient = make_request_converter(
+    NewRecipient,
+    {
+        "phone_number": Text(least=1),
+        "first_name": OrNull(Text()),
+        "last_name": OrNull(Text()),
+        "email": OrNull(Text()),
+        "company": OrNull(Text()),
+        "custom_variables": variables,
+    },
+)
+
+_read_cli_entry = make_request_converter(
+    CliGroupEntry,
+    {"phone_number_id": Text(least=1), "phone_e164": _E164, "count": Integer(1, 1_000_000)},
+    renamed={"phone_number_id": "phoneNumberId", "phone_e164": "phoneE164"},
+)
+
+
+def read_sms_campaign(data: Any, *, this_year: int) -> tuple[NewSmsCampaign, Sequence[NewRecipient]]:
+    """Return the SMS campaign that a body asks for, and its contacts. Unknown fields are ignored.
+
+    Args:
+        data: The parsed JSON, see `parse_json`.
+        this_year: The first year for which a country's holidays are filled in.
+
+    Raises:
+        InvalidRequest: A rule of the interface (section 4.3) is broken; the details name each place.
+    """
+    return _read(data, _sms_reader(this_year), _check_sms)
+
+
+def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, Sequence[NewRecipient]]:
+    """Return the calling campaign that a body asks for, and its contacts; see `read_sms_campaign`.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each place.
+    """
+    return _read(data, _call_reader(this_year), _check_call)
+
+
+def _read(
+    data: Any, reader: Callable[[Any], Any], check: Callable[[Any, list[ErrorDetail]], None]
+) -> tuple[Any, Sequence[NewRecipient]]:
+    if type(data) is not dict:
+        raise InvalidRequest.at("", "The body must be a JSON object.")
+    details: list[ErrorDetail] = []
+    campaign = recipients = None
+    try:
+        campaign = reader(data)
+    except Refused as refused:
+        details += refused.details
+    else:
+        check(campaign, details)
+    try:
+        recipients = _read_recipients(data)
+    except Refused as refused:
+        details += within("recipients", refused.details)
+    if details or campaign is None or recipients is None:
+        raise InvalidRequest(details=details[:MOST_DETAILS])
+    return campaign, recipients
+
+
+def _read_recipients(data: dict[str, Any]) -> Sequence[NewRecipient]:
+    if "recipients" not in data:
+        raise Refused("is required")
+    return Array(_in_array(_read_recipient), least=1)(data["recipients"])
+
+
+def _in_array(read: Rule) -> Rule:
+    """Let the fields of an element be told apart from the element: `[3].phone_number`."""
+
+    def rule(value: Any) -> Any:
+        try:
+            return read(value)
+        except Refused as refused:
+            dotted = [ErrorDetail(f".{d.path}" if d.path else "", d.message) for d in refused.details]
+            raise Refused.at(dotted) from None
+
+    return rule
+
+
+def _shared(this_year: int) -> dict[str, Rule]:
+    return {
+        "name": Text(least=1, most=100),
+        "description": Text(most=500),
+        "csv_column_headers": Array(Text()),
+        "schedule_type": OneOf(("immediate", "scheduled")),
+        "scheduled_start_at": OrNull(timestamp),
+        "scheduled_expires_at": OrNull(timestamp),
+        "business_hours": OrNull(_business_hours),
+        "holidays": OrNull(functools.partial(_holidays, this_year=this_year)),
+    }
+
+
+@functools.lru_cache(maxsize=4)
+def _sms_reader(this_year: int) -> Callable[[Any], NewSmsCampaign]:
+    rules = _shared(this_year) | {
+        "sms_mode": OneOf(("one_way", "conversational")),
+        "sms_message_source": OneOf(("custom", "flow")),
+        "message_body": Text(most=1600),
+        "sms_flow_id": OrNull(uuid),
+        "sms_carrier": OrNull(OneOf(CARRIERS)),
+        "sms_from_number": OrNull(_sending_number),
+        "sms_rate_per_minute": Integer(1, 600),
+    }
+    return make_request_converter(NewSmsCampaign, rules, renamed=_RENAMED)
+
+
+@functools.lru_cache(maxsize=4)
+def _call_reader(this_year: int) -> Callable[[Any], NewCallCampaign]:
+    rules = _shared(this_year) | {
+        "agent_id": uuid,
+        "batch_concurrency": Integer(1, MOST_BATCH_CONCURRENCY),
+        "sip_trunk_id": OrNull(uuid),
+        "cli_mode": OneOf(("default", "group")),
+        "cli_group": OrNull(Array(_in_array(_read_cli_entry))),
+        "ivr_enabled": boolean,
+        "call_screen_enabled": boolean,
+        "double_dial": boolean,
+    }
+    return make_request_converter(NewCallCampaign, rules, renamed=_RENAMED)
+
+
+def _sending_number(value: Any) -> str | None:
+    """Take a sending number; an empty one is none."""
+    return Text()(value) or None
+
+
+def _business_hours(value: Any) -> BusinessHours:
+    if type(value) is dict and "batchConcurrency" in value:
+        value = value | {"batchConcurrency": without_fraction(value["batchConcurrency"])}
+    try:
+        return parse_business_hours(value, path="")
+    except InvalidRequest as error:
+        raise Refused.at(error.details) from None
+
+
+def _holidays(value: Any, *, this_year: int) -> HolidayCalendar:
+    try:
+        return parse_holidays(value, this_year=this_year, path="")
+    except InvalidRequest as error:
+        raise Refused.at(error.details) from None
+
+
+def _check_sms(campaign: NewSmsCampaign, details: list[ErrorDetail]) -> None:
+    if campaign.sms_message_source == "custom" and campaign.message_body is None:
+        details.append(ErrorDetail("message_body", "is required when sms_message_source is custom"))
+    if campaign.sms_message_source == "flow" and campaign.sms_flow_id is None:
+        details.append(ErrorDetail("sms_flow_id", "is required when sms_message_source is flow"))
+    _check_schedule(campaign, details)
+
+
+def _check_call(campaign: NewCallCampaign, details: list[ErrorDetail]) -> None:
+    if campaign.cli_mode == "group" and not campaign.cli_group:
+        details.append(ErrorDetail("cli_group_config", "must have at least 1 element when cli_mode is group"))
+    _check_schedule(campaign, details)
+
+
+def _check_schedule(campaign: NewSmsCampaign | NewCallCampaign, details: list[ErrorDetail]) -> None:
+    if campaign.schedule_type != "scheduled":
+        return
+    start, expiry = campaign.scheduled_start_at, campaign.scheduled_expires_at
+    if start is None:
+        details.append(ErrorDetail("scheduled_start_at", "is required when schedule_type is scheduled"))
+    elif expiry is not None and expiry <= start:
+        details.append(ErrorDetail("scheduled_expires_at", "must be later than scheduled_start_at"))

@@ -1,0 +1,133 @@
+"""The voice agents of workspaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from outreach.models.directory import Agent, AgentDirection, VoiceProviderName
+from outreach.operations.common import agent_of, note, workspace_of
+from outreach.protocols.storage import Transaction
+from outreach.services.checks import check_name, check_phone
+from outreach.services.context import ServiceContext
+
+
+@attrs.frozen(kw_only=True)
+class AgentChange:
+    """What to change of an agent; None leaves a field as it is."""
+
+    name: str | None = None
+    is_active: bool | None = None
+    allow_outbound: bool | None = None
+    from_number: str | None = None
+    provider_agent_id: str | None = None
+    placeholders: Sequence[str] | None = None
+
+
+class Agents:
+    """The voice agents of workspaces."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def create(
+        self,
+        workspace_id: str,
+        name: str,
+        *,
+        provider: VoiceProviderName = "simulator",
+        direction: AgentDirection = "outbound",
+        allow_outbound: bool = False,
+        is_active: bool = True,
+        provider_agent_id: str | None = None,
+        placeholders: Sequence[str] | None = None,
+        from_number: str | None = None,
+        actor: str = "library",
+    ) -> Agent:
+        """Make an agent.
+
+        Args:
+            workspace_id: Whose agent it is.
+            name: 1 to 255 characters.
+            provider: Its voice provider.
+            direction: `outbound`, or `inbound`, which calls out only with `allow_outbound`.
+            allow_outbound: Whether an inbound agent may call out.
+            is_active: Whether it may be used.
+            provider_agent_id: Its identifier at the provider.
+            placeholders: The template variables that it expects; None accepts any.
+            from_number: Caller ID; normalised to E.164.
+            actor: Who does it, for the audit trail.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: A value is out of its bounds.
+        """
+        check_name("name", name, 255)
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Agent:
+            workspace = workspace_of(tx, workspace_id)
+            agent = Agent(
+                id=identifier,
+                workspace_id=workspace_id,
+                name=name,
+                provider=provider,
+                provider_agent_id=provider_agent_id,
+                direction=direction,
+                allow_outbound=allow_outbound,
+                is_active=is_active,
+                placeholders=None if placeholders is None else tuple(placeholders),
+                from_number=check_phone("from_number", from_number, workspace.default_region),
+                revision=0,
+                created_at=now,
+                updated_at=now,
+            )
+            tx.agents.insert(agent)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.create", subject=agent.id)
+            return agent
+
+        identifier = self._context.ids()
+        return await self._context.storage.write(operation)
+
+    async def update(self, workspace_id: str, agent_id: str, change: AgentChange, *, actor: str = "library") -> Agent:
+        """Change an agent.
+
+        Raises:
+            NotFound: The workspace has no such agent.
+            InvalidRequest: A value is out of its bounds.
+        """
+        if change.name is not None:
+            check_name("name", change.name, 255)
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Agent:
+            workspace = workspace_of(tx, workspace_id)
+            before = agent_of(tx, workspace_id, agent_id)
+            changes = attrs.asdict(change, filter=lambda _, value: value is not None)
+            if change.placeholders is not None:
+                changes["placeholders"] = tuple(change.placeholders)
+            if change.from_number is not None:
+                changes["from_number"] = check_phone("from_number", change.from_number, workspace.default_region)
+            after = attrs.evolve(before, **changes, revision=before.revision + 1, updated_at=now)
+            tx.agents.update(after)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.update", subject=agent_id)
+            return after
+
+        return await self._context.storage.write(operation)
+
+    async def get(self, workspace_id: str, agent_id: str) -> Agent:
+        """Return an agent.
+
+        Raises:
+            NotFound: The workspace has no such agent.
+        """
+        return await self._context.storage.read(lambda tx: agent_of(tx, workspace_id, agent_id))
+
+    async def list(self, workspace_id: str) -> Sequence[Agent]:
+        """Return a workspace's agents, oldest first.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        return await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))

@@ -1,0 +1,59 @@
+"""The automation flows of workspaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from outreach.models.directory import Flow, FlowStep
+from outreach.operations.common import note, workspace_of
+from outreach.policy.flows import check_steps
+from outreach.protocols.storage import Transaction
+from outreach.services.checks import check_name
+from outreach.services.context import ServiceContext
+
+
+class Flows:
+    """The automation flows of workspaces."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def create(self, workspace_id: str, name: str, *, steps: Sequence[FlowStep], actor: str = "library") -> Flow:
+        """Make a flow.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: A step is not valid, or no step sends anything.
+        """
+        check_name("name", name, 255)
+        check_steps(steps)
+        flow = Flow(
+            id=self._context.ids(),
+            workspace_id=workspace_id,
+            name=name,
+            steps=tuple(steps),
+            created_at=self._context.now(),
+        )
+
+        def operation(tx: Transaction) -> Flow:
+            workspace_of(tx, workspace_id)
+            tx.flows.insert(flow)
+            note(
+                tx,
+                now=flow.created_at,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="flow.create",
+                subject=flow.id,
+            )
+            return flow
+
+        return await self._context.storage.write(operation)
+
+    async def list(self, workspace_id: str) -> Sequence[Flow]:
+        """Return a workspace's flows, oldest first.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        return await self._context.storage.read(lambda tx: tx.flows.list(workspace_of(tx, workspace_id).id))

@@ -1,0 +1,75 @@
+"""The numbers that workspaces send and call from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from outreach.errors import InvalidRequest, NotFound
+from outreach.models.carriers import CARRIERS, CarrierName
+from outreach.models.directory import Number
+from outreach.operations.common import note, workspace_of
+from outreach.protocols.storage import AlreadyThere, Transaction
+from outreach.services.checks import check_phone
+from outreach.services.context import ServiceContext
+
+
+class Numbers:
+    """The numbers that workspaces send and call from."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def add(
+        self,
+        workspace_id: str,
+        phone: str,
+        *,
+        carrier: CarrierName | None = None,
+        trunk_id: str | None = None,
+        actor: str = "library",
+    ) -> Number:
+        """Add a number.
+
+        Args:
+            workspace_id: Whose number it is.
+            phone: Normalised to E.164; a workspace has a number once.
+            carrier: The SMS carrier that it belongs to.
+            trunk_id: The trunk that it is reached over.
+            actor: Who does it, for the audit trail.
+
+        Raises:
+            NotFound: There is no such workspace, or it has no such trunk.
+            InvalidRequest: It is no number, or the workspace has it already.
+        """
+        if carrier is not None and carrier not in CARRIERS:
+            raise InvalidRequest.at("carrier", f"must be one of {', '.join(CARRIERS)}")
+        identifier, now = self._context.ids(), self._context.now()
+
+        def operation(tx: Transaction) -> Number:
+            workspace = workspace_of(tx, workspace_id)
+            if trunk_id is not None and tx.trunks.get(workspace_id, trunk_id) is None:
+                raise NotFound("trunk", trunk_id)
+            number = Number(
+                id=identifier,
+                workspace_id=workspace_id,
+                phone=check_phone("phone", phone, workspace.default_region) or "",
+                carrier=carrier,
+                trunk_id=trunk_id,
+                created_at=now,
+            )
+            try:
+                tx.numbers.insert(number)
+            except AlreadyThere:
+                raise InvalidRequest.at("phone", "the workspace has this number already") from None
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.add", subject=number.id)
+            return number
+
+        return await self._context.storage.write(operation)
+
+    async def list(self, workspace_id: str) -> Sequence[Number]:
+        """Return a workspace's numbers, oldest first.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        return await self._context.storage.read(lambda tx: tx.numbers.list(workspace_of(tx, workspace_id).id))

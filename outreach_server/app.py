@@ -1,0 +1,70 @@
+"""The Starlette app."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from outreach import ConfigError, Outreach, OutreachError
+from outreach_server.context import Server
+from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error
+from outreach_server.lifespan import make_lifespan
+from outreach_server.request_id import ExchangeMiddleware
+from outreach_server.routes import ROUTES
+
+DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
+DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
+DEFAULT_MAX_BODY_BYTES: Final = 64 * 2**20
+
+
+def create_app(
+    database_url: str | None = None,
+    *,
+    engine: Outreach | None = None,
+    dispatch: bool = True,
+    max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
+    spool_directory: Path | None = None,
+) -> Starlette:
+    """Return an ASGI app that serves the HTTP interface; it may be mounted in another one.
+
+    It opens an engine of its own in its lifespan, or uses one that its host has opened. A mounted app's lifespan
+    does not run by itself: see `running`.
+
+    Args:
+        database_url: The database of its own engine; without it `OUTREACH_DATABASE_URL`, else
+            `sqlite:///outreach.db`.
+        engine: An opened engine instead, which the host closes after the app has ended.
+        dispatch: Whether its own engine also sends.
+        max_body_bytes: The largest body that is taken.
+        spool_directory: Where large bodies are kept while they are worked on; the system's place for temporary
+            files by default.
+
+    Raises:
+        ConfigError: Both a database and an engine are given, or the limit is not positive.
+    """
+    if engine is not None and database_url is not None:
+        raise ConfigError("Give a database_url or an engine, not both: an engine has its database.")
+    if max_body_bytes < 1:
+        raise ConfigError(f"max_body_bytes is {max_body_bytes}; it must be at least 1.")
+    server = Server(engine_or_none=engine, max_body_bytes=max_body_bytes, spool_root=spool_directory)
+    make_engine = None if engine is not None else _engine_maker(database_url, dispatch=dispatch)
+    app = Starlette(
+        routes=list(ROUTES),
+        middleware=[Middleware(ExchangeMiddleware, server=server), Middleware(FaultMiddleware)],
+        exception_handlers={OutreachError: answer_outreach_error, HTTPException: answer_http_exception},
+        lifespan=make_lifespan(server, make_engine),
+    )
+    # /calls/ is no other name of /calls: it is answered with the envelope, not with a redirect.
+    app.router.redirect_slashes = False
+    return app
+
+
+def _engine_maker(database_url: str | None, *, dispatch: bool) -> Callable[[], Outreach]:
+    url = database_url or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE
+    return lambda: Outreach.open(url, dispatch=dispatch)

@@ -1,0 +1,61 @@
+"""Who asks: the API key, the workspace that it belongs to, and whether that may work now."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from starlette.requests import Request
+
+from outreach import SmsCampaignsDisabled, Unauthorized, Workspace, WorkspaceStatus, WorkspaceUnavailable
+from outreach_server.context import exchange_of, server_of
+from outreach_server.limits import count_request
+
+_BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE | re.ASCII)
+
+
+async def admit(request: Request, *, sms_campaigns: bool = False) -> Workspace:
+    """Return the workspace that a request acts for, after the checks that come before the request itself.
+
+    Args:
+        request: The request.
+        sms_campaigns: Whether the operation needs SMS campaigns to be enabled.
+
+    Raises:
+        Unauthorized: The key is missing, malformed or worthless.
+        WorkspaceUnavailable: The workspace may not work.
+        SmsCampaignsDisabled: SMS campaigns are needed and not enabled.
+        RateLimited: The request limit is used up.
+    """
+    workspace = await server_of(request).engine.workspaces.authenticate(_key(request))
+    exchange_of(request).workspace_id = workspace.id
+    if workspace.status is not WorkspaceStatus.ACTIVE:
+        raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
+    if sms_campaigns:
+        require_sms_campaigns(enabled=workspace.sms_campaigns_enabled)
+    await count_request(request, workspace.id)
+    return workspace
+
+
+def require_sms_campaigns(*, enabled: bool) -> None:
+    """Stop where SMS campaigns are not enabled.
+
+    Raises:
+        SmsCampaignsDisabled: They are not.
+    """
+    if not enabled:
+        raise SmsCampaignsDisabled(
+            "SMS campaigns are not enabled for this workspace. An organization owner can turn them on."
+        )
+
+
+def _key(request: Request) -> str:
+    given = request.headers.getlist("Authorization")
+    if not given:
+        raise Unauthorized("The Authorization header is missing. Send: Authorization: Bearer <API_KEY>.")
+    if len(given) > 1:
+        raise Unauthorized("There is more than one Authorization header. Send one: Authorization: Bearer <API_KEY>.")
+    match = _BEARER.fullmatch(given[0].strip())
+    if match is None:
+        raise Unauthorized("The Authorization header is malformed. Send: Authorization: Bearer <API_KEY>.")
+    return match[1]

@@ -1,0 +1,177 @@
+"""Request bodies: bounded before they are read, and on disk instead of in memory where they are large."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+import attrs
+from starlette.requests import Request
+
+from outreach import InvalidRequest
+from outreach_server.context import exchange_of, server_of
+from outreach_server.spool import spool_directory
+
+MOST_SMALL_BYTES: Final = 1024 * 1024
+"""The largest body of the operations that take no contacts."""
+
+MOST_IN_MEMORY: Final = 256 * 1024
+"""A body of contacts that is larger goes to disk and to a helper process."""
+
+BODY_FILE: Final = "body.json"
+
+_IDLE_SECONDS: Final = 30.0
+"""A body that stops arriving for so long is given up, so that it does not keep a turn."""
+
+_DRAIN_SECONDS: Final = 5.0
+_DRAIN_BYTES: Final = 64 * 1024 * 1024
+_WRITE_BYTES: Final = 1024 * 1024
+
+
+@attrs.frozen(kw_only=True)
+class Body:
+    """A body that was received.
+
+    Attributes:
+        digest: SHA-256 of it, in hexadecimal.
+        raw: All of it, when it is small; None when it is on disk.
+        directory: Where it is as `BODY_FILE`, when it is large.
+    """
+
+    digest: str
+    raw: bytes | None
+    directory: Path | None
+
+
+async def read_small_body(request: Request) -> Body:
+    """Return a body of an operation that takes no contacts.
+
+    Raises:
+        InvalidRequest: It is too large, is not announced as JSON, or stops arriving.
+    """
+    _check_headers(request)
+    raw = bytearray()
+    async for chunk in _chunks(request, min(server_of(request).max_body_bytes, MOST_SMALL_BYTES)):
+        raw += chunk
+    return _in_memory(raw)
+
+
+@asynccontextmanager
+async def receive_body(request: Request) -> AsyncIterator[Body]:
+    """Receive a body that may hold many contacts; what it leaves on disk is deleted at the end.
+
+    Raises:
+        InvalidRequest: It is too large, is not announced as JSON, or stops arriving.
+    """
+    _check_headers(request)
+    server = server_of(request)
+    limit = server.max_body_bytes
+    chunks = _chunks(request, limit)
+    raw = bytearray()
+    async with AsyncExitStack() as stack:
+        if (_announced(request) or 0) <= MOST_IN_MEMORY:
+            async for chunk in chunks:
+                raw += chunk
+                if len(raw) > MOST_IN_MEMORY:
+                    break
+            else:
+                yield _in_memory(raw)
+                return
+        # From here on nothing is read from the socket until it is this body's turn.
+        await stack.enter_async_context(server.large_bodies)
+        directory = await stack.enter_async_context(spool_directory(server.spool_root))
+        yield await _spool(chunks, raw, directory)
+
+
+def refuse_unread(request: Request, message: str) -> InvalidRequest:
+    """Return the error for a body that is not read to its end; the connection ends with the answer."""
+    exchange_of(request).closes = True
+    return InvalidRequest.at("", message)
+
+
+def _in_memory(raw: bytearray) -> Body:
+    return Body(digest=hashlib.sha256(raw).hexdigest(), raw=bytes(raw), directory=None)
+
+
+async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path) -> Body:
+    """Write what has been received and what still comes to disk."""
+    digest = hashlib.sha256()
+    pending = begun
+    async with await anyio.open_file(directory / BODY_FILE, "xb") as file:
+        async for chunk in chunks:
+            pending += chunk
+            if len(pending) >= _WRITE_BYTES:
+                digest.update(pending)
+                await file.write(pending)
+                pending = bytearray()
+        digest.update(pending)
+        await file.write(pending)
+    return Body(digest=digest.hexdigest(), raw=None, directory=directory)
+
+
+async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """Yield a body as it arrives.
+
+    Raises:
+        InvalidRequest: It is larger than the limit, which is seen before it is read where it says its length; or
+            it stops arriving.
+    """
+    announced = _announced(request)
+    too_large = f"The body is larger than {limit} bytes, which is the most that is taken here."
+    stream = aiter(request.stream())
+    if announced is not None and announced > limit:
+        await _drain(request, stream)
+        raise refuse_unread(request, too_large)
+    received = 0
+    while True:
+        try:
+            with anyio.fail_after(_IDLE_SECONDS):
+                chunk = await anext(stream)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            raise refuse_unread(request, f"The body stopped arriving for {_IDLE_SECONDS:.0f} s.") from None
+        received += len(chunk)
+        if received > limit:
+            await _drain(request, stream)
+            raise refuse_unread(request, too_large)
+        if chunk:
+            yield chunk
+
+
+async def _drain(request: Request, stream: AsyncIterator[bytes]) -> None:
+    """Throw away what a client still sends, for a while: most read no answer before they have sent everything."""
+    if "expect" in request.headers:
+        return
+    dropped = 0
+    with anyio.move_on_after(_DRAIN_SECONDS):
+        async for chunk in stream:
+            dropped += len(chunk)
+            if dropped > _DRAIN_BYTES:
+                return
+
+
+def _announced(request: Request) -> int | None:
+    text = request.headers.get("Content-Length", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(2**63)) else None
+
+
+def _check_headers(request: Request) -> None:
+    """Check that a body is announced as JSON in UTF-8, or not announced as anything.
+
+    Raises:
+        InvalidRequest: It is announced as something else.
+    """
+    kind, _, parameters = request.headers.get("Content-Type", "application/json").partition(";")
+    if kind.strip().lower() != "application/json":
+        raise InvalidRequest.at("Content-Type", "must be application/json")
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in {"utf-8", "utf8"}:
+            raise InvalidRequest.at("Content-Type", "must name no other charset than utf-8")
+    if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        raise InvalidRequest.at("Content-Encoding", "must be left out: compressed bodies are not taken")

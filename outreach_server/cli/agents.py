@@ -1,0 +1,98 @@
+"""`agents`: the voice agents of workspaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from outreach import Agent, AgentChange, NotFound, Outreach
+from outreach_server.cli import documents
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.output import show, show_list
+from outreach_server.cli.values import AGENT, NAME, WORKSPACE
+
+_COLUMNS = ("id", "name", "provider", "direction", "allow_outbound", "is_active", "from_number")
+
+
+@click.group(cls=Group)
+def agents() -> None:
+    """Make, change and list voice agents."""
+
+
+@agents.command()
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("name", type=NAME)
+@click.option(
+    "--provider",
+    type=click.Choice(["simulator", "vapi", "retell", "elevenlabs"]),
+    default="simulator",
+    show_default=True,
+    help="The voice provider; a sandbox workspace is simulated whatever it is.",
+)
+@click.option(
+    "--direction",
+    type=click.Choice(["outbound", "inbound"]),
+    default="outbound",
+    show_default=True,
+    help="An inbound agent calls out only with --allow-outbound.",
+)
+@click.option("--allow-outbound", is_flag=True, help="Let an inbound agent call out.")
+@click.option("--inactive", is_flag=True, help="Make it switched off.")
+@click.option("--provider-agent-id", metavar="ID", help="Its identifier at the provider.")
+@click.option("--placeholder", "placeholders", multiple=True, metavar="NAME", help="A variable it expects; repeatable.")
+@click.option("--from", "from_number", metavar="NUMBER", help="Caller ID.")
+def create(workspace_id: str, name: str, inactive: bool, placeholders: tuple[str, ...], **options: Any) -> None:
+    """Make an agent called NAME."""
+    made = with_engine(
+        lambda engine: engine.agents.create(
+            workspace_id, name, is_active=not inactive, placeholders=placeholders or None, actor=actor(), **options
+        )
+    )
+    show(documents.agent(made))
+
+
+@agents.command("list")
+@click.argument("workspace_id", type=WORKSPACE)
+def list_(workspace_id: str) -> None:
+    """List a workspace's agents."""
+    found = with_engine(lambda engine: engine.agents.list(workspace_id))
+    show_list(
+        [documents.agent(item) for item in found],
+        _COLUMNS,
+        empty=f"The workspace has no agents. Make one with: outreach-server agents create {workspace_id} NAME",
+    )
+
+
+@agents.command()
+@click.argument("ids", metavar="[WORKSPACE_ID] AGENT_ID", nargs=-1, required=True, type=AGENT)
+@click.option("--name", type=NAME, help="A new name.")
+@click.option("--active/--inactive", "is_active", default=None, help="Switch it on or off.")
+@click.option("--allow-outbound/--no-allow-outbound", default=None, help="Whether an inbound agent may call out.")
+@click.option("--provider-agent-id", metavar="ID", help="Its identifier at the provider.")
+@click.option("--placeholder", "placeholders", multiple=True, metavar="NAME", help="A variable it expects; repeatable.")
+@click.option("--from", "from_number", metavar="NUMBER", help="Caller ID.")
+def update(ids: tuple[str, ...], placeholders: tuple[str, ...], **options: Any) -> None:
+    """Change an agent; its identifier alone is enough."""
+    if len(ids) > 2:
+        raise click.UsageError("One agent at a time: [WORKSPACE_ID] AGENT_ID.")
+    agent_id = ids[-1]
+    change = AgentChange(placeholders=placeholders or None, **options)
+    if change == AgentChange():
+        raise click.UsageError("Name something to change; see --help.")
+
+    async def work(engine: Outreach) -> Agent:
+        workspace_id = ids[0] if len(ids) > 1 else await _owner(engine, agent_id)
+        return await engine.agents.update(workspace_id, agent_id, change, actor=actor())
+
+    show(documents.agent(with_engine(work)))
+
+
+async def _owner(engine: Outreach, agent_id: str) -> str:
+    """Return the workspace that an agent belongs to: the operator names agents alone."""
+    for workspace in await engine.workspaces.list():
+        try:
+            return (await engine.agents.get(workspace.id, agent_id)).workspace_id
+        except NotFound:
+            continue
+    raise NotFound("agent", agent_id)

@@ -1,0 +1,205 @@
+"""What all commands share: the options that each takes, opening the engine, and how errors end a command."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NoReturn, TypeVar
+
+import anyio
+import attrs
+import click
+
+from outreach import InvalidRequest, NotFound, Outreach, OutreachError
+
+T = TypeVar("T")
+
+DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
+DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
+
+EXIT_FAILED: Final = 1
+EXIT_INTERRUPTED: Final = 130
+"""What a shell reports of a command that Ctrl-C ended: 128 and the number of the signal."""
+
+_LISTING: Final = {
+    "workspace": "outreach-server workspaces list",
+    "campaign": "outreach-server campaigns list WORKSPACE_ID",
+    "agent": "outreach-server agents list WORKSPACE_ID",
+    "trunk": "outreach-server trunks list WORKSPACE_ID",
+    "flow": "outreach-server flows list WORKSPACE_ID",
+    "key": "outreach-server keys list WORKSPACE_ID",
+}
+
+
+@attrs.define
+class State:
+    """What the common options of one invocation said.
+
+    Attributes:
+        database: URL of the database.
+        database_given: Whether it was named on the command line.
+        as_json: Whether the answer is one JSON document.
+    """
+
+    database: str = DEFAULT_DATABASE
+    database_given: bool = False
+    as_json: bool = False
+
+
+def state() -> State:
+    """Return what the common options of this invocation said."""
+    return click.get_current_context().ensure_object(State)
+
+
+def actor() -> str:
+    """Return who is at the keyboard, for the audit trail."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())  # a container's user need not have a name
+    return f"cli:{user}"
+
+
+def with_engine(work: Callable[[Outreach], Awaitable[T]]) -> T:
+    """Open the engine without dispatch, do the work, and return its result."""
+    url = state().database
+
+    async def run() -> T:
+        async with Outreach.open(url) as engine:
+            return await work(engine)
+
+    return anyio.run(run)
+
+
+@contextmanager
+def unwrapped() -> Iterator[None]:
+    """Raise the first error of a task group as itself: people are told one thing at a time."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
+
+
+def _remember_database(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is None:
+        return
+    remembered = ctx.ensure_object(State)
+    remembered.database = value
+    source = ctx.get_parameter_source(param.name or "")
+    remembered.database_given = source is click.core.ParameterSource.COMMANDLINE or remembered.database_given
+
+
+def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(State).as_json = True
+
+
+def database_option(*, root: bool = False) -> click.Option:
+    """Return `--database`; the environment is read once, at the root, so that it never beats the command line."""
+    return click.Option(
+        ["--database"],
+        metavar="URL",
+        help="The database: sqlite:///relative.db or sqlite:////absolute.db. "
+        f"[env: {DATABASE_VARIABLE}; default: {DEFAULT_DATABASE}]",
+        envvar=DATABASE_VARIABLE if root else None,
+        expose_value=False,
+        callback=_remember_database,
+    )
+
+
+def json_option() -> click.Option:
+    """Return `--json`."""
+    return click.Option(
+        ["--json"],
+        is_flag=True,
+        help="Print exactly one JSON document on stdout.",
+        expose_value=False,
+        callback=_remember_json,
+    )
+
+
+class Command(click.Command):
+    """A command that takes `--database` and `--json`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend([database_option(), json_option()])
+
+
+class OwnDatabaseCommand(click.Command):
+    """A command that makes a temporary database of its own, and takes `--json` alone."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(json_option())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it, unless a database was named."""
+        if ctx.ensure_object(State).database_given:
+            raise click.UsageError(f"{self.name} makes a temporary database of its own; leave --database out.", ctx)
+        return super().invoke(ctx)
+
+
+class Group(click.Group):
+    """A group of commands; the common options may stand before the command's name too."""
+
+    command_class = Command
+    group_class = type
+
+    def __init__(self, *args: Any, root: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend([database_option(root=root), json_option()])
+
+
+class Root(Group):
+    """The whole command line: here every error becomes words for people and an exit status."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which somebody comes to need them."""
+        return list(self.commands)
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command line; 0 is success, 1 a failure, 2 wrong usage, 130 an interruption."""
+        try:
+            result = super().main(*args, **{**extra, "standalone_mode": False})
+        except click.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("Interrupted.", err=True)
+            sys.exit(EXIT_INTERRUPTED)
+        except OutreachError as error:
+            _fail(explain(error))
+        except OSError as error:
+            _fail(_explain_os_error(error))
+        # A command that called `Context.exit` comes back with the status.
+        sys.exit(result if isinstance(result, int) else 0)
+
+
+def explain(error: OutreachError) -> str:
+    """Return an error in words for somebody at a command line."""
+    match error:
+        case NotFound():
+            hint = _LISTING.get(error.kind)
+            return f"There is no {error.kind} {error.identifier!r}." + (f" List them with: {hint}" if hint else "")
+        case InvalidRequest() if len(error.details) > 1:
+            lines = [f"  {detail.path}: {detail.message}" for detail in error.details]
+            return "\n".join([f"{len(lines)} things are wrong:", *lines])
+        case _:
+            return error.message
+
+
+def _explain_os_error(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}." if error.filename else f"{reason}."
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"Error: {message}", err=True)
+    sys.exit(EXIT_FAILED)

@@ -1,0 +1,195 @@
+"""`campaigns`: loading, looking at and moving campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Literal
+
+import click
+
+from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach, RecipientStatus
+from outreach_server.cli import documents
+from outreach_server.cli.base import Command, Group, actor, state, with_engine
+from outreach_server.cli.campaign_import import import_
+from outreach_server.cli.campaign_watch import watch_
+from outreach_server.cli.output import console, echo_json, fields, note, show_list, stream_array, stream_lines
+from outreach_server.cli.progress import groups_table
+from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text
+
+_COLUMNS = ("id", "name", "channel", "effective_status", "total_recipients", "pending_calls", "completed_calls")
+_WIDTHS = {"position": 8, "phone_number": 20, "phone": 16, "status": 11, "reason": 16, "attempts": 8, "ended_at": 27}
+_PAGE = 100
+_BRIEF = (
+    "id", "workspace_id", "name", "channel", "status", "effective_status", "pause_reason", "sms_message_body",
+    "sms_carrier", "sms_from_number", "sms_rate_per_minute", "schedule_type", "scheduled_start_at",
+    "scheduled_expires_at", "total_recipients", "pending_calls", "completed_calls", "successful_calls",
+    "failed_calls", "created_at", "started_at", "completed_at",
+)  # fmt: skip
+
+
+@click.group(cls=Group)
+def campaigns() -> None:
+    """Load, look at and move campaigns."""
+
+
+campaigns.add_command(import_)
+campaigns.add_command(watch_)
+
+
+@campaigns.command("list")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.option("--channel", type=click.Choice(["sms", "call"]), help="Of one channel only.")
+@click.option(
+    "--status", type=click.Choice(list(CampaignStatus), case_sensitive=False), help="In this stored status only."
+)
+@click.option("--search", metavar="TEXT", help="With this in the name, in whatever case.")
+@click.option("--limit", type=click.IntRange(1), help="The newest so many; by default all.")
+def list_(
+    workspace_id: str,
+    channel: Literal["sms", "call"] | None,
+    status: CampaignStatus | None,
+    search: str | None,
+    limit: int | None,
+) -> None:
+    """List a workspace's campaigns, newest first."""
+
+    async def work(engine: Outreach) -> list[Campaign]:
+        await engine.workspaces.get(workspace_id)
+        found: list[Campaign] = []
+        page = 1
+        while True:
+            got = await engine.campaigns.list(
+                workspace_id, channel=channel, status=status, search=search, page=page, page_size=_PAGE
+            )
+            found.extend(got.items)
+            if len(got.items) < _PAGE or (limit is not None and len(found) >= limit):
+                return found[:limit]
+            page += 1
+
+    show_list(
+        [documents.campaign(item) for item in with_engine(work)],
+        _COLUMNS,
+        empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE.csv …",
+    )
+
+
+@campaigns.command()
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option("--name", type=Text(1, 100), help="A new name.")
+@click.option("--message", "message_body", type=Text(0, 1600), help="The message template.")
+@click.option("--from", "sms_from_number", metavar="NUMBER", help="The sending number.")
+@click.option("--carrier", "sms_carrier", type=CARRIER, help="The carrier that sends.")
+@click.option("--rate", "sms_rate_per_minute", type=click.IntRange(1, 600), help="Messages a minute.")
+@click.option("--flow", "sms_flow_id", type=FLOW, help="The automation flow that drives it.")
+@click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
+def update(campaign_id: str, **options: Any) -> None:
+    """Change a campaign that has not started; it becomes ready once it lacks nothing."""
+    change = CampaignUpdate(**options)
+    if change == CampaignUpdate():
+        raise click.UsageError("Name something to change; see --help.")
+
+    async def work(engine: Outreach) -> Campaign:
+        workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
+        return await engine.campaigns.update(workspace_id, campaign_id, change, actor=actor())
+
+    _show(with_engine(work))
+
+
+def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -> click.Command:
+    """Return the command that moves a campaign."""
+
+    @click.argument("campaign_id", type=CAMPAIGN)
+    def command(campaign_id: str) -> None:
+        async def work(engine: Outreach) -> Campaign:
+            workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
+            moved: Campaign = await getattr(engine.campaigns, name)(workspace_id, campaign_id, actor=actor())
+            return moved
+
+        moved = with_engine(work)
+        if state().as_json:
+            echo_json(documents.campaign(moved))
+            return
+        click.echo(f"Campaign {moved.name!r} is {moved.status}.")
+        text = hint(moved)
+        if text is not None:
+            note(text)
+
+    return click.command(name, cls=Command, help=description)(command)
+
+
+def _follow(campaign: Campaign) -> str | None:
+    if campaign.status is CampaignStatus.SCHEDULED:
+        return f"A running server starts it at {documents.plain(campaign.scheduled_start_at)}."
+    return f"A running server sends it. Follow it with: outreach-server campaigns watch {campaign.id}"
+
+
+def _nothing(_: Campaign) -> str | None:
+    return None
+
+
+def _resumable(campaign: Campaign) -> str | None:
+    return f"Go on with: outreach-server campaigns resume {campaign.id}"
+
+
+for name, description, hint in (
+    ("start", "Start a ready campaign; one with a start ahead becomes scheduled.", _follow),
+    ("pause", "Pause a campaign; what is not on its way stays unsent.", _resumable),
+    ("resume", "Let a paused campaign go on.", _follow),
+    ("cancel", "Cancel a campaign for good.", _nothing),
+    ("unschedule", "Take a scheduled campaign back to ready.", _nothing),
+):
+    campaigns.add_command(_move(name, description, hint))
+
+
+@campaigns.command("show")
+@click.argument("campaign_id", type=CAMPAIGN)
+def show_(campaign_id: str) -> None:
+    """Show a campaign, and how many of its recipients are in which state and why."""
+
+    async def work(engine: Outreach) -> tuple[Campaign, list[documents.Document]]:
+        campaign = await engine.campaigns.find(campaign_id)
+        groups = await engine.campaigns.groups(campaign.workspace_id, campaign_id)
+        return campaign, [documents.group(group) for group in groups]
+
+    campaign, groups = with_engine(work)
+    if state().as_json:
+        echo_json({**documents.campaign(campaign), "groups": groups})
+        return
+    _show(campaign)
+    console().print(groups_table(groups))
+
+
+@campaigns.command()
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option("--status", type=click.Choice(list(RecipientStatus), case_sensitive=False), help="In this state only.")
+@click.option("--limit", type=click.IntRange(1), help="The first so many; by default all.")
+def recipients(campaign_id: str, status: RecipientStatus | None, limit: int | None) -> None:
+    """List a campaign's recipients: what became of each, and why."""
+    as_json = state().as_json
+
+    async def found(engine: Outreach, workspace_id: str) -> AsyncIterator[documents.Document]:
+        count = 0
+        async for recipient in engine.campaigns.recipients(workspace_id, campaign_id):
+            if status is not None and recipient.status is not status:
+                continue
+            yield documents.recipient(recipient)
+            count += 1
+            if count == limit:
+                return
+
+    async def work(engine: Outreach) -> None:
+        workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
+        if as_json:
+            await stream_array(found(engine, workspace_id))
+        elif await stream_lines(found(engine, workspace_id), _WIDTHS) == 0:
+            note("There are no such recipients.")
+
+    with_engine(work)
+
+
+def _show(campaign: Campaign) -> None:
+    document = documents.campaign(campaign)
+    if state().as_json:
+        echo_json(document)
+    else:
+        console().print(fields({name: document[name] for name in _BRIEF}))

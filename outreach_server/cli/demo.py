@@ -1,0 +1,79 @@
+"""`demo`: the whole engine in a minute, on a database that is thrown away."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from outreach import Outreach
+from outreach_server.cli.base import EXIT_INTERRUPTED, OwnDatabaseCommand, state, unwrapped
+from outreach_server.cli.demo_story import Story, tell
+from outreach_server.cli.output import console, echo_json
+from outreach_server.cli.sandbox import furnish
+from outreach_server.cli.serving import Server, bind_near, ending_on_sigterm, log_to_stderr, url_of
+from outreach_server.cli.values import PORT
+
+
+@click.command(cls=OwnDatabaseCommand)
+@click.option(
+    "--exit", "exit_", is_flag=True, help="End when the story is told, instead of leaving the server running."
+)
+@click.option("--port", type=PORT, default=8000, show_default=True, help="The port; the next free one if it is taken.")
+def demo(exit_: bool, port: int) -> None:
+    """Show a campaign and a call from beginning to end, simulated: no message leaves this machine.
+
+    It serves a temporary database, loads the sample contacts that come with the package, sends to them, and
+    leaves the server running to be tried out with curl.
+    """
+    from outreach_server.app import create_app
+
+    as_json = state().as_json
+    log_to_stderr("warning")
+    with (
+        ending_on_sigterm(),
+        bind_near("127.0.0.1", port) as listener,
+        tempfile.TemporaryDirectory(prefix="outreach-") as directory,
+    ):
+        database = f"sqlite:///{Path(directory) / 'demo.db'}"
+        told: list[dict[str, Any]] = []
+
+        async def run() -> None:
+            failures: list[Exception] = []
+            async with Outreach.open(database) as engine:
+                tenant = await furnish(engine, "Demo clinic")
+                story = Story(
+                    engine=engine, tenant=tenant, url=url_of(listener), database=database, out=console(), silent=as_json
+                )
+                up = anyio.Event()
+                server = Server(create_app(database), level="warning", on_started=up.set)
+
+                async def telling() -> None:
+                    await up.wait()
+                    try:
+                        told.append(await tell(story))
+                    except Exception as error:  # raised again once the server has ended its work
+                        failures.append(error)
+                    if as_json and told:
+                        echo_json(told[0])
+                    if exit_ or failures:
+                        server.should_exit = True
+                    else:
+                        click.echo("The server keeps running; Ctrl-C stops it and deletes the database.", err=True)
+
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(telling)
+                    await server.serve(sockets=[listener])
+                    tasks.cancel_scope.cancel()
+            if failures:
+                raise failures[0]
+
+        with unwrapped():
+            anyio.run(run)
+    if not told:
+        click.echo("Interrupted.", err=True)
+        sys.exit(EXIT_INTERRUPTED)

@@ -1,0 +1,124 @@
+"""Domain objects as JSON documents: the names of the HTTP interface where it has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from outreach import (
+    Agent,
+    ApiKey,
+    AuditEntry,
+    Call,
+    Campaign,
+    Flow,
+    Number,
+    Recipient,
+    RecipientGroup,
+    SmsSettings,
+    SystemClock,
+    Trunk,
+    Unsubscribe,
+    Workspace,
+    to_text,
+    write_call,
+    write_campaign,
+    write_settings,
+)
+
+Document = dict[str, Any]
+
+
+def plain(value: object) -> Any:
+    """Return a value as JSON knows it."""
+    match value:
+        case Enum():
+            return value.value
+        case datetime():
+            return to_text(value)
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple() | frozenset():
+            return [plain(item) for item in value]
+        case _:
+            kind: Any = type(value)
+            if not attrs.has(kind):
+                return value
+            return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(kind)}
+
+
+def workspace(item: Workspace) -> Document:
+    """Return a workspace's document."""
+    return _document(item, "revision")
+
+
+def key(item: ApiKey) -> Document:
+    """Return a key's document: never the key nor its digest."""
+    return _document(item, "digest")
+
+
+def agent(item: Agent) -> Document:
+    """Return an agent's document."""
+    return _document(item, "revision")
+
+
+def trunk(item: Trunk) -> Document:
+    """Return a trunk's document."""
+    return _document(item)
+
+
+def number(item: Number) -> Document:
+    """Return a number's document."""
+    return _document(item)
+
+
+def flow(item: Flow) -> Document:
+    """Return a flow's document."""
+    return _document(item)
+
+
+def settings(item: SmsSettings) -> Document:
+    """Return the document of SMS settings."""
+    return write_settings(item)
+
+
+def unsubscribe(item: Unsubscribe) -> Document:
+    """Return the document of an entry of the register."""
+    return _document(item)
+
+
+def campaign(item: Campaign) -> Document:
+    """Return a campaign's document, with the names of the interface's section 2.2."""
+    document = write_campaign(item, now=SystemClock().now())
+    return {**document, "pause_reason": item.pause_reason, "open_recipients": item.counters.open}
+
+
+def group(item: RecipientGroup) -> Document:
+    """Return the document of a group of recipients."""
+    return _document(item)
+
+
+def recipient(item: Recipient) -> Document:
+    """Return a recipient's document."""
+    document = _document(item, "campaign_id")
+    first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason")}
+    return {**first, **document}
+
+
+def call(item: Call) -> Document:
+    """Return a call's document, with the names of GET /calls/{id}."""
+    return write_call(item)
+
+
+def audit_entry(item: AuditEntry) -> Document:
+    """Return the document of an entry of the audit trail."""
+    return _document(item)
+
+
+def _document(item: object, *hidden: str) -> Document:
+    document: Document = plain(item)
+    return {name: value for name, value in document.items() if name not in hidden}

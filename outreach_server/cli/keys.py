@@ -1,0 +1,44 @@
+"""`keys`: API keys of workspaces."""
+
+from __future__ import annotations
+
+import click
+
+from outreach_server.cli import documents
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.output import note, show, show_list
+from outreach_server.cli.values import KEY, WORKSPACE, Text
+
+
+@click.group(cls=Group)
+def keys() -> None:
+    """Make, list and revoke API keys."""
+
+
+@keys.command()
+@click.argument("workspace_id", type=WORKSPACE)
+@click.option("--name", type=Text(0, 255), default="", help="What the key is for.")
+def create(workspace_id: str, name: str) -> None:
+    """Make an API key; it is shown this once and never again."""
+    made = with_engine(lambda engine: engine.workspaces.create_key(workspace_id, name=name, actor=actor()))
+    show({"id": made.id, "api_key": made.api_key})
+    note("Keep the key now: only its hash is stored, it cannot be shown again.")
+
+
+@keys.command("list")
+@click.argument("workspace_id", type=WORKSPACE)
+def list_(workspace_id: str) -> None:
+    """List a workspace's keys, revoked ones included."""
+    found = with_engine(lambda engine: engine.workspaces.list_keys(workspace_id))
+    show_list(
+        [documents.key(item) for item in found],
+        ("id", "name", "hint", "created_at", "revoked_at"),
+        empty=f"The workspace has no keys. Make one with: outreach-server keys create {workspace_id}",
+    )
+
+
+@keys.command()
+@click.argument("key_id", type=KEY)
+def revoke(key_id: str) -> None:
+    """Make a key worthless at once, in a running server too."""
+    show(documents.key(with_engine(lambda engine: engine.workspaces.revoke_key(key_id, actor=actor()))))

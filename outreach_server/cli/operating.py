@@ -1,0 +1,50 @@
+"""`stop` and `audit`: the operator's emergency brake, and who did what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from outreach import AuditEntry, Campaign, Outreach
+from outreach_server.cli import documents
+from outreach_server.cli.base import Command, actor, state, with_engine
+from outreach_server.cli.output import console, echo_json, listing, note, show_list
+from outreach_server.cli.values import WORKSPACE
+
+
+@click.command(cls=Command)
+@click.argument("workspace_id", type=WORKSPACE, required=False)
+def stop(workspace_id: str | None) -> None:
+    """Pause everything that is active or scheduled, at once, in one workspace or in all."""
+
+    async def work(engine: Outreach) -> Sequence[Campaign]:
+        if workspace_id is not None:
+            await engine.workspaces.get(workspace_id)
+        return await engine.campaigns.stop_all(workspace_id, actor=actor())
+
+    paused = [documents.campaign(item) for item in with_engine(work)]
+    if state().as_json:
+        echo_json({"paused": paused})
+        return
+    if paused:
+        console().print(listing(paused, ("id", "workspace_id", "name", "status")))
+    note(f"Paused {len(paused)} campaign{'' if len(paused) == 1 else 's'}.")
+
+
+@click.command(cls=Command)
+@click.argument("workspace_id", type=WORKSPACE, required=False)
+@click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="How many entries.")
+def audit(workspace_id: str | None, limit: int) -> None:
+    """Show who did what, newest first, in one workspace or in all."""
+
+    async def work(engine: Outreach) -> Sequence[AuditEntry]:
+        if workspace_id is not None:
+            await engine.workspaces.get(workspace_id)
+        return await engine.workspaces.audit(workspace_id, limit=limit)
+
+    show_list(
+        [documents.audit_entry(item) for item in with_engine(work)],
+        ("at", "actor", "action", "subject", "detail"),
+        empty="Nothing has been done yet.",
+    )

@@ -1,0 +1,144 @@
+"""Answers: one JSON document for programs, tables and text for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import click
+import orjson
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from outreach_server.cli.base import state
+
+_WIDE: Final = 400
+"""Columns where no terminal sets them: a pipe's reader wants whole lines."""
+
+_MISSING: Final = "-"
+
+Document = Mapping[str, Any]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return the console for people, on what stdout or stderr is now."""
+    stream = sys.stderr if stderr else sys.stdout
+    # Names come from spreadsheets and requests: nothing in them is markup.
+    out = Console(file=stream, markup=False, highlight=False, emoji=False)
+    if not out.is_terminal:
+        out.width = _WIDE
+    return out
+
+
+def cell(value: object) -> str:
+    """Return a value for a table; what a terminal would obey is made visible instead."""
+    match value:
+        case None | "" | [] | {}:
+            return _MISSING
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(cell(item) for item in value)
+        case dict():
+            return cell(orjson.dumps(value).decode())
+        case _:
+            text = str(value)
+            return (
+                text if text.isprintable() else "".join(c if c.isprintable() else "\N{SYMBOL FOR ESCAPE}" for c in text)
+            )
+
+
+def note(text: str) -> None:
+    """Tell people something that is not the answer."""
+    if not state().as_json:
+        click.echo(text, err=True)
+
+
+def echo_json(document: object) -> None:
+    """Print the one JSON document, in UTF-8 whatever the terminal speaks."""
+    click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+
+
+def show(document: Document) -> None:
+    """Print one thing: a document, or its fields line by line."""
+    if state().as_json:
+        echo_json(document)
+    else:
+        console().print(fields(document))
+
+
+def fields(document: Document) -> Table:
+    """Return a table of a document's fields, one a line."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in document.items():
+        table.add_row(name, cell(value))
+    return table
+
+
+def show_list(documents: Sequence[Document], columns: Sequence[str], *, empty: str) -> None:
+    """Print a list: an array of documents, or a table of some of their fields.
+
+    Args:
+        documents: The list.
+        columns: The fields of the table.
+        empty: What to tell people when there is nothing.
+    """
+    if state().as_json:
+        echo_json(list(documents))
+    elif documents:
+        console().print(listing(documents, columns))
+    else:
+        note(empty)
+
+
+def listing(documents: Iterable[Document], columns: Sequence[str]) -> Table:
+    """Return a table of documents."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        # An identifier that is cut or folded cannot be copied.
+        whole = name == "id" or name.endswith("_id")
+        table.add_column(name, no_wrap=whole, overflow="fold", min_width=36 if whole else None)
+    for document in documents:
+        table.add_row(*(Text(cell(document.get(name))) for name in columns))
+    return table
+
+
+async def stream_array(documents: AsyncIterator[Document]) -> None:
+    """Print an array of documents as they come: it may be far longer than memory."""
+    out = sys.stdout.buffer
+    out.write(b"[")
+    separator = b"\n"
+    async for document in documents:
+        out.write(separator + orjson.dumps(document))
+        separator = b",\n"
+    out.write(b"\n]\n")
+    out.flush()
+
+
+async def stream_lines(documents: AsyncIterator[Document], columns: Mapping[str, int]) -> int:
+    """Print documents as lines of fixed columns, as they come; return how many there were."""
+    count = 0
+    async for document in documents:
+        if count == 0:
+            click.secho("  ".join(name.ljust(width) for name, width in columns.items()).rstrip(), bold=True)
+        count += 1
+        click.echo("  ".join(cell(document.get(name)).ljust(width) for name, width in columns.items()).rstrip())
+    return count
+
+
+def echo_json_with(head: Document, name: str, items: Iterable[bytes]) -> None:
+    """Print one document whose last field is an array of items that are JSON already."""
+    out = sys.stdout.buffer
+    out.write(orjson.dumps(head, option=orjson.OPT_INDENT_2).removesuffix(b"\n}"))
+    out.write(b",\n  " + orjson.dumps(name) + b": [")
+    separator = b"\n    "
+    for item in items:
+        out.write(separator + item)
+        separator = b",\n    "
+    out.write(b"\n  ]\n}\n")
+    out.flush()

@@ -1,0 +1,87 @@
+"""`sandbox`: a server on a temporary database, with everything to try it out."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import anyio
+import attrs
+import click
+
+from outreach import CarrierName, Outreach
+from outreach_server.cli.base import OwnDatabaseCommand, actor, state
+from outreach_server.cli.output import console, echo_json, fields
+from outreach_server.cli.serving import LOG_LEVELS, Server, bind, ending_on_sigterm, log_to_stderr, url_of
+from outreach_server.cli.values import PORT
+
+SENDER: Final = "+14155550100"
+"""The sending number of a sandbox: one that is reserved for stories."""
+
+CARRIER: Final[CarrierName] = "twilio"
+
+
+@attrs.frozen(kw_only=True)
+class Tenant:
+    """What somebody needs to try a server out."""
+
+    workspace_id: str
+    agent_id: str
+    api_key: str = attrs.field(repr=False)
+
+
+async def furnish(engine: Outreach, name: str) -> Tenant:
+    """Make a sandbox workspace without a request limit, with a key, an agent and a number."""
+    who = actor()
+    workspace = await engine.workspaces.create(name, request_limit=None, default_region="US", actor=who)
+    key = await engine.workspaces.create_key(workspace.id, name=name, actor=who)
+    agent = await engine.agents.create(workspace.id, "Ada", from_number=SENDER, actor=who)
+    await engine.numbers.add(workspace.id, SENDER, carrier=CARRIER, actor=who)
+    return Tenant(workspace_id=workspace.id, agent_id=agent.id, api_key=key.api_key)
+
+
+@click.command(cls=OwnDatabaseCommand)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=PORT, default=0, show_default=True, help="The port; 0 takes any that is free.")
+@click.option("--log-level", type=click.Choice(LOG_LEVELS), default="warning", show_default=True, help="Least to log.")
+def sandbox(host: str, port: int, log_level: str) -> None:
+    """Serve a temporary database with a workspace, a key and an agent, until Ctrl-C or SIGTERM.
+
+    There is no request limit, and everything goes to the simulators: for fuzzing and trying out. The database
+    is deleted at the end.
+    """
+    from outreach_server.app import create_app
+
+    as_json = state().as_json
+    log_to_stderr(log_level)
+    with (
+        ending_on_sigterm(),
+        bind(host, port) as listener,
+        tempfile.TemporaryDirectory(prefix="outreach-") as directory,
+    ):
+        database = f"sqlite:///{Path(directory) / 'sandbox.db'}"
+
+        async def run() -> None:
+            async with Outreach.open(database) as engine:
+                tenant = await furnish(engine, "Sandbox")
+            answer = {
+                "url": url_of(listener),
+                "api_key": tenant.api_key,
+                "workspace_id": tenant.workspace_id,
+                "agent_id": tenant.agent_id,
+                "from_number": SENDER,
+                "carrier": CARRIER,
+                "database": database,
+            }
+
+            def started() -> None:
+                if as_json:
+                    echo_json(answer)
+                else:
+                    console().print(fields(answer))
+                click.echo("Ctrl-C stops it and deletes the database.", err=True)
+
+            await Server(create_app(database), level=log_level, on_started=started).serve(sockets=[listener])
+
+        anyio.run(run)

@@ -1,0 +1,43 @@
+"""`serve`: the HTTP server."""
+
+from __future__ import annotations
+
+import anyio
+import click
+
+from outreach import Outreach
+from outreach_server.cli.base import Command, state
+from outreach_server.cli.output import echo_json
+from outreach_server.cli.serving import LOG_LEVELS, Server, bind, log_to_stderr, url_of
+from outreach_server.cli.values import PORT
+
+
+@click.command(cls=Command)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=PORT, default=8000, show_default=True, help="The port; 0 takes any that is free.")
+@click.option("--no-dispatch", is_flag=True, help="Answer requests only; send nothing from this process.")
+@click.option("--log-level", type=click.Choice(LOG_LEVELS), default="info", show_default=True, help="Least to log.")
+def serve(host: str, port: int, no_dispatch: bool, log_level: str) -> None:
+    """Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."""
+    from outreach_server.app import create_app
+
+    url, as_json = state().database, state().as_json
+    log_to_stderr(log_level)
+    with bind(host, port) as listener:
+        address = url_of(listener)
+
+        def started() -> None:
+            if as_json:
+                echo_json({"url": address, "database": url, "dispatch": not no_dispatch})
+            click.echo(f"Serving {address}  (documentation: {address}/docs)", err=True)
+            click.echo(f"Database {url}{', without dispatch' if no_dispatch else ''}. Ctrl-C stops it.", err=True)
+
+        server = Server(create_app(url, dispatch=not no_dispatch), level=log_level, on_started=started)
+
+        async def run() -> None:
+            # Opened once before, so that what is wrong with the database is told before anything listens.
+            async with Outreach.open(url):
+                pass
+            await server.serve(sockets=[listener])
+
+        anyio.run(run)

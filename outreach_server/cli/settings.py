@@ -1,0 +1,46 @@
+"""`settings`: the SMS settings of workspaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from outreach import SmsSettingsChange
+from outreach_server.cli import documents
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.output import show
+from outreach_server.cli.values import WORKSPACE, Text
+
+
+@click.group(cls=Group)
+def settings() -> None:
+    """Show and set the SMS settings of a workspace."""
+
+
+@settings.command("show")
+@click.argument("workspace_id", type=WORKSPACE)
+def show_(workspace_id: str) -> None:
+    """Show the SMS settings."""
+    show(documents.settings(with_engine(lambda engine: engine.settings.get(workspace_id))))
+
+
+@settings.command("set")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.option("--footer/--no-footer", "footer_enabled", default=None, help="Whether campaign messages end with it.")
+@click.option("--footer-text", type=Text(0, 120), help="The opt-out message.")
+@click.option("--max-segments", type=click.IntRange(1, 5), help="The longest campaign message, in segments.")
+@click.option("--retry/--no-retry", "retry_enabled", default=None, help="Whether failed messages are sent again.")
+@click.option("--retry-max-attempts", type=click.IntRange(1, 3), help="Attempts in all, the first included.")
+@click.option("--retry-delay-minutes", type=click.IntRange(5, 120), help="Minutes between attempts.")
+@click.option("--variable", "variables", multiple=True, metavar="NAME", help="A declared variable; repeat for all.")
+@click.option("--no-variables", is_flag=True, help="Declare no variables.")
+def set_(workspace_id: str, variables: tuple[str, ...], no_variables: bool, **options: Any) -> None:
+    """Change the settings that are named; the others stay."""
+    if variables and no_variables:
+        raise click.UsageError("--variable and --no-variables exclude each other.")
+    declared = variables if variables or no_variables else None
+    change = SmsSettingsChange(custom_variables=declared, **options)
+    if change == SmsSettingsChange():
+        raise click.UsageError("Name something to change; see --help.")
+    show(documents.settings(with_engine(lambda engine: engine.settings.update(workspace_id, change, actor=actor()))))

@@ -1,0 +1,136 @@
+"""`unsubscribes`: the register of numbers that must not be contacted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, BinaryIO, Literal
+
+import anyio
+import click
+
+from outreach import InvalidRequest, NewRecipient, Outreach, RegisterImport, prepare
+from outreach_server.cli import documents
+from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.contacts import is_blank, open_records
+from outreach_server.cli.csv_columns import find_phone_column
+from outreach_server.cli.csv_lines import Encoding, Source
+from outreach_server.cli.output import echo_json, echo_json_with, note, show_list, stream_array, stream_lines
+from outreach_server.cli.rejects import Rejects
+from outreach_server.cli.values import SCOPE, WORKSPACE, Text, name_of
+
+Scope = Literal["all", "sms", "call"]
+
+_COLUMNS = ("phone", "scope", "source", "evidence", "created_at")
+_WIDTHS = {"phone": 16, "scope": 5, "source": 10, "created_at": 27, "evidence": 0}
+
+
+@click.group(cls=Group)
+def unsubscribes() -> None:
+    """Keep the register of numbers that must not be contacted."""
+
+
+@unsubscribes.command()
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("phones", metavar="PHONE...", nargs=-1, required=True)
+@click.option("--scope", type=SCOPE, default="all", show_default=True, help="Which channels are stopped.")
+@click.option("--evidence", type=Text(0, 1000), help="Why: free text that is kept with the numbers.")
+def add(workspace_id: str, phones: tuple[str, ...], scope: Scope, evidence: str | None) -> None:
+    """Put numbers on the register, at once and for every campaign."""
+    entries = with_engine(
+        lambda engine: engine.unsubscribes.add(workspace_id, *phones, scope=scope, evidence=evidence, actor=actor())
+    )
+    show_list([documents.unsubscribe(entry) for entry in entries], _COLUMNS, empty="Nothing was added.")
+
+
+@unsubscribes.command()
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("phones", metavar="PHONE...", nargs=-1, required=True)
+def remove(workspace_id: str, phones: tuple[str, ...]) -> None:
+    """Take numbers off the register."""
+    removed = with_engine(lambda engine: engine.unsubscribes.remove(workspace_id, *phones, actor=actor()))
+    if state().as_json:
+        echo_json({"removed": removed})
+    else:
+        click.echo(f"Removed {removed} of {len(phones)}.")
+
+
+@unsubscribes.command("list")
+@click.argument("workspace_id", type=WORKSPACE)
+def list_(workspace_id: str) -> None:
+    """List the register, in the order of the numbers."""
+    as_json = state().as_json
+
+    async def work(engine: Outreach) -> None:
+        await engine.workspaces.get(workspace_id)
+        entries = (documents.unsubscribe(entry) async for entry in engine.unsubscribes.list(workspace_id))
+        if as_json:
+            await stream_array(entries)
+        elif await stream_lines(entries, _WIDTHS) == 0:
+            note("Nobody is on the register.")
+
+    with_engine(work)
+
+
+@unsubscribes.command("import")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("file", type=click.File("rb"))
+@click.option("--scope", type=SCOPE, default="all", show_default=True, help="Which channels are stopped.")
+@click.option("--encoding", type=Encoding(), help="The file's encoding; by default its byte order mark's, or UTF-8.")
+def import_(workspace_id: str, file: BinaryIO, scope: Scope, encoding: str | None) -> None:
+    """Put the numbers of a file on the register; - is stdin.
+
+    One number a line, or a CSV file: with a header that names the phone column, else the first column counts.
+    Rows that are no possible number are named; the others are written.
+    """
+    source = Source(file, name=name_of(file), encoding=encoding)
+    with Rejects() as rejects:
+
+        async def work(engine: Outreach) -> RegisterImport:
+            region = (await engine.workspaces.get(workspace_id)).default_region
+            numbers = _possible(source, rejects, region)
+            return await engine.unsubscribes.import_numbers(workspace_id, _async(numbers), scope=scope, actor=actor())
+
+        added = with_engine(work).added
+        if added == 0 and rejects.count:
+            rejects.tell(hint="--json names all of them")
+            raise click.ClickException(f"No row of {source.name} is a possible phone number; nothing was added.")
+        if state().as_json:
+            echo_json_with({"added": added, "rejected_count": rejects.count}, "rejected", rejects.items())
+        else:
+            click.echo(f"Added {added}.")
+            if rejects.count:
+                note(f"{rejects.count} rows are no possible phone number:")
+                rejects.tell(hint="--json names all of them")
+
+
+def _possible(source: Source, rejects: Rejects, region: str | None) -> Iterator[str]:
+    """Go through the numbers of a file; name the rows that are none."""
+    column: int | None = None
+    for record in open_records(source, delimiter="auto"):
+        if is_blank(record):
+            continue
+        if column is None:
+            header = find_phone_column(record.cells)
+            column = header or 0
+            if header is not None:
+                continue
+        raw = record.cells[column].strip() if column < len(record.cells) else ""
+        problem = record.problem or _problem(raw, region)
+        if problem is None:
+            yield raw
+        else:
+            rejects.add(row=record.row, line=record.line, column=None, message=problem)
+
+
+def _problem(raw: str, region: str | None) -> str | None:
+    try:
+        prepared = prepare(NewRecipient(phone_number=raw), region, path="")
+    except InvalidRequest as error:
+        return error.details[0].message if raw else "there is no phone number"
+    return f"{raw[:40]!r} is no possible phone number" if prepared.phone is None else None
+
+
+async def _async(items: Iterator[Any]) -> AsyncIterator[Any]:
+    for item in items:
+        yield item
+        await anyio.lowlevel.checkpoint()

@@ -1,0 +1,93 @@
+"""Kinds of values on the command line, checked before anything is opened."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from datetime import UTC, datetime
+from typing import IO, Any, Final
+
+import click
+
+from outreach import CARRIERS
+
+_PLACE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
+
+
+def name_of(file: IO[Any]) -> str:
+    """Return what to call an opened file in a message."""
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) and name != "<stdin>" else "standard input"
+
+
+class Identifier(click.ParamType[str]):
+    """The identifier of a thing of some kind, as a UUID in its usual form."""
+
+    name = "id"
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the identifier in lower case."""
+        try:
+            return str(uuid.UUID(value))
+        except ValueError:
+            self.fail(
+                f"There is no {self.kind} {value!r}: an identifier is a UUID such as "
+                "019a9f6e-7c3b-7d1e-8f00-3a5b6c7d8e9f.",
+                param,
+                ctx,
+            )
+
+
+class Moment(click.ParamType[datetime]):
+    """A moment as RFC 3339 writes it; without an offset it is UTC."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the moment, aware."""
+        try:
+            if not _PLACE.match(value):
+                raise ValueError(value)
+            moment = datetime.fromisoformat(value)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        except (ValueError, OverflowError):
+            self.fail(
+                f"{value!r} is no time; write it like 2026-11-20T09:00:00+01:00, or 2026-11-20T09:00 for UTC.",
+                param,
+                ctx,
+            )
+
+
+class Text(click.ParamType[str]):
+    """A text of bounded length, counted in code points."""
+
+    name = "text"
+
+    def __init__(self, minimum: int, maximum: int) -> None:
+        self.minimum, self.maximum = minimum, maximum
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text."""
+        text = str(value)
+        if not self.minimum <= len(text) <= self.maximum:
+            self.fail(f"has {len(text)} characters; it must have {self.minimum} to {self.maximum}.", param, ctx)
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            self.fail("is not valid text in this terminal's encoding.", param, ctx)
+        return text
+
+
+WORKSPACE: Final = Identifier("workspace")
+CAMPAIGN: Final = Identifier("campaign")
+AGENT: Final = Identifier("agent")
+CALL: Final = Identifier("call")
+FLOW: Final = Identifier("flow")
+KEY: Final = Identifier("key")
+TRUNK: Final = Identifier("trunk")
+MOMENT: Final = Moment()
+NAME: Final = Text(1, 255)
+CARRIER: Final = click.Choice(CARRIERS)
+SCOPE: Final = click.Choice(["all", "sms", "call"])
+PORT: Final = click.IntRange(0, 65535)

@@ -1,0 +1,105 @@
+"""`workspaces`: tenants."""
+
+from __future__ import annotations
+
+import click
+
+from outreach import WorkspaceChange, WorkspaceMode, WorkspaceStatus
+from outreach_server.cli import documents
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.output import show, show_list
+from outreach_server.cli.values import NAME, WORKSPACE
+
+_LIMIT = click.IntRange(1, 1_000_000)
+_COLUMNS = ("id", "name", "mode", "status", "sms_campaigns_enabled", "request_limit", "default_region", "created_at")
+
+
+@click.group(cls=Group)
+def workspaces() -> None:
+    """Make, change and list workspaces: the tenants that everything else belongs to."""
+
+
+@workspaces.command()
+@click.argument("name", type=NAME)
+@click.option(
+    "--sandbox/--live",
+    default=True,
+    help="A sandbox (the default) sends everything to the simulators; a live workspace sends to real providers.",
+)
+@click.option("--sms-campaigns/--no-sms-campaigns", default=True, help="Whether it may create SMS campaigns.")
+@click.option("--request-limit", type=_LIMIT, default=600, show_default=True, help="Requests a minute over all keys.")
+@click.option("--no-request-limit", is_flag=True, help="Limit no requests.")
+@click.option("--default-region", metavar="REGION", help="Where local phone numbers are read, such as US.")
+def create(
+    name: str,
+    sandbox: bool,
+    sms_campaigns: bool,
+    request_limit: int,
+    no_request_limit: bool,
+    default_region: str | None,
+) -> None:
+    """Make a workspace called NAME."""
+    made = with_engine(
+        lambda engine: engine.workspaces.create(
+            name,
+            mode=WorkspaceMode.SANDBOX if sandbox else WorkspaceMode.LIVE,
+            sms_campaigns_enabled=sms_campaigns,
+            request_limit=None if no_request_limit else request_limit,
+            default_region=default_region,
+            actor=actor(),
+        )
+    )
+    show(documents.workspace(made))
+
+
+@workspaces.command()
+@click.argument("workspace_id", type=WORKSPACE)
+@click.option("--name", type=NAME, help="A new name.")
+@click.option(
+    "--status", type=click.Choice(list(WorkspaceStatus), case_sensitive=False), help="Only an active one works."
+)
+@click.option("--sms-campaigns/--no-sms-campaigns", default=None, help="Whether it may create SMS campaigns.")
+@click.option("--request-limit", type=_LIMIT, help="Requests a minute over all keys.")
+@click.option("--no-request-limit", is_flag=True, help="Take the request limit away.")
+@click.option("--default-region", metavar="REGION", help="Where local phone numbers are read, such as US.")
+def update(
+    workspace_id: str,
+    name: str | None,
+    status: WorkspaceStatus | None,
+    sms_campaigns: bool | None,
+    request_limit: int | None,
+    no_request_limit: bool,
+    default_region: str | None,
+) -> None:
+    """Change a workspace; a running server heeds it within a second."""
+    change = WorkspaceChange(
+        name=name,
+        status=status,
+        sms_campaigns_enabled=sms_campaigns,
+        request_limit=request_limit,
+        unlimited_requests=no_request_limit,
+        default_region=default_region,
+    )
+    if change == WorkspaceChange():
+        raise click.UsageError("Name something to change; see --help.")
+    if request_limit is not None and no_request_limit:
+        raise click.UsageError("--request-limit and --no-request-limit exclude each other.")
+    show(documents.workspace(with_engine(lambda e: e.workspaces.update(workspace_id, change, actor=actor()))))
+
+
+@workspaces.command("list")
+def list_() -> None:
+    """List all workspaces, oldest first."""
+    found = with_engine(lambda engine: engine.workspaces.list())
+    show_list(
+        [documents.workspace(item) for item in found],
+        _COLUMNS,
+        empty="There are no workspaces yet. Make one with: outreach-server workspaces create NAME",
+    )
+
+
+@workspaces.command("show")
+@click.argument("workspace_id", type=WORKSPACE)
+def show_(workspace_id: str) -> None:
+    """Show one workspace."""
+    show(documents.workspace(with_engine(lambda engine: engine.workspaces.get(workspace_id))))

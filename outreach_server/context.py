@@ -1,0 +1,93 @@
+"""What a server's parts share, typed: the server itself, and one exchange of a request and its answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import anyio
+import attrs
+from starlette.requests import HTTPConnection
+from starlette.types import Scope
+
+from outreach import ConfigError, Outreach, Quota
+
+_SERVER: Final = "outreach_server.server"
+_EXCHANGE: Final = "outreach_server.exchange"
+
+MOST_LARGE_BODIES: Final = 8
+"""Large bodies that are received or worked on at a time; the others wait before they are read."""
+
+
+@attrs.define(kw_only=True)
+class Server:
+    """One app and what belongs to it.
+
+    Attributes:
+        engine_or_none: The engine while it is open.
+        max_body_bytes: The largest body of a campaign.
+        spool_root: Where large bodies are kept while they are worked on; the system's place by default.
+        large_bodies: Turns for large bodies.
+        preparations: Turns for helper processes: one at a time, since each may need much memory.
+    """
+
+    engine_or_none: Outreach | None = None
+    max_body_bytes: int
+    spool_root: Path | None = None
+    large_bodies: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(MOST_LARGE_BODIES))
+    preparations: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(1))
+
+    @property
+    def engine(self) -> Outreach:
+        """The open engine.
+
+        Raises:
+            ConfigError: It is not open: the lifespan has not been run.
+        """
+        if self.engine_or_none is None:
+            raise ConfigError(
+                "The engine is not open. A mounted app's lifespan does not run by itself: "
+                "enter outreach_server.running(app) in the lifespan of the app around it, or pass an opened engine."
+            )
+        return self.engine_or_none
+
+
+@attrs.define(kw_only=True)
+class Exchange:
+    """One request and its answer, as the layers around the endpoints see it.
+
+    Attributes:
+        request_id: Identifies it in logs and answers.
+        workspace_id: Whose it is, once that is known.
+        quota: What is left of the request limit, once it was counted and where there is one.
+        closes: Whether the connection cannot be used again, because the body was not read to its end.
+    """
+
+    request_id: str
+    workspace_id: str | None = None
+    quota: Quota | None = None
+    closes: bool = False
+
+
+def put_server(scope: Scope, server: Server) -> None:
+    """Let everything that handles this scope find the server."""
+    scope[_SERVER] = server
+
+
+def put_exchange(scope: Scope, exchange: Exchange) -> None:
+    """Let everything that handles this scope find the exchange."""
+    scope[_EXCHANGE] = exchange
+
+
+def server_of(connection: HTTPConnection) -> Server:
+    """Return the server that handles a request."""
+    server = connection.scope[_SERVER]
+    assert isinstance(server, Server)  # noqa: S101 - tells the type checker what the middleware put there
+    return server
+
+
+def exchange_of(connection: HTTPConnection) -> Exchange:
+    """Return the exchange that a request is part of."""
+    exchange = connection.scope[_EXCHANGE]
+    assert isinstance(exchange, Exchange)  # noqa: S101 - tells the type checker what the middleware put there
+    return exchange

@@ -1,0 +1,49 @@
+"""/calls and /calls/{id}."""
+
+from __future__ import annotations
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach import Answer, Call, Claim, NotFound, read_new_call, write_call, write_call_created
+from outreach_server.auth import admit
+from outreach_server.body import read_small_body
+from outreach_server.context import server_of
+from outreach_server.idempotency import answer_once, idempotency_key
+from outreach_server.parsing import read_model
+from outreach_server.replies import answer_of, json_response
+
+
+class Calls(HTTPEndpoint):
+    """Place calls (interface, section 4.1)."""
+
+    async def post(self, request: Request) -> Response:
+        """Queue a call, and wait a moment for the provider to accept it."""
+        workspace = await admit(request)
+        idempotency_key(request)
+        body = await read_small_body(request)
+        new = await read_model(body, read_new_call)
+        calls = server_of(request).engine.calls
+        mounted_at = request.scope.get("root_path", "")
+
+        def render(call: Call) -> Answer:
+            return answer_of(write_call_created(call), location=f"{mounted_at}/calls/{call.id}")
+
+        async def act(claim: Claim | None) -> Answer:
+            return render(await calls.create(workspace.id, new, claim=claim, render=render, actor="api"))
+
+        return await answer_once(request, workspace.id, "createCall", digest=body.digest, act=act)
+
+
+class OneCall(HTTPEndpoint):
+    """Look a call up."""
+
+    async def get(self, request: Request) -> Response:
+        """Answer with a call record, by our identifier or by the provider's."""
+        workspace = await admit(request)
+        identifier: str = request.path_params["id"]
+        if not identifier.isprintable():
+            # No identifier holds such characters, and some databases cannot even be asked for them.
+            raise NotFound("call", identifier)
+        return json_response(write_call(await server_of(request).engine.calls.get(workspace.id, identifier)))

@@ -1,0 +1,24 @@
+"""/campaigns."""
+
+from __future__ import annotations
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach_server.auth import admit
+from outreach_server.endpoints.creating import create_campaign
+from outreach_server.endpoints.listing import list_campaigns
+
+
+class Campaigns(HTTPEndpoint):
+    """List and create campaigns of both channels (design, section 3)."""
+
+    async def get(self, request: Request) -> Response:
+        """List campaigns of both channels, newest first."""
+        return await list_campaigns(request, await admit(request), channel=None)
+
+    async def post(self, request: Request) -> Response:
+        """Create a campaign of the channel that the body names; nothing is sent or placed."""
+        workspace = await admit(request)
+        return await create_campaign(request, workspace, operation="createCampaign", channel_from_body=True)

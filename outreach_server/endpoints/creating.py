@@ -1,0 +1,77 @@
+"""What POST /sms-campaigns and POST /campaigns share."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach import (
+    Answer,
+    CampaignCreated,
+    Claim,
+    NewSmsCampaign,
+    NotFound,
+    StorageError,
+    Workspace,
+    write_campaign_created,
+)
+from outreach_server.body import receive_body
+from outreach_server.context import Server, server_of
+from outreach_server.idempotency import answer_once, idempotency_key
+from outreach_server.preparation import PreparedCampaign, prepare_campaign
+from outreach_server.reading import Reading
+from outreach_server.replies import answer_of
+
+
+async def create_campaign(
+    request: Request, workspace: Workspace, *, operation: str, channel_from_body: bool
+) -> Response:
+    """Create a campaign with its contacts.
+
+    Args:
+        request: The request.
+        workspace: Whose campaign it will be.
+        operation: The operation's name, under which its idempotency keys are kept.
+        channel_from_body: Whether the body says which channel it is; otherwise it is SMS.
+
+    Raises:
+        OutreachError: The request is refused.
+    """
+    server = server_of(request)
+    idempotency_key(request)
+    reading = Reading(
+        channel_from_body=channel_from_body,
+        sms_campaigns_enabled=workspace.sms_campaigns_enabled,
+        default_region=workspace.default_region,
+        this_year=server.engine.now().year,
+    )
+    async with receive_body(request) as body:
+        # Read before the key is claimed: reading a large body may take longer than a claim lasts.
+        prepared = await prepare_campaign(server, body, reading)
+
+        async def act(claim: Claim | None) -> Answer:
+            return await _create(server, workspace, prepared, claim)
+
+        return await answer_once(request, workspace.id, operation, digest=body.digest, act=act)
+
+
+async def _create(server: Server, workspace: Workspace, prepared: PreparedCampaign, claim: Claim | None) -> Answer:
+    engine = server.engine
+
+    def render(created: CampaignCreated) -> Answer:
+        return answer_of(write_campaign_created(created, now=engine.now()))
+
+    if isinstance(prepared.campaign, NewSmsCampaign):
+        try:
+            created = await engine.create_campaign.sms(
+                workspace.id, prepared.campaign, prepared.chunks, claim=claim, render=render, actor="api"
+            )
+        except NotFound as error:
+            # An SMS campaign names nothing that could be missing: what is gone is the campaign itself, and the
+            # interface lists no 404 here.
+            raise StorageError("The campaign was swept away while its contacts were being loaded.") from error
+    else:
+        created = await engine.create_campaign.call(
+            workspace.id, prepared.campaign, prepared.chunks, claim=claim, render=render, actor="api"
+        )
+    return render(created)

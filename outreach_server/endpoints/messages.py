@@ -1,0 +1,35 @@
+"""/sms."""
+
+from __future__ import annotations
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach import Answer, Claim, Message, read_new_message, write_message
+from outreach_server.auth import admit
+from outreach_server.body import read_small_body
+from outreach_server.context import server_of
+from outreach_server.idempotency import answer_once, idempotency_key
+from outreach_server.parsing import read_model
+from outreach_server.replies import answer_of
+
+
+class Messages(HTTPEndpoint):
+    """Send single messages (design, section 3)."""
+
+    async def post(self, request: Request) -> Response:
+        """Queue a message; it carries no footer."""
+        workspace = await admit(request)
+        idempotency_key(request)
+        body = await read_small_body(request)
+        new = await read_model(body, read_new_message)
+        messages = server_of(request).engine.messages
+
+        def render(message: Message) -> Answer:
+            return answer_of(write_message(message))
+
+        async def act(claim: Claim | None) -> Answer:
+            return render(await messages.send(workspace.id, new, claim=claim, render=render, actor="api"))
+
+        return await answer_once(request, workspace.id, "sendSms", digest=body.digest, act=act)

@@ -1,0 +1,26 @@
+"""/sms/settings."""
+
+from __future__ import annotations
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach import read_settings_change, write_settings
+from outreach_server.auth import admit
+from outreach_server.body import read_small_body
+from outreach_server.context import server_of
+from outreach_server.parsing import read_model
+from outreach_server.replies import json_response
+
+
+class SmsSettings(HTTPEndpoint):
+    """Change the SMS settings (interface, section 4.4)."""
+
+    async def patch(self, request: Request) -> Response:
+        """Change the settings that are given, and answer with all."""
+        workspace = await admit(request)
+        change = await read_model(await read_small_body(request), read_settings_change)
+        return json_response(
+            write_settings(await server_of(request).engine.settings.update(workspace.id, change, actor="api"))
+        )

@@ -1,0 +1,153 @@
+"""Errors as answers: one envelope for everything that is not 2xx. Nothing else in the project knows statuses."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from outreach import (
+    Conflict,
+    ErrorDetail,
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    OutreachError,
+    RateLimited,
+    RequestInProgress,
+    Unauthorized,
+)
+from outreach_server.context import exchange_of
+from outreach_server.replies import json_response
+
+STATUSES: Final[Mapping[type[OutreachError], int]] = {
+    InvalidRequest: 400,
+    Unauthorized: 401,
+    Forbidden: 403,
+    NotFound: 404,
+    Conflict: 409,
+    RateLimited: 429,
+    RequestInProgress: 429,
+}
+"""The status of an error is that of its nearest ancestor here; whatever has none is our fault, a 500."""
+
+_CODES: Final = {400: "invalid_request", 401: "unauthorized", 404: "not_found", 405: "method_not_allowed"}
+_LONGEST_MESSAGE: Final = 1000
+_LONGEST_PATH: Final = 300
+_OUR_FAULT: Final = "Something went wrong on our side. The server's log has it under this request id."
+
+_log = logging.getLogger("outreach_server")
+
+
+def status_of(error: OutreachError) -> int:
+    """Return the HTTP status for an error."""
+    return next((STATUSES[cls] for cls in type(error).__mro__ if cls in STATUSES), 500)
+
+
+def error_response(
+    request: Request,
+    status: int,
+    code: str,
+    message: str,
+    *,
+    details: Sequence[ErrorDetail] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return an answer in the envelope."""
+    envelope: dict[str, Any] = {
+        "code": code,
+        "message": _printable(message, _LONGEST_MESSAGE),
+        "request_id": exchange_of(request).request_id,
+        "details": [
+            {"path": _printable(detail.path, _LONGEST_PATH), "message": _printable(detail.message, _LONGEST_MESSAGE)}
+            for detail in details
+        ],
+    }
+    return json_response({"error": envelope}, status=status, headers=headers)
+
+
+async def answer_outreach_error(request: Request, error: Exception) -> Response:
+    """Answer for an error that the engine raised."""
+    assert isinstance(error, OutreachError)  # noqa: S101 - what this handler is registered for
+    status = status_of(error)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return answer_fault(request, error)
+    headers = {}
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, RateLimited | RequestInProgress):
+        headers["Retry-After"] = str(error.retry_after_seconds)
+    details = error.details if isinstance(error, InvalidRequest) else ()
+    return error_response(request, status, error.code, error.message, details=details, headers=headers)
+
+
+async def answer_http_exception(request: Request, error: Exception) -> Response:
+    """Answer for what the router refuses: unknown paths and methods."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - what this handler is registered for
+    status = error.status_code
+    match status:
+        case HTTPStatus.NOT_FOUND:
+            message = "There is no such path here. The operations are described at /docs."
+        case HTTPStatus.METHOD_NOT_ALLOWED:
+            message = f"This path does not take {request.method[:20]}. The header Allow names what it takes."
+        case _:
+            message = str(error.detail)
+    code = _CODES.get(status, "invalid_request" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "internal_error")
+    return error_response(request, status, code, message, headers=error.headers)
+
+
+def answer_fault(request: Request, error: Exception) -> Response:
+    """Answer for something that went wrong on our side: logged with all of it, told with nothing of it."""
+    _log.error(
+        "request %s failed",
+        exchange_of(request).request_id,
+        exc_info=error,
+        extra={"action": "request_failed", "request_id": exchange_of(request).request_id},
+    )
+    return error_response(request, 500, "internal_error", _OUR_FAULT)
+
+
+class FaultMiddleware:
+    """Answer for whatever nobody expected, also where the host's own middleware would not.
+
+    Args:
+        app: What handles the request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def send_watched(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_watched)
+        except ClientDisconnect:
+            # Nobody is left to be answered.
+            return
+        except Exception as error:
+            response = answer_fault(Request(scope), error)
+            if started:
+                raise
+            await response(scope, receive, send)
+
+
+def _printable(text: str, longest: int) -> str:
+    """Return a text that fits into an answer: short, and without what UTF-8 cannot write."""
+    cut = text if len(text) <= longest else text[:longest] + "..."
+    return cut.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,57 @@
+"""Opening the engine when the app starts, and closing it when the app ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from anyio import to_thread
+from starlette.applications import Starlette
+
+from outreach import Outreach
+from outreach_server.context import Server
+from outreach_server.spool import sweep
+
+
+def make_lifespan(
+    server: Server, make_engine: Callable[[], Outreach] | None
+) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    """Return the lifespan of an app.
+
+    Args:
+        server: The server that gets the engine.
+        make_engine: Makes the engine; None when the host opens and closes it.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await to_thread.run_sync(sweep, server.spool_root)
+        if make_engine is None:
+            yield
+            return
+        async with make_engine() as engine:
+            server.engine_or_none = engine
+            try:
+                yield
+            finally:
+                server.engine_or_none = None
+
+    return lifespan
+
+
+def running(app: Starlette) -> AbstractAsyncContextManager[object]:
+    """Run the lifespan of an app that is mounted in another one, which Starlette does not do by itself.
+
+        api = create_app("sqlite:///outreach.db")
+
+        @asynccontextmanager
+        async def lifespan(app):
+            async with running(api):
+                yield
+
+        host = Starlette(routes=[Mount("/outreach", api)], lifespan=lifespan)
+
+    Args:
+        app: What `create_app` returned.
+    """
+    return app.router.lifespan_context(app)

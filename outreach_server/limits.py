@@ -1,0 +1,30 @@
+"""The request limit of a workspace, counted and shown (design, section 3; draft-ietf-httpapi-ratelimit-headers)."""
+
+from __future__ import annotations
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+
+from outreach import Quota, RateLimited
+from outreach_server.context import exchange_of, server_of
+
+
+async def count_request(request: Request, workspace_id: str) -> None:
+    """Count a request against its workspace's limit.
+
+    Raises:
+        RateLimited: The limit is used up.
+    """
+    exchange = exchange_of(request)
+    try:
+        exchange.quota = await server_of(request).engine.requests.take(workspace_id)
+    except RateLimited as error:
+        exchange.quota = Quota(limit=error.limit, remaining=0, reset_seconds=error.retry_after_seconds)
+        raise
+
+
+def set_limit_headers(headers: MutableHeaders, quota: Quota | None) -> None:
+    """Tell the client what its limit is and what is left; nothing where there is no limit or none was counted."""
+    if quota is not None:
+        headers["RateLimit-Policy"] = f'"workspace";q={quota.limit};w=60'
+        headers["RateLimit"] = f'"workspace";r={quota.remaining};t={quota.reset_seconds}'

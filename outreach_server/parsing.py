@@ -1,0 +1,28 @@
+"""Reading small bodies into models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from anyio import to_thread
+
+from outreach import parse_json
+from outreach_server.body import Body
+
+T = TypeVar("T")
+
+_MOST_INLINE: Final = 64 * 1024
+"""What is parsed within a millisecond or two."""
+
+
+async def read_model(body: Body, read: Callable[[Any], T]) -> T:
+    """Return the model that a small body describes; a larger one of these is parsed in a thread.
+
+    Raises:
+        InvalidRequest: The body breaks a rule; the details name each place.
+    """
+    raw = body.raw or b""
+    if len(raw) <= _MOST_INLINE:
+        return read(parse_json(raw))
+    return await to_thread.run_sync(lambda: read(parse_json(raw)))

@@ -1,0 +1,100 @@
+"""Query parameters of the lists, read strictly (design, section 3, row "query")."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import attrs
+import orjson
+from starlette.requests import Request
+
+from outreach import CampaignStatus, ErrorDetail, InvalidRequest
+
+_DIGITS: Final = re.compile(r"[0-9]+")
+_MOST_PARAMETERS: Final = 100
+_MOST_DIGITS: Final = 15
+_FAR_PAGE: Final = 10**_MOST_DIGITS
+_DEFAULT_PAGE_SIZE: Final = 20
+_MOST_PAGE_SIZE: Final = 100
+
+
+@attrs.frozen(kw_only=True)
+class ListQuery:
+    """What a list was asked for.
+
+    Attributes:
+        page: The page to look up; one far past the end stands for all that are further.
+        page_echo: The page as the answer echoes it.
+    """
+
+    page: int
+    page_echo: Any
+    page_size: int
+    status: CampaignStatus | None
+    search: str | None
+
+
+def read_list_query(request: Request) -> ListQuery:
+    """Return what a request asks for; parameters that there are not are ignored.
+
+    Raises:
+        InvalidRequest: A parameter is wrong; the details name each.
+    """
+    values, details = _parameters(request)
+    page = _integer(values, "page", "1", details)
+    size = _integer(values, "page_size", str(_DEFAULT_PAGE_SIZE), details)
+    status = _status(values, details)
+    search = values.get("search")
+    if search is not None and "\x00" in search:
+        details.append(ErrorDetail("search", "must not contain NUL"))
+    if details:
+        raise InvalidRequest(details=details)
+    is_far = len(page) > _MOST_DIGITS
+    return ListQuery(
+        page=_FAR_PAGE if is_far else int(page),
+        # Written into the JSON as it came: no number is too large for that.
+        page_echo=orjson.Fragment(page) if is_far else int(page),
+        page_size=_MOST_PAGE_SIZE if len(size) > _MOST_DIGITS else min(int(size), _MOST_PAGE_SIZE),
+        status=status,
+        search=search or None,
+    )
+
+
+def _parameters(request: Request) -> tuple[dict[str, str], list[ErrorDetail]]:
+    try:
+        raw = request.scope["query_string"].decode()
+        pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
+    except UnicodeDecodeError:
+        raise InvalidRequest.at("", "The query is not valid UTF-8.") from None
+    except ValueError:
+        raise InvalidRequest.at("", f"The query has more than {_MOST_PARAMETERS} parameters.") from None
+    values: dict[str, str] = {}
+    details: list[ErrorDetail] = []
+    for name, value in pairs:
+        if name in values and name in {"page", "page_size", "status", "search"}:
+            details.append(ErrorDetail(name, "must be given once"))
+        values[name] = value
+    return values, details
+
+
+def _integer(values: dict[str, str], name: str, default: str, details: list[ErrorDetail]) -> str:
+    """Return the digits of an integer of at least 1, without leading zeros."""
+    text = values.get(name, default)
+    digits = text.lstrip("0")
+    if not _DIGITS.fullmatch(text) or not digits:
+        details.append(ErrorDetail(name, "must be an integer of at least 1, in digits only"))
+        return default
+    return digits
+
+
+def _status(values: dict[str, str], details: list[ErrorDetail]) -> CampaignStatus | None:
+    text = values.get("status")
+    if text is None:
+        return None
+    try:
+        return CampaignStatus(text)
+    except ValueError:
+        details.append(ErrorDetail("status", f"must be one of {', '.join(CampaignStatus)}"))
+        return None

@@ -1,0 +1,29 @@
+"""JSON answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+from starlette.responses import Response
+
+from outreach import Answer
+
+JSON: Final = "application/json"
+
+
+def json_response(content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an answer with a JSON body."""
+    return Response(orjson.dumps(content), status_code=status, headers=headers, media_type=JSON)
+
+
+def created_response(answer: Answer) -> Response:
+    """Return the answer of a POST that has made something, now or when it was sent for the first time."""
+    headers = {} if answer.location is None else {"Location": answer.location}
+    return Response(answer.body, status_code=201, headers=headers, media_type=JSON)
+
+
+def answer_of(content: Any, *, location: str | None = None) -> Answer:
+    """Return what a POST answers, in the form in which an idempotency key keeps it."""
+    return Answer(body=orjson.dumps(content), location=location)

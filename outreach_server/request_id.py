@@ -1,0 +1,93 @@
+"""The layer around everything: a request's id, the headers that every answer has, and one line in the log."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from outreach_server.context import Exchange, Server, put_exchange, put_server
+from outreach_server.limits import set_limit_headers
+
+REQUEST_ID: Final = "X-Request-Id"
+
+# What comes from outside ends in log lines and headers: short, and of harmless characters only.
+_ACCEPTABLE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~:=+/-]{0,127}")
+
+_log = logging.getLogger("outreach_server.access")
+
+
+class ExchangeMiddleware:
+    """Give each request its exchange, and each answer the headers that come from it.
+
+    A request that brings a sane `X-Request-Id` keeps it, so that it can be followed through several services.
+
+    Args:
+        app: What handles the request.
+        server: The server that this is part of.
+    """
+
+    def __init__(self, app: ASGIApp, server: Server) -> None:
+        self._app = app
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = Exchange(request_id=choose_request_id(Headers(scope=scope)))
+        put_server(scope, self._server)
+        put_exchange(scope, exchange)
+        began = time.monotonic()
+        status = 0
+
+        async def send_marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID] = exchange.request_id
+                set_limit_headers(headers, exchange.quota)
+                if exchange.closes:
+                    headers["Connection"] = "close"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_marked)
+        finally:
+            _log_exchange(scope, exchange, status, time.monotonic() - began)
+
+
+def choose_request_id(headers: Headers) -> str:
+    """Return the id that a request brings, or a new one where it brings none or a strange one."""
+    given = headers.get(REQUEST_ID, "")
+    return given if _ACCEPTABLE.fullmatch(given) else str(uuid.uuid4())
+
+
+def _log_exchange(scope: Scope, exchange: Exchange, status: int, seconds: float) -> None:
+    # The endpoint's name and not the path: a path may hold a phone number that somebody took for a call's id.
+    endpoint = getattr(scope.get("endpoint"), "__name__", "none")
+    _log.info(
+        "%s %s %d in %.0f ms, request %s, workspace %s",
+        scope["method"],
+        endpoint,
+        status,
+        seconds * 1000,
+        exchange.request_id,
+        exchange.workspace_id or "unknown",
+        extra={
+            "action": "http_request",
+            "method": scope["method"],
+            "endpoint": endpoint,
+            "status": status,
+            "duration_ms": round(seconds * 1000, 1),
+            "request_id": exchange.request_id,
+            "workspace_id": exchange.workspace_id,
+        },
+    )

@@ -1,0 +1,28 @@
+"""Which path is served by what."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.routing import Route
+
+from outreach_server.endpoints.calls import Calls, OneCall
+from outreach_server.endpoints.campaigns import Campaigns
+from outreach_server.endpoints.documents import Contract, Docs
+from outreach_server.endpoints.health import Health
+from outreach_server.endpoints.messages import Messages
+from outreach_server.endpoints.settings import SmsSettings
+from outreach_server.endpoints.sms_campaigns import SmsCampaigns
+
+ROUTES: Final = (
+    Route("/calls", Calls),
+    Route("/calls/{id:path}", OneCall),
+    Route("/sms-campaigns", SmsCampaigns),
+    Route("/campaigns", Campaigns),
+    Route("/sms/settings", SmsSettings),
+    Route("/sms", Messages),
+    Route("/healthz", Health),
+    Route("/openapi.yaml", Contract),
+    Route("/docs", Docs),
+)
+"""The operations of openapi.yaml, and three paths that need no key."""

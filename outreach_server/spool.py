@@ -1,0 +1,42 @@
+"""Directories in which large bodies lie while they are worked on. They hold people's data: none may stay behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+import psutil
+from anyio import to_thread
+
+_PREFIX: Final = "outreach-body-"
+_NAME: Final = re.compile(r"outreach-body-([0-9]+)-.*")
+
+
+@asynccontextmanager
+async def spool_directory(root: Path | None) -> AsyncIterator[Path]:
+    """Make a directory that only this user can look into, and delete it at the end, whatever happens."""
+    made = await to_thread.run_sync(lambda: tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
+    try:
+        yield Path(made)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(lambda: shutil.rmtree(made, ignore_errors=True))
+
+
+def sweep(root: Path | None) -> int:
+    """Delete what servers that were killed have left behind; return how many directories that were."""
+    swept = 0
+    for path in Path(root or tempfile.gettempdir()).glob(_PREFIX + "*"):
+        match = _NAME.fullmatch(path.name)
+        if match is None or psutil.pid_exists(int(match[1])):
+            continue
+        shutil.rmtree(path, ignore_errors=True)
+        swept += not path.exists()
+    return swept

@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+import sqlite3
+import stat
+from pathlib import Path
+
+import anyio
+import pytest
+from sqlite_utils import Database, Migrations
+
+from outreach.clock import SystemClock
+from outreach.errors import DatabaseNewer, StorageError
+from outreach.storage.sqlite import SqliteStorage, connect, schema
+from tests.storage.sqlite_support import dispatch, opened, set_up, subjects
+
+pytestmark = pytest.mark.anyio
+
+
+def storage_at(path: Path) -> SqliteStorage:
+    """Return a storage that is not open."""
+    return SqliteStorage(path, clock=SystemClock())
+
+
+async def open_and_close(path: Path) -> None:
+    """Open a storage and close it."""
+    async with storage_at(path):
+        pass
+
+
+def write_diary(path: Path) -> None:
+    """Write a file that is no database."""
+    path.write_text("Dear diary, " * 500)
+
+
+def modes_in(directory: Path) -> dict[str, int]:
+    """Return the modes of the files in a directory."""
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
+
+
+def digest(path: Path) -> str:
+    """Return what tells whether a file has changed."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+async def test_a_database_newer_than_the_code_is_refused_and_left_alone(database: Path) -> None:
+    """The message names what is not known, and the file is the same, byte for byte."""
+    async with storage_at(database):
+        pass
+    with opened(database) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        other.execute(
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('outreach', '9999_later', 'x')"
+        )
+    before = digest(database)
+    with pytest.raises(DatabaseNewer, match="9999_later"):
+        await storage_at(database).__aenter__()
+    assert digest(database) == before
+    assert os.listdir(database.parent) == [database.name]
+
+
+async def test_the_migrations_of_others_in_our_file_are_none_of_ours(database: Path) -> None:
+    """Who opens the file may keep tables of their own in it, with sqlite-utils too."""
+    async with storage_at(database):
+        pass
+    with opened(database) as other:
+        other.execute("CREATE TABLE notes (text TEXT)")
+        other.execute("INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('notes', '0001', 'x')")
+    async with storage_at(database) as storage:
+        assert await storage.read(subjects) == []
+
+
+async def test_somebody_elses_database_is_refused_and_left_alone(database: Path) -> None:
+    """Tables and none of ours: it is another application's."""
+    with opened(database) as other:
+        other.execute("CREATE TABLE customers (name TEXT)")
+    before = digest(database)
+    with pytest.raises(StorageError, match="tables of something else"):
+        await storage_at(database).__aenter__()
+    assert digest(database) == before
+    assert os.listdir(database.parent) == [database.name]
+
+
+async def test_a_file_that_is_no_database_is_refused_and_left_alone(database: Path) -> None:
+    """Whatever it is."""
+    write_diary(database)
+    before = digest(database)
+    with pytest.raises(StorageError, match=r"outreach\.db.*no SQLite database"):
+        await storage_at(database).__aenter__()
+    assert digest(database) == before
+
+
+async def test_a_file_in_no_directory_is_refused(tmp_path: Path) -> None:
+    """The message says what has to be there."""
+    with pytest.raises(StorageError, match="directory must be there"):
+        await storage_at(tmp_path / "absent" / "outreach.db").__aenter__()
+
+
+async def test_a_directory_is_refused(tmp_path: Path) -> None:
+    """It is named."""
+    with pytest.raises(StorageError, match="cannot be opened"):
+        await storage_at(tmp_path).__aenter__()
+
+
+async def test_a_copy_has_the_identity_of_its_original_and_a_new_file_another(database: Path) -> None:
+    """It is given once, when the file is made."""
+
+    async def identity(path: Path) -> str:
+        async with storage_at(path) as storage:
+            return await storage.read(lambda tx: tx.leases.database_id())
+
+    first = await identity(database)
+    assert await identity(database) == first
+    shutil.copy(database, database.with_name("copy.db"))
+    assert await identity(database.with_name("copy.db")) == first
+    assert await identity(database.with_name("another.db")) != first
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+async def test_only_the_owner_may_read_a_new_file(database: Path) -> None:
+    """The files beside it neither: all hold people's numbers."""
+    async with storage_at(database) as storage:
+        await storage.write(set_up)
+        modes = modes_in(database.parent)
+    assert modes == {database.name: 0o600, f"{database.name}-wal": 0o600, f"{database.name}-shm": 0o600}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+async def test_the_mode_of_a_file_that_is_there_is_its_owners_choice(database: Path) -> None:
+    """An empty file is made ours and keeps its mode."""
+    os.close(os.open(database, os.O_CREAT, 0o640))
+    async with storage_at(database):
+        assert modes_in(database.parent)[database.name] == 0o640
+
+
+async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> None:
+    """One creates the tables, the other finds them."""
+    storages = [storage_at(database) for _ in range(4)]
+    await asyncio.gather(*(storage.__aenter__() for storage in storages))
+    try:
+        assert [await storage.read(subjects) for storage in storages] == [[]] * 4
+    finally:
+        for storage in storages:
+            await storage.__aexit__(None, None, None)
+    assert [m.name for m in schema.MIGRATIONS.applied(Database(database))] == ["0001_first"]
+
+
+async def test_who_looks_into_a_new_file_is_waited_for(database: Path) -> None:
+    """The file is made ours once nobody else is in the midst of reading it."""
+    with opened(database) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM sqlite_master").fetchall()
+        opening = asyncio.create_task(open_and_close(database))
+        await asyncio.sleep(0.1)
+        assert not opening.done()
+        other.execute("ROLLBACK")
+        await opening
+
+
+async def test_who_never_lets_go_of_a_new_file_is_told_of(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait has an end, and the error says what is the matter."""
+    monkeypatch.setattr(schema, "_LOG_SECONDS", 0.1)
+    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.05)
+    with opened(database) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM sqlite_master").fetchall()
+        with pytest.raises(StorageError, match="locked by another process"):
+            await open_and_close(database)
+
+
+async def test_a_migration_that_fails_leaves_nothing(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change and its record are one transaction; after the repair it is applied."""
+    failing = Migrations("outreach")
+
+    @failing(name="0001_first")
+    def first(db: Database) -> None:
+        db.execute("CREATE TABLE half (a)")
+        db.execute("CREATE TABLE half (a)")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS", failing)
+        with pytest.raises(StorageError, match="half already exists"):
+            await storage_at(database).__aenter__()
+    with opened(database) as other:
+        assert other.execute("SELECT name FROM sqlite_master").fetchall() == []
+    async with storage_at(database) as storage:
+        assert await storage.read(subjects) == []
+
+
+async def test_a_later_migration_is_applied_to_a_database_with_content(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forward, once, and recorded; the older code then refuses it."""
+    async with storage_at(database) as storage:
+        await storage.write(set_up)
+    later = Migrations("outreach")
+    for migration in schema.MIGRATIONS.pending(Database(memory=True)):
+        later(name=migration.name)(migration.fn)
+
+    @later(name="0002_second")
+    def second(db: Database) -> None:
+        db.execute("ALTER TABLE workspaces ADD COLUMN nickname TEXT")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS", later)
+        for _ in range(2):
+            async with storage_at(database) as storage:
+                assert await storage.read(lambda tx: tx.workspaces.get("w1"))
+    assert "nickname" in Database(database)["workspaces"].columns_dict
+    with pytest.raises(DatabaseNewer, match="0002_second"):
+        await storage_at(database).__aenter__()
+
+
+def test_statements_are_taken_apart_where_they_end() -> None:
+    """A semicolon in a text or a comment ends nothing."""
+    script = "-- one; comment\nCREATE TABLE a (b DEFAULT ';');\n\nINSERT INTO a\nVALUES ('x;\ny');\n"
+    assert [part.strip() for part in schema.statements(script)] == [
+        "-- one; comment\nCREATE TABLE a (b DEFAULT ';');",
+        "INSERT INTO a\nVALUES ('x;\ny');",
+    ]
+
+
+async def test_every_table_is_strict_and_every_reference_holds(sqlite_storage: SqliteStorage, database: Path) -> None:
+    """A wrong type or a dangling reference is refused by the file itself."""
+    await sqlite_storage.write(lambda tx: set_up(tx, recipients=1, dispatches=[dispatch()]))
+    with opened(database) as other:
+        loose = other.execute(
+            "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND NOT strict"
+        ).fetchall()
+        assert [name for (name,) in loose if name != "_sqlite_migrations"] == ["sqlite_schema"]
+        assert other.execute("PRAGMA foreign_key_check").fetchall() == []
+    with pytest.raises(LookupError, match="refers to something"):
+        await sqlite_storage.write(lambda tx: tx.dispatches.insert(dispatch("d2", position=7, step=1)))
+    with pytest.raises(StorageError, match="CHECK constraint failed"):
+        await sqlite_storage.write(lambda tx: tx.dispatches.insert(dispatch("d2", campaign_id="absent")))
+
+
+async def test_the_file_reads_well_in_sqlite_utils(sqlite_storage: SqliteStorage, database: Path) -> None:
+    """Plain names, texts and foreign keys: what a person sees who opens it."""
+    await sqlite_storage.write(lambda tx: set_up(tx, recipients=2))
+    file = Database(database)
+    try:
+        [progress] = file["campaign_progress"].rows
+        assert {"workspace": "Acme", "name": "Campaign c1", "status": "ready"}.items() <= progress.items()
+        assert progress["created_at"] == "2026-11-20T16:10:25.123456Z"
+        [outcome] = file["recipient_outcomes"].rows
+        assert (outcome["campaign"], outcome["status"], outcome["recipients"]) == ("Campaign c1", "pending", 2)
+        assert {(key.column, key.other_table) for key in file.table("campaigns").foreign_keys} == {
+            ("workspace_id", "workspaces"),
+            ("agent_id", "agents"),
+            ("sip_trunk_id", "trunks"),
+            ("sms_flow_id", "flows"),
+        }
+        assert [row["phone"] for row in file["recipients"].rows] == ["+14155550000", "+14155550001"]
+    finally:
+        file.close()
+
+
+async def test_trio_is_told_apart(database: Path) -> None:
+    """Under another loop the storage says what it needs instead of failing somewhere inside."""
+
+    def open_under_no_asyncio() -> None:
+        with pytest.raises(StorageError, match="asyncio"):
+            storage_at(database).__aenter__().send(None)
+
+    await anyio.to_thread.run_sync(open_under_no_asyncio)
+    assert os.listdir(database.parent) == []
+
+
+async def test_the_settings_of_the_connections(sqlite_storage: SqliteStorage) -> None:
+    """What is committed is on the disk; references are checked; readers cannot write."""
+
+    def settings(tx: object) -> dict[str, object]:
+        connection: sqlite3.Connection = tx.audit._connection  # type: ignore[attr-defined]
+        names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "query_only")
+        return {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
+
+    common = {"journal_mode": "wal", "foreign_keys": 1, "busy_timeout": 30000}
+    full = 2
+    assert await sqlite_storage.write(settings) == {**common, "synchronous": full, "query_only": 0}
+    assert await sqlite_storage.read(settings) == {**common, "synchronous": full, "query_only": 1}

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import attrs
+import pytest
+from sqlite_utils import Database
+
+from outreach.models.recipient import PreparedRecipient
+from outreach.models.states import DispatchState, RecipientStatus
+from outreach.models.work import Unit
+from outreach.protocols.storage import AlreadyThere, Transaction
+from outreach.storage.sqlite import SqliteStorage, schema, sql
+from outreach.storage.sqlite.transaction import SqliteTransaction
+from tests.storage.sqlite_support import NOW, campaign, contacts, dispatch, opened, set_up, workspace
+
+SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))
+LARGE = ("recipients", "dispatches", "calls", "messages", "work", "unsubscribes", "idempotency_keys", "audit")
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    """A database in memory, with the schema."""
+    made = sqlite3.connect(":memory:", isolation_level=None)
+    made.row_factory = sqlite3.Row
+    schema.MIGRATIONS.apply(Database(made, execute_plugins=False))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("aggregate", SQL_FILES)
+def test_every_query_is_valid_and_reads_no_large_table_through(connection: sqlite3.Connection, aggregate: str) -> None:
+    """With a million rows in them, a query that has no index to follow would stop everything."""
+    for name, query in sql.load(aggregate).items():
+        names = re.findall(r":(\w+)", query)
+        values = dict.fromkeys(names) if names else [None] * query.count("?")
+        plan = [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
+        for step in plan:
+            through = re.match(rf"SCAN ({'|'.join(LARGE)})\b(?! USING INDEX)", step)
+            assert through is None or (aggregate, name) == ("audit", "list_all"), (name, plan)
+
+
+@pytest.mark.parametrize("name", ["due_waiting", "due_pending", "overdue_in_progress", "page"])
+def test_recipients_are_read_in_the_order_of_an_index(connection: sqlite3.Connection, name: str) -> None:
+    """A limit is worth nothing when everything has to be sorted before it."""
+    query = sql.load("recipients")[name]
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
+    assert not [row["detail"] for row in plan if "TEMP B-TREE" in row["detail"]]
+
+
+def test_every_query_is_used() -> None:
+    """A query that nothing asks for is a mistake."""
+    package = Path(sql.__file__).parent.parent
+    asked = set(re.findall(r'"(\w+)"', "".join(path.read_text() for path in (package / "tables").glob("*.py"))))
+    assert {name for aggregate in SQL_FILES for name in sql.load(aggregate)} <= asked
+
+
+def test_a_query_is_there_once_and_says_why() -> None:
+    """Mistakes in the files are found when they are read."""
+    assert dict(sql.parse("-- File.\n\n-- one --\n-- Why.\nSELECT 1\n\n-- two --\n-- Why.\nSELECT 2")) == {
+        "one": "-- Why.\nSELECT 1",
+        "two": "-- Why.\nSELECT 2",
+    }
+    with pytest.raises(ValueError, match="'one' is there twice"):
+        sql.parse("-- one --\n-- Why.\nSELECT 1\n-- one --\n-- Why.\nSELECT 1")
+    with pytest.raises(ValueError, match="'one' has no comment"):
+        sql.parse("-- one --\nSELECT 1")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("offset", [2**63 - 1, 2**63, 10**40])
+async def test_a_page_far_past_the_end_is_empty_and_knows_the_total(sqlite_storage: SqliteStorage, offset: int) -> None:
+    """Larger than any integer of SQLite."""
+    await sqlite_storage.write(set_up)
+    page, total = await sqlite_storage.read(
+        lambda tx: tx.campaigns.page("w1", channel=None, status=None, search=None, offset=offset, limit=100)
+    )
+    assert (list(page), total) == ([], 1)
+
+
+@pytest.mark.anyio
+async def test_recipients_of_which_one_is_refused_are_none(sqlite_storage: SqliteStorage) -> None:
+    """Also for an operation that goes on after the error: the insert changed nothing."""
+
+    def clash(tx: Transaction) -> int:
+        with pytest.raises(AlreadyThere):
+            tx.recipients.insert("w1", "c1", contacts([10, 11, 2, 12]), now=NOW)
+        return len(tx.recipients.page("w1", "c1"))
+
+    await sqlite_storage.write(lambda tx: set_up(tx, recipients=5))
+    assert await sqlite_storage.write(clash) == 5
+    assert await sqlite_storage.read(lambda tx: len(tx.recipients.page("w1", "c1"))) == 5
+
+
+@pytest.mark.anyio
+async def test_an_iterator_of_recipients_that_raises_leaves_none(sqlite_storage: SqliteStorage) -> None:
+    """Its error is the operation's own."""
+
+    def rows() -> Iterator[tuple[int, PreparedRecipient, RecipientStatus, str | None]]:
+        yield from contacts([10, 11])
+        raise KeyError("source")
+
+    def broken(tx: Transaction) -> int:
+        with pytest.raises(KeyError, match="source"):
+            tx.recipients.insert("w1", "c1", rows(), now=NOW)
+        return len(tx.recipients.page("w1", "c1"))
+
+    await sqlite_storage.write(set_up)
+    assert await sqlite_storage.write(broken) == 0
+
+
+@pytest.mark.anyio
+async def test_the_unique_indexes_hold_for_who_writes_past_the_tables(
+    sqlite_storage: SqliteStorage, database: Path
+) -> None:
+    """At most one open request a recipient and step is a rule of the file itself."""
+    await sqlite_storage.write(lambda tx: set_up(tx, recipients=1, dispatches=[dispatch()]))
+    settled = dispatch("d2", state=DispatchState.REFUSED)
+    await sqlite_storage.write(lambda tx: tx.dispatches.insert(settled))
+    with pytest.raises(AlreadyThere):
+        await sqlite_storage.write(lambda tx: tx.dispatches.update(attrs.evolve(settled, state=DispatchState.UNKNOWN)))
+    with opened(database) as other, pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        other.execute("UPDATE dispatches SET state = 'unknown' WHERE id = 'd2'")
+
+
+@pytest.mark.anyio
+async def test_change_numbers_go_on_after_forgetting_and_reopening(
+    sqlite_storage: SqliteStorage, database: Path
+) -> None:
+    """Who listens from a number on never misses one."""
+    unit = Unit("call", "w1", "k1")
+    assert await sqlite_storage.write(lambda tx: [tx.work.touch(unit, NOW), tx.work.touch(unit, None)]) == [1, 2]
+    assert await sqlite_storage.write(lambda tx: tx.work.forget(limit=10)) == 1
+    async with SqliteStorage(database, clock=sqlite_storage._clock) as again:
+        assert await again.read(lambda tx: (tx.work.last_change(), list(tx.work.since(0)))) == (2, [])
+        assert await again.write(lambda tx: tx.work.touch(unit, NOW)) == 3
+
+
+@pytest.mark.anyio
+async def test_a_campaign_that_is_deleted_while_loading_goes_in_slices(sqlite_storage: SqliteStorage) -> None:
+    """Each slice is a short transaction; the last takes the campaign along."""
+
+    def load(tx: Transaction) -> None:
+        tx.workspaces.insert(workspace())
+        tx.campaigns.insert_loading(campaign(), loading_until=NOW + timedelta(minutes=1))
+        tx.recipients.insert("w1", "c1", contacts(range(10)), now=NOW)
+
+    await sqlite_storage.write(load)
+    slices = [await sqlite_storage.write(lambda tx: tx.campaigns.delete_loading("w1", "c1", limit=4)) for _ in range(3)]
+    assert slices == [False, False, True]
+    assert await sqlite_storage.read(lambda tx: tx.campaigns.get_loading("w1", "c1")) is None
+
+
+def test_a_transaction_is_of_no_use_in_another_thread(connection: sqlite3.Connection) -> None:
+    """An operation that lets its transaction escape is found out."""
+    import threading
+
+    errors: list[BaseException] = []
+
+    def use() -> None:
+        try:
+            SqliteTransaction(connection).workspaces.list()
+        except sqlite3.ProgrammingError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    assert len(errors) == 1

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from outreach.clock import SystemClock
+from outreach.errors import ConfigError
+from outreach.storage.sqlite import SqliteStorage, for_url
+
+CLOCK = SystemClock()
+
+
+@pytest.mark.anyio
+async def test_three_slashes_are_relative_and_four_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both name the file that they look like."""
+    monkeypatch.chdir(tmp_path)
+    async with for_url("sqlite:///one.db", clock=CLOCK), for_url(f"sqlite:///{tmp_path}/two 100%.db", clock=CLOCK):
+        assert {"one.db", "two 100%.db"} <= set(os.listdir(tmp_path))
+
+
+def test_nothing_is_made_before_it_is_opened(tmp_path: Path) -> None:
+    """A URL is a name."""
+    assert isinstance(for_url(f"sqlite:///{tmp_path}/x.db", clock=CLOCK), SqliteStorage)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgres://x", "no URL of a SQLite database"),
+        ("outreach.db", "no URL of a SQLite database"),
+        ("sqlite://", "names no file"),
+        ("sqlite:///", "names no file"),
+        ("sqlite:", "names no file"),
+        ("sqlite:outreach.db", "names no file"),
+        ("sqlite://outreach.db", "sqlite:///relative.db"),
+        ("sqlite:///:memory:", "memory://"),
+        ("sqlite:///x.db?mode=ro", "no options are known"),
+        ("sqlite:///x.db#y", "no options are known"),
+        ("sqlite:///x\0.db", "no options are known"),
+        ("sqlite:////absent/directory/x.db", "'/absent/directory'.*Create it first"),
+        ("sqlite:////tmp", "names a directory.*sqlite:////tmp/outreach.db"),
+        ("sqlite:////tmp/", "names a directory.*sqlite:////tmp/outreach.db"),
+    ],
+)
+def test_a_url_that_names_no_file_is_refused_with_one_that_would(url: str, words: str) -> None:
+    """The message says what is wrong and what would be right."""
+    with pytest.raises(ConfigError, match=words):
+        for_url(url, clock=CLOCK)

@@ -1,0 +1,451 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import pytest
+
+from outreach.clock import SystemClock
+from outreach.errors import StorageError
+from outreach.protocols.storage import AlreadyThere, Transaction
+from outreach.storage.sqlite import SqliteStorage
+from tests.storage.sqlite_support import NOW, appending, campaign, contacts, entry, opened, set_up, subjects
+
+pytestmark = pytest.mark.anyio
+
+
+class Gate:
+    """An operation that stays in the writer's thread until it is let go, so that others queue up."""
+
+    def __init__(self, subject: str = "gate") -> None:
+        self.entered = threading.Event()
+        self.opened = threading.Event()
+        self.subject = subject
+
+    def __call__(self, tx: Transaction) -> None:
+        """Write an entry, then wait."""
+        tx.audit.append(entry(self.subject))
+        self.entered.set()
+        assert self.opened.wait(10)
+
+    async def wait_entered(self) -> None:
+        """Wait until the operation runs."""
+        await asyncio.to_thread(self.entered.wait, 10)
+
+
+async def settle() -> None:
+    """Let tasks that have just been started queue their operations."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def commits(path: Path) -> int:
+    """Return how often the write-ahead log has been committed to: frames that end a transaction."""
+    content = path.with_name(f"{path.name}-wal").read_bytes()
+    page = int.from_bytes(content[8:12], "big")
+    frames = range(32, len(content) - 23, 24 + page)
+    salt = content[16:24]
+    return sum(
+        1 for at in frames if content[at + 8 : at + 16] == salt and int.from_bytes(content[at + 4 : at + 8], "big")
+    )
+
+
+async def test_operations_that_queue_up_share_a_commit(sqlite_storage: SqliteStorage, database: Path) -> None:
+    """Fifty operations that came while another ran are one transaction."""
+    gate = Gate()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sqlite_storage.write, gate)
+        await gate.wait_entered()
+        before = commits(database)
+        for number in range(50):
+            tasks.start_soon(sqlite_storage.write, appending(f"{number}"))
+        await settle()
+        gate.opened.set()
+    assert await sqlite_storage.read(subjects) == ["gate", *map(str, range(50))]
+    # The gate has used the time of its own group up, or it has not.
+    assert 1 <= commits(database) - before <= 2
+
+
+async def test_an_answer_comes_after_the_commit(sqlite_storage: SqliteStorage, database: Path) -> None:
+    """What was answered is in the file for everybody."""
+    await sqlite_storage.write(appending("one"))
+    with opened(database) as other:
+        assert other.execute("SELECT subject FROM audit").fetchall() == [("one",)]
+
+
+async def test_an_operation_that_raises_undoes_itself_and_nothing_else(sqlite_storage: SqliteStorage) -> None:
+    """Its neighbours in the group stand; the error is the very object that was raised."""
+    error = ValueError("mine")
+
+    def fail(tx: Transaction) -> None:
+        tx.audit.append(entry("undone"))
+        raise error
+
+    gate = Gate()
+    results: list[BaseException | None] = []
+
+    async def keep() -> None:
+        results.extend(
+            await asyncio.gather(
+                sqlite_storage.write(appending("before")),
+                sqlite_storage.write(fail),
+                sqlite_storage.write(appending("after")),
+                return_exceptions=True,
+            )
+        )
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sqlite_storage.write, gate)
+        await gate.wait_entered()
+        tasks.start_soon(keep)
+        await settle()
+        gate.opened.set()
+    assert results[0] is results[2] is None
+    assert results[1] is error
+    assert await sqlite_storage.read(subjects) == ["gate", "before", "after"]
+
+
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, asyncio.CancelledError, AlreadyThere])
+async def test_every_kind_of_error_reaches_its_caller(sqlite_storage: SqliteStorage, kind: type[BaseException]) -> None:
+    """Also those that would end a thread."""
+    error = kind("odd")
+
+    def fail(tx: Transaction) -> None:
+        raise error
+
+    with pytest.raises(kind) as caught:
+        await sqlite_storage.write(fail)
+    assert caught.value is error
+    with pytest.raises(kind) as caught:
+        await sqlite_storage.read(fail)
+    assert caught.value is error
+    assert await sqlite_storage.write(lambda _: "alive") == "alive"
+
+
+async def test_an_error_that_no_coroutine_may_raise_does_not_hang(sqlite_storage: SqliteStorage) -> None:
+    """Python turns a StopIteration that leaves a coroutine into a RuntimeError; a future would refuse it."""
+
+    def fail(tx: Transaction) -> None:
+        raise StopIteration
+
+    with anyio.fail_after(10), pytest.raises(RuntimeError) as caught:
+        await sqlite_storage.write(fail)
+    assert isinstance(caught.value.__cause__, StopIteration)
+
+
+async def test_a_cancelled_caller_whose_operation_waits_takes_it_along(sqlite_storage: SqliteStorage) -> None:
+    """It is not done at all, and nobody else notices."""
+    gate = Gate()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sqlite_storage.write, gate)
+        await gate.wait_entered()
+        cancelled = asyncio.create_task(sqlite_storage.write(appending("cancelled")))
+        tasks.start_soon(sqlite_storage.write, appending("kept"))
+        await settle()
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        gate.opened.set()
+    assert await sqlite_storage.read(subjects) == ["gate", "kept"]
+
+
+async def test_when_all_that_wait_are_cancelled_nothing_is_left_to_do(sqlite_storage: SqliteStorage) -> None:
+    """The writer finds nothing, and goes on when something comes."""
+    gate = Gate()
+    first = asyncio.create_task(sqlite_storage.write(gate))
+    await gate.wait_entered()
+    cancelled = asyncio.create_task(sqlite_storage.write(appending("cancelled")))
+    await settle()
+    cancelled.cancel()
+    # Long enough that the gate's group is over when it ends.
+    await asyncio.sleep(0.05)
+    gate.opened.set()
+    await first
+    await asyncio.sleep(0.05)
+    await sqlite_storage.write(appending("next"))
+    assert await sqlite_storage.read(subjects) == ["gate", "next"]
+
+
+async def test_a_cancelled_caller_whose_operation_runs_leaves_it_whole(sqlite_storage: SqliteStorage) -> None:
+    """It is done wholly, although nobody waits for it any more."""
+    gate = Gate()
+    cancelled = asyncio.create_task(sqlite_storage.write(gate))
+    await gate.wait_entered()
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    gate.opened.set()
+    await sqlite_storage.write(appending("next"))
+    assert await sqlite_storage.read(subjects) == ["gate", "next"]
+
+
+async def test_a_time_limit_cancels_like_anything_else(sqlite_storage: SqliteStorage) -> None:
+    """Scopes of anyio end the wait, and the storage goes on."""
+    gate = Gate()
+    with anyio.move_on_after(0.01) as scope:
+        await sqlite_storage.write(gate)
+    assert scope.cancelled_caught
+    gate.opened.set()
+    assert await sqlite_storage.write(subjects) == ["gate"]
+
+
+async def test_urgent_operations_pass_large_work(sqlite_storage: SqliteStorage) -> None:
+    """What was queued later and is not large goes first."""
+    gate = Gate()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sqlite_storage.write, gate)
+        await gate.wait_entered()
+        for number in range(3):
+            tasks.start_soon(_write_bulk, sqlite_storage, appending(f"bulk {number}"))
+        await settle()
+        for number in range(3):
+            tasks.start_soon(sqlite_storage.write, appending(f"urgent {number}"))
+        await settle()
+        gate.opened.set()
+    assert await sqlite_storage.read(subjects) == [
+        "gate",
+        "urgent 0",
+        "urgent 1",
+        "urgent 2",
+        "bulk 0",
+        "bulk 1",
+        "bulk 2",
+    ]
+
+
+async def test_an_urgent_operation_comes_between_pieces_of_large_work(sqlite_storage: SqliteStorage) -> None:
+    """One piece of large work a transaction: what comes meanwhile does not wait for the rest."""
+    gate = Gate("bulk 0")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_write_bulk, sqlite_storage, gate)
+        await gate.wait_entered()
+        tasks.start_soon(_write_bulk, sqlite_storage, appending("bulk 1"))
+        await settle()
+        tasks.start_soon(sqlite_storage.write, appending("urgent"))
+        await settle()
+        gate.opened.set()
+    assert await sqlite_storage.read(subjects) == ["bulk 0", "urgent", "bulk 1"]
+
+
+async def test_large_work_is_never_stopped_by_others(sqlite_storage: SqliteStorage) -> None:
+    """However much else there is to do, a piece of large work gets its turn."""
+    done = anyio.Event()
+
+    async def flood() -> None:
+        while not done.is_set():
+            await sqlite_storage.write(lambda _: time.sleep(0.01))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(flood)
+        await settle()
+        with anyio.fail_after(10):
+            await sqlite_storage.write(appending("bulk"), bulk=True)
+        done.set()
+
+
+async def test_a_group_ends_when_it_has_lasted_long_enough(sqlite_storage: SqliteStorage, database: Path) -> None:
+    """Answers do not wait for everything that is queued."""
+    gate = Gate()
+    order: list[int] = []
+
+    async def slow(number: int) -> None:
+        def linger(tx: Transaction) -> None:
+            tx.audit.append(entry(f"{number}"))
+            time.sleep(0.03)
+
+        await sqlite_storage.write(linger)
+        order.append(number)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sqlite_storage.write, gate)
+        await gate.wait_entered()
+        before = commits(database)
+        for number in range(3):
+            tasks.start_soon(slow, number)
+        await settle()
+        gate.opened.set()
+    assert order == [0, 1, 2]
+    assert commits(database) - before >= 3
+
+
+async def test_when_the_commit_fails_every_operation_of_the_group_fails(
+    sqlite_storage: SqliteStorage, database: Path
+) -> None:
+    """Nobody is told of a success that did not happen, and the next group works."""
+    await sqlite_storage.write(set_up)
+    own = ValueError("mine")
+
+    def break_commit(tx: Transaction) -> None:
+        # A deferred foreign key is checked by COMMIT alone: the one failure of it that can be had at will.
+        connection = tx.audit._connection  # type: ignore[attr-defined]
+        connection.execute("PRAGMA defer_foreign_keys = ON")
+        connection.execute("UPDATE campaigns SET workspace_id = 'nobody'")
+
+    def fail(tx: Transaction) -> None:
+        raise own
+
+    gate = Gate()
+    tasks = [asyncio.create_task(sqlite_storage.write(gate))]
+    await gate.wait_entered()
+    # In the gate's own group: whatever the gate does with its time, they come before the next commit.
+    tasks += [
+        asyncio.create_task(sqlite_storage.write(operation)) for operation in (appending("lost"), break_commit, fail)
+    ]
+    await settle()
+    gate.opened.set()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(results[2], StorageError)
+    assert isinstance(results[2].__cause__, sqlite3.IntegrityError)
+    assert "Nothing was written" in str(results[2])
+    assert isinstance(results[1], StorageError)
+    assert results[3] is own
+    assert await sqlite_storage.write(subjects) == (["gate"] if results[0] is None else [])
+    with opened(database) as other:
+        assert other.execute("SELECT workspace_id FROM campaigns").fetchall() == [("w1",)]
+
+
+async def test_when_the_disk_is_full_nothing_is_half_written(sqlite_storage: SqliteStorage) -> None:
+    """The operation is undone and says why; when there is room again everything goes on."""
+    await sqlite_storage.write(set_up)
+
+    def limit(tx: Transaction, pages: int | None) -> None:
+        connection = tx.audit._connection  # type: ignore[attr-defined]
+        used = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {used if pages is None else pages}")
+
+    def fill(tx: Transaction) -> None:
+        tx.audit.append(entry("undone"))
+        tx.campaigns.insert_loading(campaign("c2"), loading_until=NOW)
+        tx.recipients.insert("w1", "c2", contacts(range(5000)), now=NOW)
+
+    await sqlite_storage.write(lambda tx: limit(tx, None))
+    with pytest.raises(StorageError, match="full"):
+        await sqlite_storage.write(fill)
+    await sqlite_storage.write(lambda tx: limit(tx, 2**31))
+    assert await sqlite_storage.write(subjects) == []
+    assert await sqlite_storage.write(lambda tx: tx.campaigns.get_loading("w1", "c2")) is None
+
+
+async def test_when_another_process_keeps_the_lock_all_that_wait_are_told(
+    sqlite_storage: SqliteStorage, database: Path
+) -> None:
+    """The wait has an end, the error says what is the matter, and later writes work."""
+    await sqlite_storage.write(
+        lambda tx: tx.audit._connection.execute("PRAGMA busy_timeout = 50")  # type: ignore[attr-defined]
+    )
+    with opened(database) as other:
+        other.execute("BEGIN IMMEDIATE")
+        results = await asyncio.gather(
+            *(sqlite_storage.write(appending(f"{number}")) for number in range(3)),
+            sqlite_storage.write(appending("bulk"), bulk=True),
+            return_exceptions=True,
+        )
+        other.execute("ROLLBACK")
+    for result in results:
+        assert isinstance(result, StorageError)
+        assert "locked by another process" in str(result)
+        assert isinstance(result.__cause__, sqlite3.OperationalError)
+    await sqlite_storage.write(appending("later"))
+    assert await sqlite_storage.read(subjects) == ["later"]
+
+
+async def test_closing_waits_for_what_is_queued(database: Path) -> None:
+    """What was asked for before the end is done before the end."""
+    gate = Gate()
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        first = asyncio.create_task(storage.write(gate))
+        await gate.wait_entered()
+        rest = [asyncio.create_task(storage.write(appending(f"{number}"))) for number in range(3)]
+        await settle()
+        gate.opened.set()
+    await asyncio.gather(first, *rest)
+    with opened(database) as other:
+        assert other.execute("SELECT subject FROM audit ORDER BY number").fetchall() == [
+            ("gate",),
+            ("0",),
+            ("1",),
+            ("2",),
+        ]
+
+
+async def test_closing_is_not_cut_short(database: Path) -> None:
+    """A cancelled task still closes wholly: no thread is left over."""
+    threads = threading.active_count()
+    with anyio.CancelScope() as scope:
+        async with SqliteStorage(database, clock=SystemClock()) as storage:
+            await storage.write(appending("one"))
+            scope.cancel()
+    assert threading.active_count() == threads
+
+
+async def test_opening_can_be_cancelled_anywhere(database: Path) -> None:
+    """Whenever the caller goes away, nothing stays open and no thread is left over."""
+    threads = threading.active_count()
+    for trips in range(12):
+        opening = asyncio.create_task(SqliteStorage(database, clock=SystemClock()).__aenter__())
+        for _ in range(trips):
+            await asyncio.sleep(0.0005)
+        opening.cancel()
+        with suppress(asyncio.CancelledError):
+            opened_storage = await opening
+            await opened_storage.__aexit__(None, None, None)
+        assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize("how", ["write", "read"])
+async def test_a_storage_that_is_not_open_says_so(database: Path, how: str) -> None:
+    """Before and after."""
+    storage = SqliteStorage(database, clock=SystemClock())
+    with pytest.raises(StorageError, match="not open"):
+        await getattr(storage, how)(subjects)
+    async with storage:
+        assert await getattr(storage, how)(subjects) == []
+    with pytest.raises(StorageError, match="not open"):
+        await getattr(storage, how)(subjects)
+
+
+async def test_a_storage_opens_once_at_a_time_and_again_later(database: Path) -> None:
+    """Twice at once is refused; after closing it opens again, with what it had."""
+    storage = SqliteStorage(database, clock=SystemClock())
+    async with storage:
+        await storage.write(appending("one"))
+        with pytest.raises(StorageError, match="open already"):
+            await storage.__aenter__()
+    async with storage:
+        assert await storage.read(subjects) == ["one"]
+
+
+async def test_errors_do_not_hold_on_to_what_they_failed_with(sqlite_storage: SqliteStorage) -> None:
+    """An error is gone with the last one who looks at it, without the garbage collector's help."""
+
+    class Mine(Exception):
+        pass
+
+    def fail(tx: Transaction) -> None:
+        raise Mine
+
+    gc.disable()
+    try:
+        gone: Callable[[], Mine | None] | None = None
+        try:
+            await sqlite_storage.write(fail)
+        except Mine as error:
+            gone = weakref.ref(error)
+        assert gone is not None
+        await sqlite_storage.write(appending("next"))
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+async def _write_bulk(storage: SqliteStorage, operation: Callable[[Transaction], None]) -> None:
+    await storage.write(operation, bulk=True)

@@ -1,0 +1,39 @@
+"""The README's example is the example that runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_readme_shows_the_example_that_is_run() -> None:
+    """The README's code block is examples/embed.py, to the letter."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    assert blocks == [(ROOT / "examples" / "embed.py").read_text(encoding="utf-8")]
+
+
+def test_the_embedding_example_sends_its_message(tmp_path: Path) -> None:
+    """A reader who pastes the example into a file and runs it gets what the README says."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(ROOT / "examples" / "embed.py")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+    )
+    assert (done.returncode, done.stdout) == (0, "completed 1\n"), done.stderr
+    assert (tmp_path / "app.db").exists()
+
+
+def test_the_two_commands_come_first() -> None:
+    """The first commands of the README are `make demo` and `make test`."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = [line.split("#")[0].strip() for line in readme.splitlines() if line.startswith("    ")]
+    assert commands[:2] == ["make demo", "make test"]
