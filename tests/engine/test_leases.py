@@ -6,10 +6,10 @@ import pytest
 
 from outreach.errors import LeaseLost
 from outreach.models.states import CampaignStatus
-from outreach.models.work import Home
+from outreach.models.work import HighWater, Home
 from outreach.operations import leases, singles
 from outreach.operations.leases import Takeover
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import NOW, make_agent, make_call, make_campaign, make_message, make_run
 from outreach.testing.storage_tables.base_contract import HERE, given_campaign
 from tests.engine.given import reread
@@ -63,6 +63,14 @@ async def test_a_database_older_than_what_was_noted_beside_it_does_not_start_sen
     assert taken.epoch > noted[0]
 
 
+async def test_a_note_of_another_database_holds_nothing_back(storage: Storage) -> None:
+    """A note that an earlier database left at this place says nothing of this one; epochs still do not repeat."""
+    campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
+    taken = await _take(storage, home=HOME, noted=(9, 10_000), database="another")
+    assert (taken.reason, (await reread(storage, campaign)).status) == (None, CampaignStatus.ACTIVE)
+    assert taken.epoch > 9
+
+
 async def test_queued_singles_of_a_moved_database_are_canceled(storage: Storage) -> None:
     """Design, section 5, rule 10: what was queued before the copy is not sent from it."""
     agent, message = make_agent(), make_message()
@@ -93,5 +101,17 @@ async def test_a_new_worker_keeps_a_spacing_from_the_last_start_of_the_old_one(
     assert after.next_slot_at == NOW + timedelta(seconds=floor)
 
 
-async def _take(storage: Storage, *, home: Home | None = None, noted: tuple[int, int] | None = None) -> Takeover:
-    return await storage.write(lambda tx: leases.take_over(tx, home=home, high_water=noted, now=NOW))
+async def _take(
+    storage: Storage,
+    *,
+    home: Home | None = None,
+    noted: tuple[int, int] | None = None,
+    database: str | None = None,
+) -> Takeover:
+    def operation(tx: Transaction) -> Takeover:
+        mark = None
+        if noted is not None:
+            mark = HighWater(database=database or tx.leases.database_id(), epoch=noted[0], change=noted[1])
+        return leases.take_over(tx, home=home, noted=mark, now=NOW)
+
+    return await storage.write(operation)

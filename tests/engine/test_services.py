@@ -365,7 +365,7 @@ async def test_a_creation_that_is_cancelled_leaves_nothing(engine: Outreach) -> 
 
 
 async def test_a_flow_or_a_trunk_of_nobody_is_refused_before_anything_is_written(engine: Outreach) -> None:
-    """Design, section 3, row `sms_flow_id`: unknown or foreign is a 400 whenever it is given; agents are 404."""
+    """Design, section 3, row `sms_flow_id`: unknown or foreign is a 400; agents and trunks are 404."""
     mine, other = await given_workspace(engine), await given_workspace(engine)
     foreign = await engine.flows.create(other.id, "Theirs", steps=[FlowStep(kind="send", body="Hi")])
     trunk = await engine.trunks.create(other.id, "Theirs", address="sip.example.com")
@@ -376,7 +376,7 @@ async def test_a_flow_or_a_trunk_of_nobody_is_refused_before_anything_is_written
             await engine.create_campaign.sms(mine.id, _new(sms_flow_id=flow_id), contacts(1))
     with pytest.raises(NotFound):
         await engine.create_campaign.call(mine.id, NewCallCampaign(name="x", agent_id=theirs.id), contacts(1))
-    with pytest.raises(InvalidRequest, match="sip_trunk_id"):
+    with pytest.raises(NotFound, match="trunk"):
         await engine.create_campaign.call(
             mine.id, NewCallCampaign(name="x", agent_id=ours.id, sip_trunk_id=trunk.id), contacts(1)
         )
