@@ -15,7 +15,7 @@ import attrs
 from outreach.convert.json_text import shown
 from outreach.convert.timestamps import read_timestamp
 from outreach.errors import ErrorDetail
-from outreach.policy.variables import WrittenNumber, as_text
+from outreach.policy.variables import WrittenNumber, as_integer, as_text
 
 Rule = Callable[[Any], Any]
 """Returns the value in the form that the models hold; raises `Refused`."""
@@ -88,18 +88,19 @@ class Text:
 
 @attrs.frozen
 class Integer:
-    """An integer within bounds; `60.0` is none."""
+    """An integer within bounds; `60.0` is one, as JSON Schema has it, `"60"`, `60.5` and `true` are none."""
 
     least: int
     most: int
 
     def __call__(self, value: Any) -> int:
         """Return the integer."""
-        if type(value) is not int:
-            raise Refused(f"must be an integer from {self.least} to {self.most}")
-        if not self.least <= value <= self.most:
+        number = as_integer(value, least=self.least, most=self.most)
+        if number is not None:
+            return number
+        if type(value) is int:
             raise Refused(f"must be between {self.least} and {self.most}")
-        return value
+        raise Refused(f"must be an integer from {self.least} to {self.most}")
 
 
 def boolean(value: Any) -> bool:

@@ -13,7 +13,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations import singles
 from outreach.operations.common import require_available, workspace_of
 from outreach.operations.requests import Answer
-from outreach.policy.phones import normalise
+from outreach.policy.phones import is_dialable, normalise
 from outreach.policy.segments import count_segments
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import text_problem
@@ -61,9 +61,7 @@ class Messages:
             now = context.now()
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
-            to = normalise(new.to, workspace.default_region)
-            if to is None:
-                raise InvalidRequest.at("to", "is no possible phone number; write it like +14155550102")
+            to = _destination(new.to, workspace.default_region)
             sender, carrier = _route(tx, workspace, new)
             message = Message(
                 id=message_id,
@@ -95,6 +93,20 @@ class Messages:
         if message is None:
             raise NotFound("message", message_id)
         return message
+
+
+def _destination(to: str, default_region: str | None) -> str:
+    """Return the E.164 form of a number.
+
+    One that no numbering plan knows is taken as it is where it has the form of the interface, as for a call: the
+    carrier decides.
+    """
+    number = normalise(to, default_region)
+    if number is not None:
+        return number
+    if not is_dialable(to):
+        raise InvalidRequest.at("to", "must be 7 to 15 digits with an optional leading +, like +14155550102")
+    return "+" + to.removeprefix("+")
 
 
 def _check_body(body: str) -> None:
