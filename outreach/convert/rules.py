@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 import attrs
@@ -15,7 +16,7 @@ import attrs
 from outreach.convert.json_text import shown
 from outreach.convert.timestamps import read_timestamp
 from outreach.errors import ErrorDetail
-from outreach.policy.variables import WrittenNumber, as_integer, as_text
+from outreach.policy.variables import WrittenNumber, as_text
 
 Rule = Callable[[Any], Any]
 """Returns the value in the form that the models hold; raises `Refused`."""
@@ -26,6 +27,8 @@ MOST_DETAILS: Final = 50
 MOST_DEPTH: Final = 64
 """Levels of arrays and objects in a value whose form is free."""
 
+_LONGEST_INTEGER: Final = 64
+_MOST_DIGITS: Final = 18
 _UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -88,19 +91,34 @@ class Text:
 
 @attrs.frozen
 class Integer:
-    """An integer within bounds; `60.0` is one, as JSON Schema has it, `"60"`, `60.5` and `true` are none."""
+    """An integer within bounds. `60.0` is one, as JSON Schema has it; `60.5` and `true` are none."""
 
     least: int
     most: int
 
     def __call__(self, value: Any) -> int:
         """Return the integer."""
-        number = as_integer(value, least=self.least, most=self.most)
-        if number is not None:
-            return number
-        if type(value) is int:
+        value = without_fraction(value)
+        if type(value) is not int:
+            raise Refused(f"must be an integer from {self.least} to {self.most}")
+        if not self.least <= value <= self.most:
             raise Refused(f"must be between {self.least} and {self.most}")
-        raise Refused(f"must be an integer from {self.least} to {self.most}")
+        return value
+
+
+def without_fraction(value: Any) -> Any:
+    """Return the integer that a number such as `60.0` or `6e1` is; anything else as it came."""
+    if type(value) is not WrittenNumber or len(value.text) > _LONGEST_INTEGER:
+        return value
+    try:
+        number = Decimal(value.text)
+    except ArithmeticError:
+        # Its exponent is larger than the arithmetic knows.
+        return value
+    # The size first: what `1e999999` stands for must not be written out.
+    if number.adjusted() > _MOST_DIGITS or number != number.to_integral_value():
+        return value
+    return int(number)
 
 
 def boolean(value: Any) -> bool:

@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 from outreach.errors import ErrorDetail, InvalidRequest
-from outreach.policy.variables import as_integer
 
 _MOST_PROBLEMS: Final = 20
 _UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
@@ -62,11 +61,11 @@ class Reader:
         return None
 
     def read_integer(self, value: object, path: str, *, least: int, most: int) -> int | None:
-        """Return an integer within bounds; a boolean is none."""
-        number = as_integer(value, least=least, most=most)
-        if number is None:
-            self.note(path, f"Must be an integer from {least} to {most}.")
-        return number
+        """Return an integer within bounds; a boolean is none, and nor is `10.0`."""
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+            return value
+        self.note(path, f"Must be an integer from {least} to {most}.")
+        return None
 
     def read_text(self, value: object, path: str, *, most: int) -> str | None:
         """Return a string of at most so many characters that every database can store."""

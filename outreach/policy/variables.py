@@ -20,26 +20,6 @@ class WrittenNumber:
     text: str
 
 
-def as_integer(value: object, *, least: int, most: int) -> int | None:
-    """Return the integer within bounds that a JSON number stands for, or None.
-
-    `60.0` and `6e1` are integers, as JSON Schema has it: a client that writes its numbers in one form only
-    means them so. A boolean is none.
-    """
-    if isinstance(value, WrittenNumber):
-        try:
-            number = Decimal(value.text)
-        except ArithmeticError:
-            return None
-        # Only a number within the bounds is turned into an integer: `1e999999` would take the memory.
-        if not least <= number <= most or number != int(number):
-            return None
-        return int(number)
-    if type(value) is int and least <= value <= most:
-        return value
-    return None
-
-
 JSON: TypeAlias = "str | int | float | Decimal | WrittenNumber | bool | Sequence[JSON] | Mapping[str, JSON] | None"
 """What a JSON document holds; a parser that must not round numbers may deliver `Decimal` or `WrittenNumber`."""
 

@@ -61,7 +61,12 @@ class Messages:
             now = context.now()
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
-            to = _destination(new.to, workspace.default_region)
+            to = normalise(new.to, workspace.default_region)
+            if to is None and is_dialable(new.to):
+                # Numbering plans may lag behind: what has the form of E.164 is the carrier's to refuse.
+                to = "+" + new.to.removeprefix("+")
+            if to is None:
+                raise InvalidRequest.at("to", "is no possible phone number; write it like +14155550102")
             sender, carrier = _route(tx, workspace, new)
             message = Message(
                 id=message_id,
@@ -93,20 +98,6 @@ class Messages:
         if message is None:
             raise NotFound("message", message_id)
         return message
-
-
-def _destination(to: str, default_region: str | None) -> str:
-    """Return the E.164 form of a number.
-
-    One that no numbering plan knows is taken as it is where it has the form of the interface, as for a call: the
-    carrier decides.
-    """
-    number = normalise(to, default_region)
-    if number is not None:
-        return number
-    if not is_dialable(to):
-        raise InvalidRequest.at("to", "must be 7 to 15 digits with an optional leading +, like +14155550102")
-    return "+" + to.removeprefix("+")
 
 
 def _check_body(body: str) -> None:

@@ -1,0 +1,133 @@
+"""What the simulator accepted and what the ledger says, read beside the server and held against each other."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+OPEN: Final = frozenset({"pending", "waiting", "dispatching", "in_progress", "unknown"})
+
+_COUNTERS: Final = ("total", "pending", "completed", "successful", "failed", "open")
+
+
+@attrs.frozen(kw_only=True)
+class Accepted:
+    """One line of the simulator's log."""
+
+    kind: str
+    to: str
+    dispatch_id: str
+    at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class Books:
+    """A database and the log of the simulator that it sent to.
+
+    Attributes:
+        database: The SQLite file.
+        log: The simulator's log.
+    """
+
+    database: Path
+    log: Path
+
+    def accepted(self) -> list[Accepted]:
+        """Return what the simulator accepted, in order."""
+        if not self.log.exists():
+            return []
+        entries = []
+        for line in self.log.read_text(encoding="utf-8").splitlines(keepends=True):
+            # Only the last line can be torn: the others were written whole, in one call each.
+            if line.endswith("\n"):
+                entry = json.loads(line)
+                at = datetime.fromisoformat(entry["at"])
+                entries.append(Accepted(kind=entry["kind"], to=entry["to"], dispatch_id=entry["dispatch_id"], at=at))
+        return entries
+
+    def sent(self) -> int:
+        """Return how many messages and calls the simulator accepted."""
+        return self.log.read_bytes().count(b"\n") if self.log.exists() else 0
+
+    def rows(self, query: str, **values: object) -> list[dict[str, Any]]:
+        """Return the rows of a query; the file is only read."""
+        with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=30)) as connection:
+            connection.row_factory = sqlite3.Row
+            return [dict(row) for row in connection.execute(query, values)]
+
+    def recipients(self) -> Counter[str]:
+        """Return how many recipients of all campaigns are in which state."""
+        counted: Counter[str] = Counter()
+        for row in self.rows("SELECT status, COUNT(*) AS count FROM recipients GROUP BY status"):
+            counted[row["status"]] = row["count"]
+        return counted
+
+    def dispatches(self, state: str) -> set[str]:
+        """Return the ids of the dispatches in a state."""
+        return {row["id"] for row in self.rows("SELECT id FROM dispatches WHERE state = :state", state=state)}
+
+    def campaigns(self) -> dict[str, dict[str, Any]]:
+        """Return the campaigns that can be seen, by id."""
+        return {row["id"]: row for row in self.rows("SELECT * FROM campaigns WHERE loading_until IS NULL")}
+
+    def loading(self) -> int:
+        """Return how many campaigns are being loaded, or were left behind."""
+        count: int = self.rows("SELECT COUNT(*) AS count FROM campaigns WHERE loading_until IS NOT NULL")[0]["count"]
+        return count
+
+    def unfinished(self) -> int:
+        """Return how many recipients still have something coming; an unknown one has not."""
+        counted = self.recipients()
+        return sum(counted[status] for status in OPEN - {"unknown"})
+
+    def check(self) -> None:
+        """Hold log and ledger against each other; at any moment at which no request is being answered."""
+        accepted = self.accepted()
+        assert _repeated([entry.to for entry in accepted]) == [], "reached twice"
+        assert _repeated([entry.dispatch_id for entry in accepted]) == [], "asked twice"
+        ledger = {row["id"]: row for row in self.rows("SELECT id, state, to_number FROM dispatches")}
+        heard = {entry.dispatch_id: entry.to for entry in accepted}
+        assert heard.keys() <= ledger.keys(), "sent without an intent"
+        assert all(ledger[identifier]["to_number"] == to for identifier, to in heard.items())
+        states = Counter(ledger[identifier]["state"] for identifier in heard)
+        assert states.keys() <= {"accepted", "unknown"}, states
+        assert {identifier for identifier, row in ledger.items() if row["state"] == "accepted"} <= heard.keys(), (
+            "in the ledger as accepted, and the carrier never heard of it"
+        )
+        self.check_counters()
+
+    def check_counters(self) -> None:
+        """Hold every campaign's counters against its recipients."""
+        for campaign in self.campaigns().values():
+            rows = self.rows(
+                "SELECT status, attempts, dispatched, successful FROM recipients WHERE campaign_number = :number",
+                number=campaign["number"],
+            )
+            counted = _recount(rows)
+            assert {name: campaign[f"recipients_{name}"] for name in _COUNTERS} == counted
+
+
+def _recount(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Count as the design says it (section 3, SMS counters), without the product's help."""
+    opened = [row for row in rows if row["status"] in OPEN]
+    ended = [row for row in rows if row["status"] not in OPEN]
+    return {
+        "total": len(rows),
+        "pending": sum(not row["attempts"] and not row["dispatched"] for row in opened),
+        "completed": sum(bool(row["dispatched"]) for row in ended),
+        "successful": sum(bool(row["successful"]) for row in rows),
+        "failed": sum(row["status"] == "failed" for row in ended),
+        "open": len(opened),
+    }
+
+
+def _repeated(items: Sequence[str]) -> list[str]:
+    return [item for item, count in Counter(items).items() if count > 1]
