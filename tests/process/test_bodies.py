@@ -78,7 +78,7 @@ def test_large_bodies_at_once_do_not_exhaust_memory(place: Place) -> None:
     assert list(place.spool.iterdir()) == []
 
 
-@pytest.mark.parametrize("value", [b"[]", b"{}", b"0"])
+@pytest.mark.parametrize("value", [b"{}", b"0"])
 def test_a_body_of_many_small_values_does_not_exhaust_memory(place: Place, value: bytes) -> None:
     """A body that would take far more memory than its own length is refused before it is parsed."""
     server = place.serve()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import sqlite3
 import threading
 import time
 
@@ -67,7 +68,7 @@ def test_what_is_unknown_after_a_kill_was_asked_at_most_once(place: Place) -> No
 
 
 def test_a_kill_while_a_campaign_is_loaded_leaves_none(place: Place) -> None:
-    """A campaign whose loading was cut off is never seen, and its half is never sent to."""
+    """A campaign whose loading was cut off is never seen, its half is never sent to, and is deleted when it is old."""
     server = place.serve()
     raw = body(place.phones(60_000))
 
@@ -77,11 +78,18 @@ def test_a_kill_while_a_campaign_is_loaded_leaves_none(place: Place) -> None:
 
     sender = threading.Thread(target=send)
     sender.start()
-    wait_for("the loading to begin", lambda: place.books.recipients()["pending"] >= 500)
+    wait_for("the loading to begin", lambda: place.books.recipients()["pending"] >= 5000)
     server.kill()
     sender.join(PATIENCE)
     assert place.books.loading() == 1
-    with place.client(place.serve()) as client:
+    server = place.serve()
+    with place.client(server) as client:
         assert client.get("/sms-campaigns").json()["data"] == []
     wait_for("its temporary files to be swept", lambda: not list(place.spool.iterdir()))
+    server.kill()
+    with contextlib.closing(sqlite3.connect(place.database, timeout=PATIENCE)) as connection, connection:
+        connection.execute("UPDATE campaigns SET loading_until = '2026-01-01T00:00:00.000000Z'")
+    place.serve()
+    wait_for("what is left of it to be deleted", lambda: not place.books.loading())
+    assert not place.books.recipients()
     assert place.books.sent() == 0
