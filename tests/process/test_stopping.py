@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from tests.process.place import Place
+from tests.process.place import Place, body
+from tests.process.uploading import Upload, padded
 from tests.process.waiting import wait_for
 
 MOST_SECONDS = 10.0
@@ -52,3 +53,35 @@ def test_a_stop_does_not_wait_for_a_provider_that_does_not_answer(place: Place) 
     assert place.books.dispatches("unknown") == unknown
     assert not unknown & {entry.dispatch_id for entry in place.books.accepted()}
     place.books.check()
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_a_signal_during_an_upload_ends_the_server_and_leaves_nothing_of_it(place: Place, share: float) -> None:
+    """A body that is half there, or is being loaded, does not hold a stop up; nothing of it stays behind."""
+    server = place.serve()
+    raw = padded(body(place.phones(100_000)), 8_000_000)
+    upload = Upload(server, place, {"Content-Length": str(len(raw))})
+    upload.send(raw[: int(len(raw) * share)])
+    if share < 1:
+        wait_for("the half to be taken", lambda: list(place.spool.iterdir()))
+    else:
+        wait_for("the loading to begin", place.books.loading)
+    begun = time.monotonic()
+    assert server.stop() == 0, server.errors()
+    assert time.monotonic() - begun < MOST_SECONDS
+    upload.close()
+    assert "Traceback" not in server.errors(), server.errors()
+    assert list(place.spool.iterdir()) == []
+    assert place.books.loading() == 0
+    assert not place.books.recipients()
+
+
+def test_a_stop_is_not_held_up_by_clients_that_keep_their_connection(place: Place) -> None:
+    """Connections that clients keep open without a request do not hold a stop up."""
+    server = place.serve()
+    with place.client(server) as client:
+        assert client.get("/sms-campaigns").status_code == 200
+        begun = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - begun < MOST_SECONDS / 2
+    assert "Traceback" not in server.errors()
