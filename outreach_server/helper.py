@@ -1,6 +1,8 @@
 """The helper process for one large body: `python -m outreach_server.helper DIRECTORY`.
 
-It reads `body.json` there, writes the contacts beside it in frames, and hands the rest back on standard output.
+It finds there the body and how to read it, and writes the contacts in frames, and the rest, beside them. Only files
+go between the processes: a helper that dies leaves no half of a conversation.
+
 A process of its own for each body: what it has allocated is gone with it, it can be killed when the client goes
 away, and it runs at a lower priority than the server. (`anyio.to_process` would run the host's main script once
 more in its workers, and keep them and their memory for minutes.)
@@ -15,6 +17,7 @@ import struct
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import IO, Final
 
 import anyio
@@ -25,6 +28,8 @@ from outreach_server.body import BODY_FILE
 from outreach_server.reading import Reading, read_campaign
 
 _FRAMES_FILE: Final = "recipients.frames"
+_READING_FILE: Final = "reading.pickle"
+_OUTCOME_FILE: Final = "outcome.pickle"
 _LENGTH: Final = struct.Struct("<I")
 _NICENESS: Final = 10
 
@@ -43,11 +48,13 @@ async def read_in_helper(directory: Path, reading: Reading) -> NewSmsCampaign | 
         HelperFailed: The process died.
     """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    await to_thread.run_sync((directory / _READING_FILE).write_bytes, pickle.dumps(reading))
     command = [sys.executable, "-m", __name__, str(directory)]
-    done = await anyio.run_process(command, input=pickle.dumps(reading), check=False, env=environment)
+    done = await anyio.run_process(command, stdin=DEVNULL, stdout=DEVNULL, check=False, env=environment)
     if done.returncode != 0:
         raise HelperFailed(f"exit status {done.returncode}: {done.stderr[-2000:].decode(errors='replace')}")
-    outcome: Outcome = pickle.loads(done.stdout)  # noqa: S301 - written by our own process
+    written = await to_thread.run_sync((directory / _OUTCOME_FILE).read_bytes)
+    outcome: Outcome = pickle.loads(written)  # noqa: S301 - written by our own process
     if isinstance(outcome, OutreachError):
         raise outcome
     return outcome
@@ -88,8 +95,9 @@ def main() -> None:
     """Read the body in the directory that the command line names."""
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
-    reading = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own server
-    sys.stdout.buffer.write(pickle.dumps(_work(Path(sys.argv[1]), reading)))
+    directory = Path(sys.argv[1])
+    reading = pickle.loads((directory / _READING_FILE).read_bytes())  # noqa: S301 - written by our own server
+    (directory / _OUTCOME_FILE).write_bytes(pickle.dumps(_work(directory, reading)))
 
 
 if __name__ == "__main__":

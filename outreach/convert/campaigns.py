@@ -21,6 +21,7 @@ from outreach.convert.rules import (
     uuid,
     variables,
     within,
+    without_fraction,
 )
 from outreach.convert.strict import make_request_converter
 from outreach.errors import ErrorDetail, InvalidRequest
@@ -169,6 +170,8 @@ def _sending_number(value: Any) -> str | None:
 
 
 def _business_hours(value: Any) -> BusinessHours:
+    if type(value) is dict and "batchConcurrency" in value:
+        value = value | {"batchConcurrency": without_fraction(value["batchConcurrency"])}
     try:
         return parse_business_hours(value, path="")
     except InvalidRequest as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 import attrs
@@ -26,6 +27,8 @@ MOST_DETAILS: Final = 50
 MOST_DEPTH: Final = 64
 """Levels of arrays and objects in a value whose form is free."""
 
+_LONGEST_INTEGER: Final = 64
+_MOST_DIGITS: Final = 18
 _UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -88,18 +91,30 @@ class Text:
 
 @attrs.frozen
 class Integer:
-    """An integer within bounds; `60.0` is none."""
+    """An integer within bounds. `60.0` is one, as JSON Schema has it; `60.5` and `true` are none."""
 
     least: int
     most: int
 
     def __call__(self, value: Any) -> int:
         """Return the integer."""
+        value = without_fraction(value)
         if type(value) is not int:
             raise Refused(f"must be an integer from {self.least} to {self.most}")
         if not self.least <= value <= self.most:
             raise Refused(f"must be between {self.least} and {self.most}")
         return value
+
+
+def without_fraction(value: Any) -> Any:
+    """Return the integer that a number such as `60.0` or `6e1` is; anything else as it came."""
+    if type(value) is not WrittenNumber or len(value.text) > _LONGEST_INTEGER:
+        return value
+    number = Decimal(value.text)
+    # The size first: what `1e999999` stands for must not be written out.
+    if number.adjusted() > _MOST_DIGITS or number != number.to_integral_value():
+        return value
+    return int(number)
 
 
 def boolean(value: Any) -> bool:

@@ -160,12 +160,18 @@ class InProcessDispatcher:
                 with anyio.move_on_after(self._config.lock_seconds):
                     await self._stop.wait()
                 continue
-            await self._hold(epoch)
+            if not await self._hold(epoch):
+                # What ended it may still be so: taking the right again and again would only write to the database.
+                with anyio.move_on_after(_FIRST_BACKOFF_SECONDS):
+                    await self._stop.wait()
 
-    async def _hold(self, epoch: int) -> None:
+    async def _hold(self, epoch: int) -> bool:
+        """Work under an epoch; return False when that ended in an unexpected error."""
+        failed = False
         try:
             await self._work(epoch)
         except Exception as error:
+            failed = True
             self._count_failure(error)
             _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})
         finally:
@@ -177,6 +183,7 @@ class InProcessDispatcher:
         if self._lost is not None:
             _log.warning("%s", self._lost.message, extra={"action": "lease_lost"})
             self._lost = None
+        return not failed
 
     async def _work(self, epoch: int) -> None:
         async with anyio.create_task_group() as tasks:

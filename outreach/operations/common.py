@@ -6,6 +6,7 @@ from datetime import datetime
 
 from outreach.errors import NotFound, WorkspaceUnavailable
 from outreach.models.campaign import Campaign
+from outreach.models.directory import Agent
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import AuditEntry, Unit
@@ -38,6 +39,18 @@ def require_available(workspace: Workspace) -> None:
 def settings_of(tx: Transaction, workspace_id: str) -> SmsSettings:
     """Return a workspace's SMS settings, the defaults before any change."""
     return tx.settings.get(workspace_id) or SmsSettings()
+
+
+def agent_of(tx: Transaction, workspace_id: str, agent_id: str) -> Agent:
+    """Return an agent of a workspace.
+
+    Raises:
+        NotFound: The workspace has none with this id.
+    """
+    agent = tx.agents.get(workspace_id, agent_id)
+    if agent is None:
+        raise NotFound("agent", agent_id)
+    return agent
 
 
 def campaign_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaign:

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from outreach.errors import AgentInactive, AgentNotOutbound, CallInProgress, LeaseLost, NotFound, RecipientUnsubscribed
+from outreach.errors import AgentInactive, AgentNotOutbound, CallInProgress, LeaseLost, RecipientUnsubscribed
 from outreach.models.call import Call
 from outreach.models.directory import Agent
 from outreach.models.dispatch import Dispatch
@@ -40,22 +40,17 @@ class IntentTerms:
     stale_after: timedelta
 
 
-def callable_agent(tx: Transaction, workspace_id: str, agent_id: str) -> Agent:
-    """Return an agent that may place calls now.
+def require_callable(agent: Agent) -> None:
+    """Check that an agent may place calls now.
 
     Raises:
-        NotFound: The workspace has no such agent.
         AgentInactive: It is switched off.
         AgentNotOutbound: It may not call out.
     """
-    agent = tx.agents.get(workspace_id, agent_id)
-    if agent is None:
-        raise NotFound("agent", agent_id)
     if not agent.is_active:
         raise AgentInactive(f"Agent {agent.name!r} is inactive. Activate it, or choose another one.")
     if not agent.may_call_out:
         raise AgentNotOutbound(f"Agent {agent.name!r} is an inbound agent and allow_outbound is not set.")
-    return agent
 
 
 def create_call(tx: Transaction, call: Call, *, now: datetime) -> Call:

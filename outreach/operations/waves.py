@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 import attrs
 
@@ -19,6 +20,9 @@ from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import settings_of
 from outreach.policy.settlement import close_recipient, closed_as, receipt_timed_out
 from outreach.protocols.storage import AlreadyThere, Transaction
+
+_EVER: Final = timedelta(days=3650)
+"""Further ahead than anything is due."""
 
 
 @attrs.frozen(kw_only=True)
@@ -198,7 +202,11 @@ def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
 
 
 def close_slice(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
-    """End a slice of the open recipients of a campaign that was cancelled or expired; return whether more are left."""
+    """End a slice of the open recipients of a campaign that was cancelled or expired; return whether more are left.
+
+    An accepted message that only waits for its receipt ends as completed: nothing is retried any more, and a
+    receipt that comes later still counts.
+    """
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     closing = closed_as(campaign.status) if campaign else None
     if campaign is None or closing is None:
@@ -207,9 +215,14 @@ def close_slice(tx: Transaction, workspace_id: str, campaign_id: str, *, now: da
     change = Counters()
     for recipient in rows:
         change += put_recipient(tx, workspace_id, recipient, close_recipient(recipient, closing, now))
-    if rows:
+    accepted: Sequence[Recipient] = ()
+    if campaign.channel == "sms" and len(rows) < limit:
+        accepted = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _EVER, limit=limit - len(rows))
+    for recipient in accepted:
+        change += put_recipient(tx, workspace_id, recipient, receipt_timed_out(recipient, now))
+    if rows or accepted:
         tx.campaigns.add_counters(workspace_id, campaign_id, change)
-    return len(rows) == limit
+    return len(rows) + len(accepted) == limit
 
 
 def end_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:

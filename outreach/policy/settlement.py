@@ -20,6 +20,11 @@ PASSING_FAILURES: Final = frozenset({"temporary", "unreachable", "rate_limited"}
 RECEIPT_WAIT: Final = timedelta(hours=4)
 """How long a receipt is waited for while retry is on (design, section 5)."""
 
+_DELIVERABLE: Final = frozenset(
+    {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED, RecipientStatus.FAILED, RecipientStatus.WAITING}
+)
+"""What `delivered` completes: one that waits waits for a retry, which would reach the contact a second time."""
+
 _SETTLES_TO: Final[Mapping[DispatchState, frozenset[DispatchState]]] = MappingProxyType(
     {
         DispatchState.DISPATCHING: frozenset(DispatchState) - {DispatchState.DISPATCHING, DispatchState.UNCONFIRMED},
@@ -143,7 +148,7 @@ def receipt_for_recipient(
 ) -> Recipient:
     """Return a recipient after a delivery receipt for its latest dispatch that moved the status up."""
     if status is MessageStatus.DELIVERED:
-        if recipient.status in {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED, RecipientStatus.FAILED}:
+        if recipient.status in _DELIVERABLE:
             done = attrs.evolve(recipient, successful=True)
             return _ended(done, RecipientStatus.COMPLETED, None, recipient.ended_at or now)
         return recipient

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from outreach.errors import NotFound
 from outreach.models.directory import Agent, AgentDirection, VoiceProviderName
-from outreach.operations.common import note, workspace_of
+from outreach.operations.common import agent_of, note, workspace_of
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_name, check_phone
 from outreach.services.context import ServiceContext
@@ -104,9 +103,7 @@ class Agents:
 
         def operation(tx: Transaction) -> Agent:
             workspace = workspace_of(tx, workspace_id)
-            before = tx.agents.get(workspace_id, agent_id)
-            if before is None:
-                raise NotFound("agent", agent_id)
+            before = agent_of(tx, workspace_id, agent_id)
             changes = attrs.asdict(change, filter=lambda _, value: value is not None)
             if change.placeholders is not None:
                 changes["placeholders"] = tuple(change.placeholders)
@@ -125,10 +122,7 @@ class Agents:
         Raises:
             NotFound: The workspace has no such agent.
         """
-        agent = await self._context.storage.read(lambda tx: tx.agents.get(workspace_id, agent_id))
-        if agent is None:
-            raise NotFound("agent", agent_id)
-        return agent
+        return await self._context.storage.read(lambda tx: agent_of(tx, workspace_id, agent_id))
 
     async def list(self, workspace_id: str) -> Sequence[Agent]:
         """Return a workspace's agents, oldest first.

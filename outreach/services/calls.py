@@ -13,7 +13,7 @@ from outreach.models.call import Call, NewCall
 from outreach.models.states import CallStatus
 from outreach.models.work import Unit
 from outreach.operations import singles
-from outreach.operations.common import require_available, workspace_of
+from outreach.operations.common import agent_of, require_available, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.phones import is_dialable
 from outreach.policy.variables import as_text
@@ -69,8 +69,10 @@ class Calls:
             now = context.now()
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
-            agent = singles.callable_agent(tx, workspace_id, new.agent_id)
+            agent = agent_of(tx, workspace_id, new.agent_id)
+            # What the request says comes before the state of what it names.
             _check_variables(new, agent.placeholders)
+            singles.require_callable(agent)
             call = Call(
                 id=call_id,
                 workspace_id=workspace_id,

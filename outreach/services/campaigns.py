@@ -15,7 +15,7 @@ from outreach.models.pages import Page
 from outreach.models.recipient import Recipient, RecipientGroup
 from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.operations import campaign_moves as moves
-from outreach.operations.common import campaign_of, campaign_unit, note
+from outreach.operations.common import agent_of, campaign_of, campaign_unit, note
 from outreach.policy.readiness import is_ready
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_name
@@ -207,8 +207,8 @@ def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campa
     workspace_id = before.workspace_id
     if change.sms_flow_id is not None and tx.flows.get(workspace_id, change.sms_flow_id) is None:
         raise NotFound("flow", change.sms_flow_id)
-    if change.agent_id is not None and tx.agents.get(workspace_id, change.agent_id) is None:
-        raise NotFound("agent", change.agent_id)
+    if change.agent_id is not None:
+        agent_of(tx, workspace_id, change.agent_id)
     given = attrs.asdict(change, filter=lambda _, value: value is not None)
     if "message_body" in given:
         given["sms_message_body"] = given.pop("message_body")

@@ -15,7 +15,7 @@ from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
-from outreach.operations.common import workspace_of
+from outreach.operations.common import agent_of, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.holidays import refill
 from outreach.policy.readiness import is_ready
@@ -89,9 +89,7 @@ class CampaignCreation:
 
         def draft(tx: Transaction) -> Campaign:
             workspace_of(tx, workspace_id)
-            agent = tx.agents.get(workspace_id, campaign.agent_id)
-            if agent is None:
-                raise NotFound("agent", campaign.agent_id)
+            agent = agent_of(tx, workspace_id, campaign.agent_id)
             if campaign.sip_trunk_id is not None and tx.trunks.get(workspace_id, campaign.sip_trunk_id) is None:
                 raise NotFound("trunk", campaign.sip_trunk_id)
             return self._call_draft(workspace_id, campaign, agent, now)

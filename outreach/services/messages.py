@@ -13,7 +13,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations import singles
 from outreach.operations.common import require_available, workspace_of
 from outreach.operations.requests import Answer
-from outreach.policy.phones import normalise
+from outreach.policy.phones import is_dialable, normalise
 from outreach.policy.segments import count_segments
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import text_problem
@@ -62,6 +62,9 @@ class Messages:
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
             to = normalise(new.to, workspace.default_region)
+            if to is None and is_dialable(new.to):
+                # Numbering plans may lag behind: what has the form of E.164 is the carrier's to refuse.
+                to = "+" + new.to.removeprefix("+")
             if to is None:
                 raise InvalidRequest.at("to", "is no possible phone number; write it like +14155550102")
             sender, carrier = _route(tx, workspace, new)

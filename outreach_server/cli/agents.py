@@ -65,21 +65,25 @@ def list_(workspace_id: str) -> None:
 
 
 @agents.command()
-@click.argument("agent_id", type=AGENT)
+@click.argument("ids", metavar="[WORKSPACE_ID] AGENT_ID", nargs=-1, required=True, type=AGENT)
 @click.option("--name", type=NAME, help="A new name.")
 @click.option("--active/--inactive", "is_active", default=None, help="Switch it on or off.")
 @click.option("--allow-outbound/--no-allow-outbound", default=None, help="Whether an inbound agent may call out.")
 @click.option("--provider-agent-id", metavar="ID", help="Its identifier at the provider.")
 @click.option("--placeholder", "placeholders", multiple=True, metavar="NAME", help="A variable it expects; repeatable.")
 @click.option("--from", "from_number", metavar="NUMBER", help="Caller ID.")
-def update(agent_id: str, placeholders: tuple[str, ...], **options: Any) -> None:
-    """Change an agent."""
+def update(ids: tuple[str, ...], placeholders: tuple[str, ...], **options: Any) -> None:
+    """Change an agent; its identifier alone is enough."""
+    if len(ids) > 2:
+        raise click.UsageError("One agent at a time: [WORKSPACE_ID] AGENT_ID.")
+    agent_id = ids[-1]
     change = AgentChange(placeholders=placeholders or None, **options)
     if change == AgentChange():
         raise click.UsageError("Name something to change; see --help.")
 
     async def work(engine: Outreach) -> Agent:
-        return await engine.agents.update(await _owner(engine, agent_id), agent_id, change, actor=actor())
+        workspace_id = ids[0] if len(ids) > 1 else await _owner(engine, agent_id)
+        return await engine.agents.update(workspace_id, agent_id, change, actor=actor())
 
     show(documents.agent(with_engine(work)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import getpass
 import os
 import sys
@@ -178,8 +177,6 @@ class Root(Group):
         except OutreachError as error:
             _fail(explain(error))
         except OSError as error:
-            if error.errno == errno.EPIPE:
-                _fail_silently()
             _fail(_explain_os_error(error))
         # A command that called `Context.exit` comes back with the status.
         sys.exit(result if isinstance(result, int) else 0)
@@ -205,10 +202,4 @@ def _explain_os_error(error: OSError) -> str:
 
 def _fail(message: str) -> NoReturn:
     click.echo(f"Error: {message}", err=True)
-    sys.exit(EXIT_FAILED)
-
-
-def _fail_silently() -> NoReturn:
-    # Whoever read our output has gone (`… | head`): the interpreter must not complain when it flushes.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(EXIT_FAILED)

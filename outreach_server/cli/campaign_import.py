@@ -20,7 +20,7 @@ from outreach_server.cli.csv_lines import Encoding, Source
 from outreach_server.cli.csv_records import Delimiter
 from outreach_server.cli.output import console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
-from outreach_server.cli.values import CARRIER, MOMENT, WORKSPACE, Text
+from outreach_server.cli.values import CARRIER, MOMENT, WORKSPACE, Text, name_of
 
 Chunk = list[PreparedRecipient]
 
@@ -80,7 +80,7 @@ def import_(
         scheduled_start_at=schedule_at,
         scheduled_expires_at=expires_at,
     )
-    source = Source(file, name=file.name, encoding=encoding)
+    source = Source(file, name=name_of(file), encoding=encoding)
     size = _size(file)
     with Rejects(rejects_file) as rejects:
         contacts = ContactFile.open(source, delimiter=delimiter, phone_column=phone_column)

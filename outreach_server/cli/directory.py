@@ -11,7 +11,7 @@ from outreach import CarrierName, FlowStep
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import CARRIER, NAME, TRUNK, WORKSPACE
+from outreach_server.cli.values import CARRIER, NAME, TRUNK, WORKSPACE, name_of
 
 _STEP: Final = {"kind": str, "body": str, "wait_minutes": int}
 _LARGEST_FLOW: Final = 1_000_000
@@ -114,15 +114,15 @@ def list_flows(workspace_id: str) -> None:
 def _read_steps(file: BinaryIO) -> list[FlowStep]:
     raw = file.read(_LARGEST_FLOW + 1)
     if len(raw) > _LARGEST_FLOW:
-        raise click.ClickException(f"{file.name} is larger than a flow can be.")
+        raise click.ClickException(f"{name_of(file)} is larger than a flow can be.")
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise click.ClickException(f"{file.name} is no JSON: {error}.") from None
+        raise click.ClickException(f"{name_of(file)} is no JSON: {error}.") from None
     if isinstance(document, dict) and set(document) == {"steps"}:
         document = document["steps"]
     if not isinstance(document, list):
-        raise click.ClickException(f'{file.name} must hold an array of steps, or {{"steps": […]}}.')
+        raise click.ClickException(f'{name_of(file)} must hold an array of steps, or {{"steps": […]}}.')
     return [_read_step(step, index) for index, step in enumerate(document)]
 
 

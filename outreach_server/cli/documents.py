@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
@@ -40,8 +40,6 @@ def plain(value: object) -> Any:
             return value.value
         case datetime():
             return to_text(value)
-        case date():
-            return value.isoformat()
         case Mapping():
             return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple() | frozenset():
@@ -55,32 +53,32 @@ def plain(value: object) -> Any:
 
 def workspace(item: Workspace) -> Document:
     """Return a workspace's document."""
-    return _without(plain(item), "revision")
+    return _document(item, "revision")
 
 
 def key(item: ApiKey) -> Document:
     """Return a key's document: never the key nor its digest."""
-    return _without(plain(item), "digest")
+    return _document(item, "digest")
 
 
 def agent(item: Agent) -> Document:
     """Return an agent's document."""
-    return _without(plain(item), "revision")
+    return _document(item, "revision")
 
 
 def trunk(item: Trunk) -> Document:
     """Return a trunk's document."""
-    return _without(plain(item))
+    return _document(item)
 
 
 def number(item: Number) -> Document:
     """Return a number's document."""
-    return _without(plain(item))
+    return _document(item)
 
 
 def flow(item: Flow) -> Document:
     """Return a flow's document."""
-    return _without(plain(item))
+    return _document(item)
 
 
 def settings(item: SmsSettings) -> Document:
@@ -90,7 +88,7 @@ def settings(item: SmsSettings) -> Document:
 
 def unsubscribe(item: Unsubscribe) -> Document:
     """Return the document of an entry of the register."""
-    return _without(plain(item))
+    return _document(item)
 
 
 def campaign(item: Campaign) -> Document:
@@ -101,14 +99,14 @@ def campaign(item: Campaign) -> Document:
 
 def group(item: RecipientGroup) -> Document:
     """Return the document of a group of recipients."""
-    return _without(plain(item))
+    return _document(item)
 
 
 def recipient(item: Recipient) -> Document:
     """Return a recipient's document."""
-    document = plain(item)
+    document = _document(item, "campaign_id")
     first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason")}
-    return {**first, **_without(document, "campaign_id")}
+    return {**first, **document}
 
 
 def call(item: Call) -> Document:
@@ -118,8 +116,9 @@ def call(item: Call) -> Document:
 
 def audit_entry(item: AuditEntry) -> Document:
     """Return the document of an entry of the audit trail."""
-    return _without(plain(item))
+    return _document(item)
 
 
-def _without(document: Document, *names: str) -> Document:
-    return {name: value for name, value in document.items() if name not in names}
+def _document(item: object, *hidden: str) -> Document:
+    document: Document = plain(item)
+    return {name: value for name, value in document.items() if name not in hidden}

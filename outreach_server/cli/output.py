@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import click
@@ -62,15 +62,12 @@ def echo_json(document: object) -> None:
     click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))
 
 
-def show(document: Document, *, also: Callable[[Console], None] | None = None) -> None:
-    """Print one thing: a document, or its fields line by line and then what `also` adds."""
+def show(document: Document) -> None:
+    """Print one thing: a document, or its fields line by line."""
     if state().as_json:
         echo_json(document)
-        return
-    out = console()
-    out.print(fields(document))
-    if also is not None:
-        also(out)
+    else:
+        console().print(fields(document))
 
 
 def fields(document: Document) -> Table:

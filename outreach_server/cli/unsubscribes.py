@@ -16,7 +16,7 @@ from outreach_server.cli.csv_columns import find_phone_column
 from outreach_server.cli.csv_lines import Encoding, Source
 from outreach_server.cli.output import echo_json, echo_json_with, note, show_list, stream_array, stream_lines
 from outreach_server.cli.rejects import Rejects
-from outreach_server.cli.values import SCOPE, WORKSPACE, Text
+from outreach_server.cli.values import SCOPE, WORKSPACE, Text, name_of
 
 Scope = Literal["all", "sms", "call"]
 
@@ -82,7 +82,7 @@ def import_(workspace_id: str, file: BinaryIO, scope: Scope, encoding: str | Non
     One number a line, or a CSV file: with a header that names the phone column, else the first column counts.
     Rows that are no possible number are named; the others are written.
     """
-    source = Source(file, name=file.name, encoding=encoding)
+    source = Source(file, name=name_of(file), encoding=encoding)
     with Rejects() as rejects:
 
         async def work(engine: Outreach) -> RegisterImport:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 import uuid
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import click
 
 from outreach import CARRIERS
 
 _PLACE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
+
+
+def name_of(file: IO[Any]) -> str:
+    """Return what to call an opened file in a message."""
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) and name != "<stdin>" else "standard input"
 
 
 class Identifier(click.ParamType[str]):
@@ -42,8 +48,6 @@ class Moment(click.ParamType[datetime]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         """Return the moment, aware."""
-        if isinstance(value, datetime):
-            return value
         try:
             if not _PLACE.match(value):
                 raise ValueError(value)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import shutil
 import sqlite3
 import stat
 from pathlib import Path
@@ -13,7 +14,7 @@ from sqlite_utils import Database, Migrations
 
 from outreach.clock import SystemClock
 from outreach.errors import DatabaseNewer, StorageError
-from outreach.storage.sqlite import SqliteStorage, schema
+from outreach.storage.sqlite import SqliteStorage, connect, schema
 from tests.storage.sqlite_support import dispatch, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
@@ -104,6 +105,20 @@ async def test_a_directory_is_refused(tmp_path: Path) -> None:
         await storage_at(tmp_path).__aenter__()
 
 
+async def test_a_copy_has_the_identity_of_its_original_and_a_new_file_another(database: Path) -> None:
+    """It is given once, when the file is made."""
+
+    async def identity(path: Path) -> str:
+        async with storage_at(path) as storage:
+            return await storage.read(lambda tx: tx.leases.database_id())
+
+    first = await identity(database)
+    assert await identity(database) == first
+    shutil.copy(database, database.with_name("copy.db"))
+    assert await identity(database.with_name("copy.db")) == first
+    assert await identity(database.with_name("another.db")) != first
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
 async def test_only_the_owner_may_read_a_new_file(database: Path) -> None:
     """The files beside it neither: all hold people's numbers."""
@@ -134,7 +149,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
 
 
 async def test_who_looks_into_a_new_file_is_waited_for(database: Path) -> None:
-    """SQLite itself would not wait before it turns its log on."""
+    """The file is made ours once nobody else is in the midst of reading it."""
     with opened(database) as other:
         other.execute("BEGIN")
         other.execute("SELECT * FROM sqlite_master").fetchall()
@@ -147,7 +162,8 @@ async def test_who_looks_into_a_new_file_is_waited_for(database: Path) -> None:
 
 async def test_who_never_lets_go_of_a_new_file_is_told_of(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wait has an end, and the error says what is the matter."""
-    monkeypatch.setattr(schema, "_LOG_TRIES", 2)
+    monkeypatch.setattr(schema, "_LOG_SECONDS", 0.1)
+    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.05)
     with opened(database) as other:
         other.execute("BEGIN")
         other.execute("SELECT * FROM sqlite_master").fetchall()

@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -154,6 +155,23 @@ async def test_a_cancelled_caller_whose_operation_waits_takes_it_along(sqlite_st
             await cancelled
         gate.opened.set()
     assert await sqlite_storage.read(subjects) == ["gate", "kept"]
+
+
+async def test_when_all_that_wait_are_cancelled_nothing_is_left_to_do(sqlite_storage: SqliteStorage) -> None:
+    """The writer finds nothing, and goes on when something comes."""
+    gate = Gate()
+    first = asyncio.create_task(sqlite_storage.write(gate))
+    await gate.wait_entered()
+    cancelled = asyncio.create_task(sqlite_storage.write(appending("cancelled")))
+    await settle()
+    cancelled.cancel()
+    # Long enough that the gate's group is over when it ends.
+    await asyncio.sleep(0.05)
+    gate.opened.set()
+    await first
+    await asyncio.sleep(0.05)
+    await sqlite_storage.write(appending("next"))
+    assert await sqlite_storage.read(subjects) == ["gate", "next"]
 
 
 async def test_a_cancelled_caller_whose_operation_runs_leaves_it_whole(sqlite_storage: SqliteStorage) -> None:
@@ -367,6 +385,20 @@ async def test_closing_is_not_cut_short(database: Path) -> None:
             await storage.write(appending("one"))
             scope.cancel()
     assert threading.active_count() == threads
+
+
+async def test_opening_can_be_cancelled_anywhere(database: Path) -> None:
+    """Whenever the caller goes away, nothing stays open and no thread is left over."""
+    threads = threading.active_count()
+    for trips in range(12):
+        opening = asyncio.create_task(SqliteStorage(database, clock=SystemClock()).__aenter__())
+        for _ in range(trips):
+            await asyncio.sleep(0.0005)
+        opening.cancel()
+        with suppress(asyncio.CancelledError):
+            opened_storage = await opening
+            await opened_storage.__aexit__(None, None, None)
+        assert threading.active_count() == threads
 
 
 @pytest.mark.parametrize("how", ["write", "read"])

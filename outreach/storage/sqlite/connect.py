@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import aiosqlite
-from anyio import CancelScope
 
 from outreach.errors import StorageError
 from outreach.storage.sqlite.errors import translate
@@ -79,8 +78,7 @@ async def _open(
         await call(connection, prepare)
         return connection, await call(connection, SqliteTransaction)
     except BaseException as error:
-        with CancelScope(shield=True):
-            await close(connection)
+        await close(connection)
         if isinstance(error, sqlite3.Error):
             raise _unusable(path, error) from error
         raise

@@ -12,7 +12,6 @@ from typing import Any
 
 import attrs
 
-from outreach.errors import StorageError
 from outreach.protocols.storage import Operation, Transaction
 from outreach.storage.sqlite.errors import translate
 
@@ -78,9 +77,9 @@ def _wake(jobs: Sequence[Job]) -> None:
 class Queue:
     """Jobs in two lanes, and the workers that sleep while there are none.
 
-    A worker is a function that wakes a thread. It is woken when a job comes and no other worker is awake for
-    it, and works until `take` gives it nothing more: with that it is asleep again, in one step, so that no job
-    can come between and be forgotten.
+    A worker is a function that wakes a thread. Each job that comes wakes one that is asleep. A worker works
+    until there is nothing more; that it sees so and that it is asleep are one step, so that no job can come
+    between and be forgotten.
     """
 
     def __init__(self) -> None:
@@ -88,22 +87,15 @@ class Queue:
         self._urgent: deque[Job] = deque()
         self._bulk: deque[Job] = deque()
         self._asleep: list[Callable[[], None]] = []
-        self._closed = False
 
     def add(self, worker: Callable[[], None]) -> None:
         """Take a worker on; only while nothing is queued."""
         self._asleep.append(worker)
 
     def submit(self, operation: Operation[Any], *, bulk: bool = False) -> Job:
-        """Queue an operation of the running event loop's present task.
-
-        Raises:
-            StorageError: The queue is closed.
-        """
+        """Queue an operation, and wake a worker for it where one is asleep."""
         job = Job(operation=operation, bulk=bulk, done=asyncio.get_running_loop().create_future())
         with self._lock:
-            if self._closed:
-                raise StorageError("The storage is not open: use it inside `async with`.")
             (self._bulk if bulk else self._urgent).append(job)
             wake = self._asleep.pop(0) if self._asleep else None
         if wake is not None:
@@ -121,6 +113,14 @@ class Queue:
         with self._lock:
             return self._next(lanes[0]) or self._next(lanes[1])
 
+    def take_or_sleep(self, worker: Callable[[], None]) -> Job | None:
+        """Return the next job; where there is none, the worker is asleep."""
+        with self._lock:
+            job = self._next(self._urgent) or self._next(self._bulk)
+            if job is None:
+                self._asleep.append(worker)
+            return job
+
     def take_all(self) -> Sequence[Job]:
         """Return all jobs."""
         with self._lock:
@@ -136,11 +136,6 @@ class Queue:
                 return False
             self._asleep.append(worker)
             return True
-
-    def close(self) -> None:
-        """Take no more jobs; those that are queued are still done."""
-        with self._lock:
-            self._closed = True
 
     @staticmethod
     def _next(lane: deque[Job]) -> Job | None:

@@ -7,6 +7,7 @@ read leaves the other connection to the rest.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from typing import Any
 
 import aiosqlite
@@ -36,7 +37,6 @@ class Readers:
 
     async def close(self) -> None:
         """Do what is queued, then close the connections."""
-        self._queue.close()
         for reader in self._readers:
             await close(reader.connection)
 
@@ -54,13 +54,9 @@ class _Reader:
         post(self.connection, self._work)
 
     def _work(self, raw: sqlite3.Connection) -> None:
-        while True:
-            job = self._queue.take()
-            if job is not None:
-                self._run(raw, job)
-                deliver([job])
-            elif self._queue.sleep(self.wake):
-                return
+        while (job := self._queue.take_or_sleep(self.wake)) is not None:
+            self._run(raw, job)
+            deliver([job])
 
     def _run(self, raw: sqlite3.Connection, job: Job) -> None:
         """Run one operation on the snapshot that its first query takes."""
@@ -71,5 +67,5 @@ class _Reader:
             job.fail(error)
         finally:
             # SQLite may have ended the transaction by itself, after an error of the disk.
-            if raw.in_transaction:
+            with suppress(sqlite3.Error):
                 raw.execute("ROLLBACK")

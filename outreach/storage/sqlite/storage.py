@@ -9,8 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar, cast
 
-from anyio import CancelScope
-
 from outreach.clock import Clock
 from outreach.errors import StorageError
 from outreach.protocols.storage import Operation
@@ -42,11 +40,11 @@ class SqliteStorage:
         self._lock = SqliteDispatchLock(self._path, host=host)
         self._writer: Writer | None = None
         self._readers: Readers | None = None
-        self._closing: AsyncExitStack | None = None
+        self._closing = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         """Open the file, and bring its schema up to date."""
-        if self._closing is not None:
+        if self._writer is not None:
             raise StorageError("The storage is open already.")
         _require_asyncio()
         async with AsyncExitStack() as stack:
@@ -64,12 +62,8 @@ class SqliteStorage:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         """Finish what was queued, close, and give the dispatch lock back."""
-        closing, self._closing = self._closing, None
         self._writer = self._readers = None
-        if closing is not None:
-            # Closing is never left half done: a thread would be left over, and with it the process.
-            with CancelScope(shield=True):
-                await closing.aclose()
+        await self._closing.aclose()
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction; return its result after the commit."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import aiosqlite
+from anyio import CancelScope
 
 T = TypeVar("T")
 
@@ -25,16 +26,22 @@ async def connect(path: Path, *, busy_seconds: float) -> aiosqlite.Connection:
     """
     connection = aiosqlite.connect(path, isolation_level=None, timeout=busy_seconds, cached_statements=256)
     try:
-        return await connection
-    except sqlite3.Error:
+        # Cut short, it would leave an open file that nobody knows of.
+        with CancelScope(shield=True):
+            await connection
+    except BaseException:
         _join(connection)
         raise
+    return connection
 
 
 async def close(connection: aiosqlite.Connection) -> None:
-    """Close a connection after all that was posted, and see its thread off."""
-    await connection.close()
-    _join(connection)
+    """Close a connection after all that was posted, and see its thread off, whoever is cancelled meanwhile."""
+    try:
+        with CancelScope(shield=True):
+            await connection.close()
+    finally:
+        _join(connection)
 
 
 def _join(connection: aiosqlite.Connection) -> None:

@@ -59,7 +59,6 @@ class Writer:
 
     async def close(self) -> None:
         """Do what is queued, then close the connection."""
-        self._queue.close()
         await close(self._connection)
 
     def _wake(self) -> None:

@@ -156,7 +156,8 @@ CREATE INDEX campaigns_loading ON campaigns (loading_until, id) WHERE loading_un
 
 CREATE INDEX campaigns_of_agent ON campaigns (agent_id) WHERE agent_id IS NOT NULL;
 
--- Read and written in the order of the list, so the list's place is the key and there is no other.
+-- A table with a rowid, although its key would do: it is as small, reads as fast, and loads faster, by a tenth
+-- for small contacts and more for large ones (measured with 300,000 rows).
 CREATE TABLE recipients (
     campaign_number INTEGER NOT NULL REFERENCES campaigns (number),
     position INTEGER NOT NULL,
@@ -177,7 +178,7 @@ CREATE TABLE recipients (
     successful INTEGER NOT NULL DEFAULT 0 CHECK (successful IN (0, 1)),
     ended_at TEXT,
     PRIMARY KEY (campaign_number, position)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE INDEX recipients_by_phone ON recipients (campaign_number, phone) WHERE phone IS NOT NULL;
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from typing import Final, Literal
 
@@ -20,7 +20,7 @@ MIGRATIONS: Final = Migrations("outreach")
 """Every step that this version of the package knows, in order."""
 
 
-_LOG_TRIES: Final = 100
+_LOG_SECONDS: Final = 5
 _LOG_PAUSE_SECONDS: Final = 0.02
 
 
@@ -56,18 +56,18 @@ def bring_up_to_date(raw: sqlite3.Connection) -> None:
 def _keep_a_log(raw: sqlite3.Connection) -> None:
     """Turn the write-ahead log on.
 
-    For this one change SQLite does not wait for another process that has the file open: we do.
+    When two processes make this change at once, SQLite gives one of them up without waiting: it tries again.
     """
-    for _ in range(_LOG_TRIES):
+    # Real seconds, whatever the engine's clock says: it is another process that we wait for.
+    until = time.monotonic() + _LOG_SECONDS
+    while True:
         try:
             raw.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                raise
-            time.sleep(_LOG_PAUSE_SECONDS)
-        else:
             return
-    raw.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(_LOG_PAUSE_SECONDS)
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def _transaction(raw: sqlite3.Connection, begin: Literal["BEGIN", "BEGIN IMMEDIA
         yield
         raw.execute("COMMIT")
     except BaseException:
-        if raw.in_transaction:
+        with suppress(sqlite3.Error):
             raw.execute("ROLLBACK")
         raise
 

@@ -95,9 +95,7 @@ class Leases(Table):
 
     def database_id(self) -> str:
         """Return what tells this database from others."""
-        row = self._row("database_id")
-        if row is None:
-            raise LookupError("The database has no identity.")
+        [row] = self._rows("database_id")
         return str(row["id"])
 
     def home(self) -> Home | None:

@@ -1,0 +1,43 @@
+"""The contract of an SMS carrier, as tests: every sentence of `outreach.protocols.carrier`.
+
+An adapter is held to it by a subclass that puts it in front of a provider that does what a test needs:
+
+    class TestMyCarrier(CarrierContract):
+        @pytest.fixture
+        def lab(self):
+            return MyLab()
+
+`provider_contract.ProviderLab` says what a laboratory is.
+"""
+
+from __future__ import annotations
+
+from outreach.models.dispatch import Outcome
+from outreach.protocols.carrier import Carrier, OutboundMessage
+from outreach.testing.builders import WORKSPACE_ID
+from outreach.testing.provider_contract import ProviderContract, ProviderLab
+
+
+class CarrierContract(ProviderContract):
+    """All of it; subclass it, and define the fixture `lab`."""
+
+    async def ask(self, adapter: Carrier, dispatch_id: str) -> Outcome:
+        """Send one message."""
+        return await adapter.send(
+            OutboundMessage(
+                dispatch_id=dispatch_id,
+                workspace_id=WORKSPACE_ID,
+                sender="+14155550199",
+                to="+14155550100",
+                body="Grüße 👋",
+                not_after=None,
+            )
+        )
+
+    async def test_a_message_without_a_sender_is_answered(self, lab: ProviderLab) -> None:
+        """A sender of None leaves it to the carrier: that is an outcome, never an error."""
+        self.require(lab, "accepts")
+        message = OutboundMessage(
+            dispatch_id="no-sender", workspace_id=WORKSPACE_ID, sender=None, to="+14155550100", body="x", not_after=None
+        )
+        assert isinstance(await lab.adapter.send(message), Outcome)

@@ -1,0 +1,68 @@
+"""Clocks that a test owns."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from outreach.clock import Clock, SystemClock
+from outreach.testing.builders import NOW
+
+
+class ManualClock:
+    """A clock that stands still until it is told to move.
+
+    Args:
+        start: Its first moment, aware.
+    """
+
+    def __init__(self, start: datetime = NOW) -> None:
+        self._now = start
+        self._monotonic = 0.0
+
+    def now(self) -> datetime:
+        """Return the moment at which the clock stands."""
+        return self._now
+
+    def monotonic(self) -> float:
+        """Return how many seconds it has been moved forward in all."""
+        return self._monotonic
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass.
+
+        Raises:
+            ValueError: The seconds are negative; `set` is for a wall clock that is put back.
+        """
+        if seconds < 0:
+            raise ValueError("Time does not pass backwards; use set() for a wall clock that is put back.")
+        self._now += timedelta(seconds=seconds)
+        self._monotonic += seconds
+
+    def set(self, moment: datetime) -> None:
+        """Set the wall clock, forward or back; `monotonic` does not notice."""
+        self._now = moment
+
+
+class ShiftedClock:
+    """A clock that runs as the system's does, and whose wall clock can be moved: for engines that really wait.
+
+    Args:
+        start: What it shows at first; None for the present.
+        clock: The clock that makes it run.
+    """
+
+    def __init__(self, start: datetime | None = None, *, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._shift = timedelta() if start is None else start - self._clock.now()
+
+    def now(self) -> datetime:
+        """Return the present moment, shifted."""
+        return self._clock.now() + self._shift
+
+    def monotonic(self) -> float:
+        """Return the seconds of the clock that makes it run; moving the wall clock does not change them."""
+        return self._clock.monotonic()
+
+    def shift(self, delta: timedelta) -> None:
+        """Move the wall clock, forward or back."""
+        self._shift += delta

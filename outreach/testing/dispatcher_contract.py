@@ -1,0 +1,408 @@
+"""The contract of a dispatcher, as tests: every sentence of `outreach.protocols.dispatcher`.
+
+An implementation is held to it by a subclass that says how one is made:
+
+    class TestMyDispatcher(DispatcherContract):
+        @pytest.fixture
+        def make(self):
+            return lambda worker, runner, sources: MyDispatcher(...)
+
+It is to poll, renew and ask for the right every few hundredths of a second, and to read the system's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import anyio
+import pytest
+
+from outreach.errors import DispatchRefused, LeaseLost
+from outreach.models.work import Unit
+from outreach.protocols.dispatcher import Dispatcher, Nudge, ReportSource
+from outreach.testing.builders import WORKSPACE_ID, new_id
+from outreach.testing.dispatcher_doubles import DirectedRunner, DirectedSource, DirectedWorker, past
+
+Make = Callable[[DirectedWorker, DirectedRunner, Sequence[ReportSource]], Dispatcher]
+
+
+def unit() -> Unit:
+    """Return a unit of its own."""
+    return Unit("campaign", WORKSPACE_ID, new_id())
+
+
+@asynccontextmanager
+async def running(dispatcher: Dispatcher, *, grace_seconds: float = 1.0) -> AsyncIterator[Dispatcher]:
+    """Run a dispatcher, and stop it at the end."""
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(dispatcher.run)
+        try:
+            yield dispatcher
+        finally:
+            with anyio.CancelScope(shield=True), anyio.fail_after(30):
+                await dispatcher.stop(grace_seconds=grace_seconds)
+
+
+class DispatcherContract:
+    """All of it; subclass it, and define the fixture `make`."""
+
+    pytestmark = pytest.mark.anyio
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        """Run on asyncio, the engine's loop."""
+        return "asyncio"
+
+    @pytest.fixture
+    def make(self) -> Make:
+        """Return what makes a dispatcher of a worker, a runner and sources."""
+        raise NotImplementedError("A subclass of DispatcherContract defines the fixture `make`.")
+
+    async def test_it_is_ready_once_it_has_asked_for_the_right(self, make: Make) -> None:
+        """`run` reports ready after `take`, and then holds the right."""
+        worker = DirectedWorker(7)
+        async with running(make(worker, DirectedRunner(), ())) as dispatcher:
+            assert worker.calls[0] == "take"
+            assert (dispatcher.health().dispatching, dispatcher.health().epoch) == (True, 7)
+
+    async def test_it_is_ready_also_where_another_has_the_right(self, make: Make) -> None:
+        """A process that may not dispatch yet starts all the same, and says that it does not dispatch."""
+        worker = DirectedWorker(None)
+        async with running(make(worker, DirectedRunner(), ())) as dispatcher:
+            assert (dispatcher.health().dispatching, dispatcher.health().epoch) == (False, None)
+
+    async def test_it_asks_again_until_the_right_is_free(self, make: Make) -> None:
+        """Another worker's end is noticed, and its work goes on here under the new epoch."""
+        worker, runner, due = DirectedWorker(None, None, 3), DirectedRunner(), unit()
+        worker.put(due, past())
+        async with running(make(worker, runner, ())):
+            await runner.signal.until(lambda: (due, 3) in runner.slices)
+
+    async def test_an_error_of_take_does_not_end_it(self, make: Make) -> None:
+        """A database that cannot be used for a moment is asked again."""
+        worker = DirectedWorker(RuntimeError("locked"), 1)
+        dispatcher = make(worker, DirectedRunner(), ())
+        async with running(dispatcher):
+            await worker.signal.until(lambda: "due" in worker.calls)
+            assert dispatcher.health().dispatching
+
+    async def test_a_database_that_must_not_be_dispatched_is_left_alone(self, make: Make) -> None:
+        """DispatchRefused ends the asking; health tells why, and nothing is worked on."""
+        worker, runner = DirectedWorker(DispatchRefused("a network file system")), DirectedRunner()
+        worker.put(unit(), past())
+        async with running(make(worker, runner, ())) as dispatcher:
+            await anyio.sleep(0.1)
+            assert dispatcher.health().refused == "a network file system"
+            assert not dispatcher.health().dispatching
+        assert (worker.calls.count("take"), runner.slices) == (1, [])
+
+    async def test_what_is_due_at_the_start_is_worked_on_in_a_served_runner(self, make: Make) -> None:
+        """Work of before a restart is found, and slices run only while the requests they leave are held."""
+        worker, runner = DirectedWorker(2), DirectedRunner()
+        due = [unit() for _ in range(5)]
+        for one in due:
+            worker.put(one, past())
+        async with running(make(worker, runner, ())):
+            await runner.signal.until(lambda: {(one, 2) for one in due} <= set(runner.slices))
+        assert not runner.began_unserved
+
+    async def test_a_unit_is_not_worked_on_before_it_is_due(self, make: Make) -> None:
+        """A due time is kept: no slice begins before it."""
+        worker, runner, later = DirectedWorker(), DirectedRunner(), unit()
+        due_at = datetime.now(UTC) + timedelta(seconds=0.3)
+        worker.put(later, due_at)
+        async with running(make(worker, runner, ())):
+            await runner.signal.until(lambda: runner.count(later))
+            assert datetime.now(UTC) >= due_at
+
+    async def test_a_change_by_another_process_is_noticed(self, make: Make) -> None:
+        """What another process writes to the feed is worked on without a wake."""
+        worker, runner, new = DirectedWorker(), DirectedRunner(), unit()
+        async with running(make(worker, runner, ())):
+            await worker.signal.until(lambda: "due" in worker.calls)
+            worker.put(new, past())
+            await runner.signal.until(lambda: runner.count(new))
+
+    async def test_a_woken_unit_is_looked_at_soon(self, make: Make) -> None:
+        """`wake` is heard without a change in the feed."""
+        worker, runner, woken = DirectedWorker(), DirectedRunner(), unit()
+        async with running(make(worker, runner, ())) as dispatcher:
+            dispatcher.wake(woken)
+            await runner.signal.until(lambda: runner.count(woken))
+
+    async def test_wake_before_it_has_the_right_does_no_harm(self, make: Make) -> None:
+        """`wake` may come at any time; without the right nothing is worked on."""
+        worker, runner = DirectedWorker(None), DirectedRunner()
+        dispatcher = make(worker, runner, ())
+        dispatcher.wake(unit())
+        async with running(dispatcher):
+            dispatcher.wake(unit())
+            await anyio.sleep(0.05)
+        assert runner.slices == []
+
+    async def test_a_slice_that_names_a_time_is_run_again_at_that_time(self, make: Make) -> None:
+        """The moment that a slice returns is when its unit is worked on next, and not before."""
+        again = datetime.now(UTC) + timedelta(seconds=0.3)
+        began: list[datetime] = []
+
+        async def work(_: Unit, __: Nudge) -> datetime | None:
+            began.append(datetime.now(UTC))
+            return again if len(began) == 1 else None
+
+        worker, runner, repeated = DirectedWorker(), DirectedRunner(work), unit()
+        worker.put(repeated, past())
+        async with running(make(worker, runner, ())):
+            await runner.signal.until(lambda: runner.count(repeated) == 2)
+        assert began[1] >= again
+
+    async def test_a_slice_that_names_no_time_is_not_run_again_until_somebody_touches_it(self, make: Make) -> None:
+        """None means: nothing is left until the unit is touched."""
+        worker, runner, done = DirectedWorker(), DirectedRunner(), unit()
+        worker.put(done, past())
+        async with running(make(worker, runner, ())) as dispatcher:
+            await runner.signal.until(lambda: runner.ended == [done])
+            await anyio.sleep(0.1)
+            assert runner.count(done) == 1
+            dispatcher.wake(done)
+            await runner.signal.until(lambda: runner.count(done) == 2)
+
+    async def test_one_slice_of_a_unit_at_a_time_and_another_one_after_a_wake(self, make: Make) -> None:
+        """A unit that is woken while its slice runs is worked on again after it, never beside it."""
+        release = anyio.Event()
+
+        async def work(_: Unit, __: Nudge) -> datetime | None:
+            await release.wait()
+            return None
+
+        worker, runner, woken = DirectedWorker(), DirectedRunner(work), unit()
+        worker.put(woken, past())
+        async with running(make(worker, runner, ())) as dispatcher:
+            await runner.signal.until(lambda: woken in runner.running)
+            for _ in range(3):
+                dispatcher.wake(woken)
+                worker.put(woken, past())
+                await anyio.sleep(0.02)
+            assert runner.count(woken) == 1
+            assert dispatcher.health().active_units == 1
+            release.set()
+            await runner.signal.until(lambda: runner.count(woken) >= 2 and not runner.running)
+        assert runner.overlaps == []
+
+    async def test_units_are_worked_on_side_by_side(self, make: Make) -> None:
+        """One unit that waits does not keep the others waiting."""
+        release = anyio.Event()
+
+        async def work(_: Unit, __: Nudge) -> datetime | None:
+            await release.wait()
+            return None
+
+        worker, runner = DirectedWorker(), DirectedRunner(work)
+        for _ in range(8):
+            worker.put(unit(), past())
+        async with running(make(worker, runner, ())):
+            await runner.signal.until(lambda: len(runner.running) == 8)
+            release.set()
+
+    async def test_a_wake_ends_the_wait_of_a_running_slice(self, make: Make) -> None:
+        """`Nudge.wait` returns sooner when the unit was woken."""
+        waits: list[float] = []
+
+        async def work(_: Unit, nudge: Nudge) -> datetime | None:
+            before = anyio.current_time()
+            await nudge.wait(600)
+            waits.append(anyio.current_time() - before)
+            return None
+
+        worker, runner, waiting = DirectedWorker(), DirectedRunner(work), unit()
+        worker.put(waiting, past())
+        async with running(make(worker, runner, ())) as dispatcher:
+            await runner.signal.until(lambda: waiting in runner.running)
+            dispatcher.wake(waiting)
+            await runner.signal.until(lambda: waiting in runner.ended)
+
+    async def test_a_wait_that_nobody_ends_takes_its_time(self, make: Make) -> None:
+        """`Nudge.wait` waits as long as it is asked to when nothing happens."""
+        waits: list[float] = []
+
+        async def work(_: Unit, nudge: Nudge) -> datetime | None:
+            before = anyio.current_time()
+            await nudge.wait(0.2)
+            waits.append(anyio.current_time() - before)
+            return None
+
+        worker, runner, waiting = DirectedWorker(), DirectedRunner(work), unit()
+        async with running(make(worker, runner, ())) as dispatcher:
+            dispatcher.wake(waiting)
+            await runner.signal.until(lambda: waiting in runner.ended)
+        assert waits[0] >= 0.19
+
+    async def test_a_stop_elsewhere_ends_the_wait_of_a_running_slice(self, make: Make) -> None:
+        """A pause by another process, which leaves nothing due, makes a waiting slice look again."""
+
+        async def work(_: Unit, nudge: Nudge) -> datetime | None:
+            await nudge.wait(600)
+            return None
+
+        worker, runner, paused = DirectedWorker(), DirectedRunner(work), unit()
+        worker.put(paused, past())
+        async with running(make(worker, runner, ())):
+            await runner.signal.until(lambda: paused in runner.running)
+            worker.put(paused, None)
+            await runner.signal.until(lambda: paused in runner.ended)
+
+    async def test_errors_of_slices_never_leave_it_and_are_counted(self, make: Make) -> None:
+        """An unexpected error of a slice is counted and told by class and time; the other units go on."""
+
+        async def work(one: Unit, _: Nudge) -> datetime | None:
+            if one == bad:
+                raise ZeroDivisionError("A secret that nobody is to see.")
+            return None
+
+        bad, good = unit(), unit()
+        worker, runner = DirectedWorker(), DirectedRunner(work)
+        worker.put(bad, past())
+        async with running(make(worker, runner, ())) as dispatcher:
+            await runner.signal.until(lambda: runner.count(bad))
+            dispatcher.wake(good)
+            await runner.signal.until(lambda: good in runner.ended)
+            health = dispatcher.health()
+            assert health.dispatching
+            assert health.failures == 1
+            assert health.last_error is not None
+            assert health.last_error.startswith("ZeroDivisionError at 2")
+            assert "secret" not in health.last_error
+
+    async def test_a_failed_slice_backs_off(self, make: Make) -> None:
+        """Design, section 6: a unit whose slice failed is tried again after a while, not in a loop, wakes or not."""
+
+        async def work(_: Unit, __: Nudge) -> datetime | None:
+            raise RuntimeError("again")
+
+        worker, runner, bad = DirectedWorker(), DirectedRunner(work), unit()
+        worker.put(bad, past())
+        async with running(make(worker, runner, ())):
+            await runner.signal.until(lambda: runner.count(bad))
+            await anyio.sleep(0.3)
+            assert runner.count(bad) == 1
+
+    async def test_the_right_is_renewed_and_given_back(self, make: Make) -> None:
+        """While it works it renews its epoch, sweeps, and gives the right back when it is stopped."""
+        worker = DirectedWorker(5)
+        async with running(make(worker, DirectedRunner(), ())):
+            await worker.signal.until(lambda: len(worker.renewed) >= 2 and "sweep" in worker.calls)
+        assert set(worker.renewed) == {5}
+        assert worker.calls[-1] == "release"
+
+    async def test_a_lost_lease_stops_the_slices_and_is_asked_for_again(self, make: Make) -> None:
+        """Design, section 6: a lost lease means no new intents; the right is given back and asked for again."""
+        stopping: list[bool] = []
+
+        async def work(_: Unit, nudge: Nudge) -> datetime | None:
+            while not nudge.stopping:
+                await nudge.wait(600)
+            stopping.append(nudge.stopping)
+            return None
+
+        worker, runner, waiting = DirectedWorker(1, None, 2), DirectedRunner(work), unit()
+        worker.put(waiting, past())
+        async with running(make(worker, runner, ())):
+            await runner.signal.until(lambda: waiting in runner.running)
+            worker.lost = True
+            await runner.signal.until(lambda: (waiting, 2) in runner.slices)
+            assert worker.calls.index("release") < len(worker.calls) - 1 - worker.calls[::-1].index("take")
+        assert stopping[0]
+        assert runner.drained
+
+    async def test_a_slice_that_finds_the_lease_lost_ends_the_work_under_it(self, make: Make) -> None:
+        """LeaseLost out of a slice is heeded as if the heartbeat had told."""
+        lost: list[Unit] = []
+
+        async def work(one: Unit, _: Nudge) -> datetime | None:
+            if not lost:
+                lost.append(one)
+                raise LeaseLost("Another worker has it.")
+            return None
+
+        worker, runner, due = DirectedWorker(1, 2), DirectedRunner(work), unit()
+        worker.put(due, past())
+        async with running(make(worker, runner, ())):
+            await runner.signal.until(lambda: (due, 2) in runner.slices)
+
+    async def test_stop_lets_slices_end_drains_and_starts_nothing_new(self, make: Make) -> None:
+        """`stop` nudges the slices, waits for them, drains with its grace, and no slice begins after it."""
+
+        async def work(_: Unit, nudge: Nudge) -> datetime | None:
+            while not nudge.stopping:
+                await nudge.wait(600)
+            return datetime.now(UTC)
+
+        worker, runner, waiting = DirectedWorker(), DirectedRunner(work), unit()
+        worker.put(waiting, past())
+        dispatcher = make(worker, runner, ())
+        async with running(dispatcher, grace_seconds=0.75):
+            await runner.signal.until(lambda: waiting in runner.running)
+        dispatcher.wake(waiting)
+        await anyio.sleep(0.05)
+        assert (runner.count(waiting), runner.drained, runner.running) == (1, [0.75], set())
+        assert not dispatcher.health().dispatching
+
+    async def test_stop_of_one_that_waits_for_the_right_returns(self, make: Make) -> None:
+        """A dispatcher that never got the right stops as well, at once."""
+        dispatcher = make(DirectedWorker(None), DirectedRunner(), ())
+        async with running(dispatcher):
+            pass
+        assert dispatcher.health().epoch is None
+
+    async def test_stop_may_be_called_twice_and_before_run(self, make: Make) -> None:
+        """`stop` returns when `run` has ended, however often it is asked; before `run` there is nothing to end."""
+        never = make(DirectedWorker(), DirectedRunner(), ())
+        with anyio.fail_after(10):
+            await never.stop(grace_seconds=1)
+        dispatcher = make(DirectedWorker(), DirectedRunner(), ())
+        async with running(dispatcher):
+            await dispatcher.stop(grace_seconds=1)
+
+    async def test_cancelling_run_gives_the_right_back(self, make: Make) -> None:
+        """A host that cancels gets its thread of control back, and the right is free for another."""
+        worker, runner = DirectedWorker(), DirectedRunner()
+        dispatcher = make(worker, runner, ())
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(dispatcher.run)
+                await worker.signal.until(lambda: "due" in worker.calls)
+                tasks.cancel_scope.cancel()
+        assert worker.calls[-1] == "release"
+        assert runner.drained
+
+    async def test_sources_are_listened_to_and_a_broken_one_again(self, make: Make) -> None:
+        """What adapters hear of by themselves is taken, and an error of one does not end the listening."""
+        source = DirectedSource(failures=1)
+        async with running(make(DirectedWorker(None), DirectedRunner(), (source,))) as dispatcher:
+            await source.signal.until(lambda: source.sink is not None)
+            assert dispatcher.health().failures == 1
+
+    async def test_a_feed_that_breaks_at_once_is_not_asked_in_a_loop(self, make: Make) -> None:
+        """A database that fails after the right was taken is tried again after a while, not without a pause."""
+        worker = DirectedWorker()
+        worker.broken = RuntimeError("The database is gone.")
+        dispatcher = make(worker, DirectedRunner(), ())
+        async with running(dispatcher):
+            await worker.signal.until(lambda: "due" in worker.calls)
+            await anyio.sleep(0.3)
+            assert worker.calls.count("take") <= 20
+            worker.broken = None
+            await worker.signal.until(lambda: "sweep" in worker.calls[-3:] or dispatcher.health().dispatching)
+
+    async def test_a_change_feed_that_breaks_for_a_moment_loses_nothing(self, make: Make) -> None:
+        """Changes that could not be read are read later."""
+        worker, runner, new = DirectedWorker(), DirectedRunner(), unit()
+        async with running(make(worker, runner, ())):
+            await worker.signal.until(lambda: "due" in worker.calls)
+            await anyio.sleep(0.01)
+            worker.broken = RuntimeError("locked")
+            await worker.signal.until(lambda: "since" in worker.calls)
+            worker.put(new, past())
+            worker.broken = None
+            await runner.signal.until(lambda: runner.count(new))

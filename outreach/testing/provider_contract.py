@@ -1,0 +1,214 @@
+"""What the contracts of carriers and of voice providers share: one request, and an outcome that is never too sure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, Protocol
+
+import anyio
+import pytest
+
+from outreach.models.dispatch import Outcome
+from outreach.models.states import DispatchState
+from outreach.protocols.carrier import CarrierCapabilities
+from outreach.protocols.voice import VoiceCapabilities
+from outreach.testing.builders import WORKSPACE_ID, new_id
+
+Situation = Literal[
+    "accepts",
+    "refuses_for_good",
+    "refuses_for_now",
+    "too_busy",
+    "cannot_be_reached",
+    "drops_the_connection",
+    "does_not_answer",
+    "has_an_error",
+    "answers_nonsense",
+]
+"""What a provider, or the network before it, can do to one request."""
+
+OUTCOMES: Final[Mapping[Situation, DispatchState]] = {
+    "accepts": DispatchState.ACCEPTED,
+    "refuses_for_good": DispatchState.REFUSED,
+    "refuses_for_now": DispatchState.REFUSED,
+    "too_busy": DispatchState.DEFERRED,
+    "cannot_be_reached": DispatchState.NOT_SENT,
+    "drops_the_connection": DispatchState.UNKNOWN,
+    "has_an_error": DispatchState.UNKNOWN,
+    "answers_nonsense": DispatchState.UNKNOWN,
+}
+"""The one outcome that each may have; a provider that does not answer is given up by the engine."""
+
+FOR_GOOD: Final = frozenset(
+    {
+        "invalid_number",
+        "opted_out",
+        "filtered",
+        "bad_sender",
+        "bad_body",
+        "rejected",
+        "provider_auth",
+        "provider_funds",
+    }
+)
+
+
+class Asked(Protocol):
+    """An adapter as far as the shared part of the contracts goes."""
+
+    @property
+    def name(self) -> str:
+        """The name under which the ledger knows it."""
+        ...
+
+    @property
+    def capabilities(self) -> CarrierCapabilities | VoiceCapabilities:
+        """What it can do."""
+        ...
+
+    async def look_up(self, *, workspace_id: str, dispatch_id: str, to: str, since: datetime) -> Outcome | None:
+        """Find out what became of a dispatch."""
+        ...
+
+
+class ProviderLab(Protocol):
+    """An adapter in front of a provider that does what the test needs: a mock transport, a simulator, a script."""
+
+    @property
+    def adapter(self) -> Any:
+        """The adapter that is tested."""
+        ...
+
+    @property
+    def situations(self) -> frozenset[Situation]:
+        """Those that this laboratory can bring about; tests of the others are skipped."""
+        ...
+
+    def arrange(self, situation: Situation) -> None:
+        """Have the provider do this with the requests that come from now on."""
+        ...
+
+    @property
+    def requests_made(self) -> int | None:
+        """How many requests have reached the provider's door so far; None where nobody counts."""
+        ...
+
+
+class ProviderContract:
+    """The shared part; a subclass says how a request is made, an implementor gives the fixture `lab`."""
+
+    pytestmark = pytest.mark.anyio
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        """Run on asyncio, the engine's loop."""
+        return "asyncio"
+
+    @pytest.fixture
+    def lab(self) -> ProviderLab:
+        """Return an adapter with the provider in front of which it stands."""
+        raise NotImplementedError("A subclass of the contract defines the fixture `lab`.")
+
+    async def ask(self, adapter: Any, dispatch_id: str) -> Outcome:
+        """Make one request of the adapter."""
+        raise NotImplementedError
+
+    def test_the_name_and_the_capabilities_never_change(self, lab: ProviderLab) -> None:
+        """An adapter has a name for the ledger and states what it can do, the same each time it is asked."""
+        adapter: Asked = lab.adapter
+        assert adapter.name
+        assert adapter.name == adapter.name.strip()
+        assert adapter.capabilities == adapter.capabilities
+        assert adapter.capabilities.look_up in {"none", "evidence", "authoritative"}
+
+    @pytest.mark.parametrize("situation", OUTCOMES)
+    async def test_each_situation_has_its_one_outcome(self, lab: ProviderLab, situation: Situation) -> None:
+        """Design, section 5, rule 5: what happened is in the outcome, nothing is raised, and doubt is `unknown`."""
+        outcome = await self.outcome_of(lab, situation)
+        assert outcome.state is OUTCOMES[situation]
+
+    async def test_an_acceptance_carries_the_providers_identifier(self, lab: ProviderLab) -> None:
+        """`accepted` comes with an identifier, another one for each request."""
+        first, second = await self.outcome_of(lab, "accepts"), await self.outcome_of(lab, "accepts")
+        assert first.provider_id
+        assert second.provider_id
+        assert first.provider_id != second.provider_id
+
+    async def test_a_refusal_for_good_names_a_class_that_does_not_pass(self, lab: ProviderLab) -> None:
+        """`refused` for good carries one of the failure classes that no later attempt changes."""
+        assert (await self.outcome_of(lab, "refuses_for_good")).reason in FOR_GOOD
+
+    async def test_a_refusal_for_now_is_temporary(self, lab: ProviderLab) -> None:
+        """`refused` for now carries the class `temporary`."""
+        assert (await self.outcome_of(lab, "refuses_for_now")).reason == "temporary"
+
+    async def test_too_busy_says_so_and_when_to_come_again(self, lab: ProviderLab) -> None:
+        """Design, section 5, rule 7: `deferred` is `rate_limited`, and a wish for the next try is no past time."""
+        outcome = await self.outcome_of(lab, "too_busy")
+        assert outcome.reason == "rate_limited"
+        assert outcome.retry_after_seconds is None or outcome.retry_after_seconds >= 0
+
+    @pytest.mark.parametrize("situation", OUTCOMES)
+    async def test_no_situation_is_answered_by_a_second_request(self, lab: ProviderLab, situation: Situation) -> None:
+        """The adapter makes one request and no more: no retry, no redirect."""
+        before = lab.requests_made
+        if before is None:
+            pytest.skip("nobody counts the requests of this laboratory")
+        await self.outcome_of(lab, situation)
+        expected = {0, 1} if situation == "cannot_be_reached" else {1}
+        assert (lab.requests_made or 0) - before in expected
+
+    async def test_a_request_that_is_cancelled_ends(self, lab: ProviderLab) -> None:
+        """Cancelling a request ends it, so that the engine can record it as unknown."""
+        self.require(lab, "does_not_answer")
+        with anyio.move_on_after(0.05) as scope:
+            await self.ask(lab.adapter, new_id())
+        assert scope.cancelled_caught
+
+    async def test_a_look_up_finds_what_was_accepted(self, lab: ProviderLab) -> None:
+        """A look-up that can tell anything tells that an accepted dispatch was accepted."""
+        dispatch_id = new_id()
+        await self.outcome_of(lab, "accepts", dispatch_id)
+        found = await self.find(lab, dispatch_id)
+        if lab.adapter.capabilities.look_up == "none":
+            assert found is None
+        else:
+            assert found is not None
+            assert found.state is DispatchState.ACCEPTED
+
+    async def test_a_look_up_says_not_sent_only_where_it_is_authoritative(self, lab: ProviderLab) -> None:
+        """Design, section 5, rule 6: "not found" is evidence only where the look-up is declared authoritative."""
+        found = await self.find(lab, new_id())
+        if lab.adapter.capabilities.look_up == "authoritative":
+            assert found is not None
+            assert found.state is DispatchState.NOT_SENT
+        else:
+            assert found is None
+
+    async def test_a_look_up_never_says_accepted_of_what_was_refused(self, lab: ProviderLab) -> None:
+        """A refused dispatch is looked up as refused or as not sent, or nothing is said of it."""
+        dispatch_id = new_id()
+        await self.outcome_of(lab, "refuses_for_now", dispatch_id)
+        found = await self.find(lab, dispatch_id)
+        assert found is None or found.state in {DispatchState.REFUSED, DispatchState.NOT_SENT}
+
+    async def outcome_of(self, lab: ProviderLab, situation: Situation, dispatch_id: str | None = None) -> Outcome:
+        """Bring a situation about and make one request in it."""
+        self.require(lab, situation)
+        lab.arrange(situation)
+        with anyio.fail_after(30):
+            return await self.ask(lab.adapter, dispatch_id or new_id())
+
+    async def find(self, lab: ProviderLab, dispatch_id: str) -> Outcome | None:
+        """Look a dispatch up."""
+        adapter: Asked = lab.adapter
+        return await adapter.look_up(
+            workspace_id=WORKSPACE_ID, dispatch_id=dispatch_id, to="+14155550100", since=datetime.now(UTC)
+        )
+
+    def require(self, lab: ProviderLab, situation: Situation) -> None:
+        """Skip the test where the laboratory cannot bring a situation about, and bring it about where it can."""
+        if situation not in lab.situations:
+            pytest.skip(f"this laboratory has no provider that {situation}")
+        lab.arrange(situation)

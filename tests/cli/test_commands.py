@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import click
+import pytest
+
+from outreach_server.cli import main
+from tests.cli.conftest import ROOT, Cli
+
+RUNNING = {"serve", "sandbox", "demo"}
+"""Commands that serve: their JSON document is tested where processes are started."""
+
+DESIGNED = {
+    "demo": {"--exit"},
+    "serve": {"--host", "--port", "--no-dispatch"},
+    "sandbox": set(),
+    "workspaces create": {
+        "--sandbox", "--live", "--sms-campaigns", "--no-sms-campaigns", "--request-limit", "--default-region",
+    },
+    "workspaces update": {"--status", "--sms-campaigns", "--no-sms-campaigns", "--request-limit"},
+    "workspaces list": set(),
+    "workspaces show": set(),
+    "keys create": {"--name"},
+    "keys list": set(),
+    "keys revoke": set(),
+    "agents create": {"--provider", "--direction", "--allow-outbound", "--inactive"},
+    "agents list": set(),
+    "agents update": set(),
+    "trunks create": set(),
+    "trunks list": set(),
+    "numbers add": set(),
+    "numbers list": set(),
+    "flows create": {"--file"},
+    "flows list": set(),
+    "settings show": set(),
+    "settings set": set(),
+    "unsubscribes add": set(),
+    "unsubscribes remove": set(),
+    "unsubscribes list": set(),
+    "unsubscribes import": set(),
+    "campaigns import": {"--name", "--message", "--from", "--carrier", "--rate"},
+    "campaigns list": set(),
+    "campaigns update": set(),
+    "campaigns start": set(),
+    "campaigns pause": set(),
+    "campaigns resume": set(),
+    "campaigns cancel": set(),
+    "campaigns unschedule": set(),
+    "campaigns show": set(),
+    "campaigns watch": set(),
+    "campaigns recipients": set(),
+    "calls show": set(),
+    "stop": set(),
+    "audit": set(),
+}  # fmt: skip
+
+
+def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Go through the commands that do something, by their names."""
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield from leaves(child, (*path, name))
+    else:
+        yield " ".join(path), command
+
+
+COMMANDS = dict(leaves(main))
+
+
+def options(command: click.Command) -> set[str]:
+    """Return all spellings of a command's options."""
+    return {
+        spelling
+        for param in command.params
+        if isinstance(param, click.Option)
+        for spelling in (*param.opts, *param.secondary_opts)
+    }
+
+
+def test_the_command_line_is_the_designed_one() -> None:
+    """No command of the design is missing, and none is there that it does not know."""
+    assert set(COMMANDS) == set(DESIGNED)
+
+
+@pytest.mark.parametrize("name", DESIGNED)
+def test_a_command_has_its_designed_options_and_the_common_ones(name: str) -> None:
+    """Every command takes --json, and --database unless it makes a database of its own."""
+    common = {"--json"} if name in {"sandbox", "demo"} else {"--json", "--database"}
+    assert options(COMMANDS[name]) >= DESIGNED[name] | common
+
+
+@pytest.mark.parametrize("name", ["", *DESIGNED])
+def test_help_says_what_a_command_and_each_option_does(cli: Cli, name: str) -> None:
+    """Nobody has to read the source."""
+    text = cli.tell(*name.split(), "--help")
+    assert text.startswith(f"Usage: outreach-server {name}".rstrip())
+    command = COMMANDS.get(name, main)
+    assert command.help
+    for param in command.params:
+        if isinstance(param, click.Option):
+            assert param.help, param.name
+            assert param.opts[0] in text
+
+
+def test_every_command_is_documented() -> None:
+    """docs/cli.md has a heading or an entry for each command, and for no other."""
+    text = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    documented = set(re.findall(r"^### `([a-z ]+?)(?: [^a-z`][^`]*)?`", text, re.MULTILINE))
+    assert documented == set(COMMANDS)
+
+
+@pytest.fixture
+def things(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> dict[str, str]:
+    """Return the identifiers of one thing of each kind."""
+    rows = csv_file("phone,first_name\n+14155550101,Ann\n")
+
+    def campaign(*more: str) -> str:
+        made = ("campaigns", "import", workspace_id, rows, "--name", "C", "--message", "Hi", "--from", "+14155550100")
+        identifier: str = cli.ask(*made, *more)["id"]
+        return identifier
+
+    active, paused, scheduled = campaign(), campaign(), campaign("--schedule-at", "2999-01-01T00:00")
+    for each in (active, paused, scheduled):
+        cli.ask("campaigns", "start", each)
+    cli.ask("campaigns", "pause", paused)
+    cancelled = campaign()
+    cli.ask("campaigns", "cancel", cancelled)
+    return {
+        "W": workspace_id,
+        "KEY": cli.ask("keys", "create", workspace_id)["id"],
+        "AGENT": cli.ask("agents", "create", workspace_id, "Ada")["id"],
+        "READY": campaign(),
+        "ACTIVE": active,
+        "PAUSED": paused,
+        "SCHEDULED": scheduled,
+        "CANCELLED": cancelled,
+        "CSV": rows,
+    }
+
+
+CALLS = {
+    "workspaces create": "Acme --live",
+    "workspaces update": "W --status suspended",
+    "workspaces list": "",
+    "workspaces show": "W",
+    "keys create": "W --name ci",
+    "keys list": "W",
+    "keys revoke": "KEY",
+    "agents create": "W Bob --direction inbound --allow-outbound --inactive",
+    "agents list": "W",
+    "agents update": "AGENT --inactive",
+    "trunks create": "W Main --address sip.example.com",
+    "trunks list": "W",
+    "numbers add": "W +14155550199",
+    "numbers list": "W",
+    "flows create": "W Welcome --file FLOW",
+    "flows list": "W",
+    "settings show": "W",
+    "settings set": "W --max-segments 2",
+    "unsubscribes add": "W +14155550150",
+    "unsubscribes remove": "W +14155550150",
+    "unsubscribes list": "W",
+    "unsubscribes import": "W CSV",
+    "campaigns import": "W CSV --name C --message Hi",
+    "campaigns list": "W",
+    "campaigns update": "READY --rate 10",
+    "campaigns start": "READY",
+    "campaigns pause": "ACTIVE",
+    "campaigns resume": "PAUSED",
+    "campaigns cancel": "ACTIVE",
+    "campaigns unschedule": "SCHEDULED",
+    "campaigns show": "ACTIVE",
+    "campaigns watch": "CANCELLED",
+    "campaigns recipients": "ACTIVE",
+    "stop": "W",
+    "audit": "W",
+}
+
+
+def test_every_command_is_called_below() -> None:
+    """A new command needs a call; `calls show` needs a server and has its own test."""
+    assert set(CALLS) == set(COMMANDS) - RUNNING - {"calls show"}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_command_answers_with_one_document_or_with_text(
+    cli: Cli, things: dict[str, str], tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    """With --json there is exactly one JSON document on stdout; without it text that is none."""
+    flow = tmp_path_factory.mktemp("flow") / "flow.json"
+    flow.write_text('{"steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 5}]}')
+    given = {**things, "FLOW": str(flow)}
+    args = [given.get(word, word) for word in (name + " " + CALLS[name]).split()]
+    document = cli.ask(*args)
+    assert isinstance(document, dict | list)
+    if name not in {"campaigns start", "campaigns resume", "campaigns cancel", "campaigns unschedule", "numbers add"}:
+        result = cli.run(*args)
+        assert result.exit_code == 0
+        assert not result.stdout.startswith(("{", "["))
+
+
+@pytest.mark.parametrize("words", ["--database {} workspaces list", "workspaces --database {} list",
+                                   "workspaces list --database {}"])  # fmt: skip
+def test_the_database_may_be_named_anywhere(cli: Cli, database: str, words: str) -> None:
+    """The command line goes before the environment, wherever it names the database."""
+    cli.ask("workspaces", "create", "Acme")
+    other = Cli("sqlite:////nowhere/at/all.db")
+    assert [each["name"] for each in other.ask(*words.format(database).split())] == ["Acme"]
+
+
+def test_the_version_is_told(cli: Cli) -> None:
+    """The name and the version."""
+    assert re.fullmatch(r"outreach-server, version \d+\.\d+\.\d+\n", cli.tell("--version"))

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import io
+
+import click
+import pytest
+
+from outreach_server.cli.contacts import CHUNK, ContactFile
+from outreach_server.cli.csv_columns import read_columns
+from outreach_server.cli.csv_lines import LONGEST_LINE, Source
+from outreach_server.cli.csv_records import Record, detect_delimiter, records
+from outreach_server.cli.rejects import Rejects
+
+
+class Dribble(io.BytesIO):
+    """A file that gives few bytes at a time, so that every seam between blocks is tried."""
+
+    def __init__(self, content: bytes, size: int) -> None:
+        super().__init__(content)
+        self.size = size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return a few bytes, however many were asked for."""
+        return super().read(self.size)
+
+
+def lines(content: bytes, encoding: str | None = None, *, size: int = 65_536) -> list[str]:
+    """Return the lines of a file with this content."""
+    return list(Source(Dribble(content, size), name="it", encoding=encoding).lines())
+
+
+@pytest.mark.parametrize("size", [4, 5, 7, 65_536])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_lines_are_the_same_however_the_file_is_cut(encoding: str, size: int) -> None:
+    """Byte order marks, all three line ends and letters of several bytes survive each seam."""
+    text = "Zoë,Łukasz\r\nb\rc\n\n\u2028d\x0be"
+    assert lines(text.encode(encoding), size=size) == ["Zoë,Łukasz\r\n", "b\r", "c\n", "\n", "\u2028d\x0be"]
+
+
+def test_a_named_encoding_is_used() -> None:
+    """Excel in the west writes cp1252."""
+    assert lines("Zoë".encode("cp1252"), "cp1252") == ["Zoë"]
+    assert lines("\ufeffZoë".encode(), "utf-8") == ["Zoë"]
+
+
+@pytest.mark.parametrize("size", [3, 65_536])
+def test_a_byte_of_another_encoding_is_named_with_its_place(size: int) -> None:
+    """The message says where, and what to do."""
+    with pytest.raises(click.ClickException) as caught:
+        lines(b"phone\nok\nZo\xeb,x\n", size=size)
+    assert "it is not utf-8 at byte 11 (line 3): eb" in caught.value.message
+    assert "--encoding cp1252" in caught.value.message
+
+
+def test_a_file_that_ends_within_a_letter_is_not_in_its_encoding() -> None:
+    """A download that broke off is not loaded as if it were whole."""
+    with pytest.raises(click.ClickException, match="at byte 2"):
+        lines("abé".encode()[:-1])
+
+
+@pytest.mark.parametrize("size", [1000, 65_536])
+def test_a_line_without_end_is_cut(size: int) -> None:
+    """A file without line ends does not fill the memory, and the next line is whole again."""
+    got = lines(b"x" * (3 * LONGEST_LINE) + b"\nnext\n" + b"y" * (2 * LONGEST_LINE), size=size)
+    assert [len(got[0]) > LONGEST_LINE, got[1], len(got[2]) > LONGEST_LINE, len(got)] == [True, "next\n", True, 3]
+
+
+def rows(text: str, delimiter: str = ",") -> list[Record]:
+    """Return the rows of a text."""
+    return list(records(io.StringIO(text, newline=""), delimiter))
+
+
+def test_quoted_cells_hold_delimiters_quotes_and_line_ends() -> None:
+    """Rows are counted as a spreadsheet does, lines as an editor does."""
+    assert rows('a,"b, ""c""",d\r\n"x\ny",z\n\nlast') == [
+        Record(1, 1, ["a", 'b, "c"', "d"], None),
+        Record(2, 2, ["x\ny", "z"], None),
+        Record(3, 4, [""], None),
+        Record(4, 5, ["last"], None),
+    ]
+
+
+def test_a_quote_inside_a_bare_cell_is_a_character() -> None:
+    """Inches do not swallow the rows below."""
+    assert [record.cells for record in rows('5" pipe,a\nb,c\n7" pipe,d\n')] == [
+        ['5" pipe', "a"],
+        ["b", "c"],
+        ['7" pipe', "d"],
+    ]
+
+
+def test_a_quote_that_never_closes_costs_one_row() -> None:
+    """The rows below are read as rows."""
+    got = rows('a,"open\nb,c\nd,e\n')
+    assert [(record.row, record.line, record.problem is None) for record in got] == [
+        (1, 1, False),
+        (2, 2, True),
+        (3, 3, True),
+    ]
+    assert "never closes" in (got[0].problem or "")
+    assert [record.cells for record in got[1:]] == [["b", "c"], ["d", "e"]]
+
+
+def test_a_quote_that_never_closes_in_a_long_file_costs_one_row() -> None:
+    """The search for its end is bounded."""
+    more = "b,c\n" * LONGEST_LINE
+    got = rows('a,"open\n' + more)
+    assert len(got) == LONGEST_LINE + 1
+    assert [record.problem is None for record in got[:3]] == [False, True, True]
+
+
+def test_text_after_a_closed_quote_is_malformed() -> None:
+    """It is named, for what was meant cannot be known."""
+    assert "followed by more text" in (rows('"a"b,c\n')[0].problem or "")
+
+
+def test_a_row_that_is_too_long_is_named() -> None:
+    """And cut, so that naming it takes no room."""
+    got = rows("x" * (LONGEST_LINE + 1) + "\nok\n")
+    assert "longer than" in (got[0].problem or "")
+    assert len(got[0].cells[0]) < 100
+    assert got[1] == Record(2, 2, ["ok"], None)
+
+
+@pytest.mark.parametrize(
+    ("line", "delimiter"),
+    [("a,b;c,d", ","), ("a;b;c,d", ";"), ("a\tb", "\t"), ("a|b|c", "|"), ("phone", ","), ('"a,b,c";d', ";")],
+)
+def test_the_delimiter_is_found_in_the_header(line: str, delimiter: str) -> None:
+    """Quoted text does not count."""
+    assert detect_delimiter(line) == delimiter
+
+
+def test_columns_go_by_their_usual_names() -> None:
+    """Case, spaces and punctuation do not matter; the rest are variables of their own names."""
+    columns = read_columns(
+        [" MOBILE-number ", "Given Name", "SURNAME", "E-mail", "Organisation", "Order ID"], phone_column=None
+    )
+    assert columns.phone == 0
+    assert dict(columns.fields) == {1: "first_name", 2: "last_name", 3: "email", 4: "company"}
+    assert columns.variables == ((5, "Order ID"),)
+    assert columns.headers[0] == "MOBILE-number"
+
+
+def test_of_several_phone_columns_the_plainest_name_wins() -> None:
+    """The others are variables; --phone-column decides otherwise."""
+    header = ["Number", "Mobile", "Phone"]
+    assert read_columns(header, phone_column=None).phone == 2
+    columns = read_columns(header, phone_column="mobile")
+    assert columns.phone == 1
+    assert columns.variables == ((0, "Number"), (2, "Phone"))
+
+
+def test_a_name_that_comes_twice_keeps_both_values() -> None:
+    """No value is lost in silence."""
+    columns = read_columns(["Phone", "Note", "Note", "", "Note_2"], phone_column=None)
+    assert columns.variables == ((1, "Note"), (2, "Note_2"), (4, "Note_2_2"))
+    assert len(columns.notes) == 3
+
+
+@pytest.mark.parametrize(
+    ("header", "phone_column", "problem"),
+    [
+        (["Name", "City"], None, "The columns are: 'Name', 'City'. Name it with --phone-column."),
+        (["+14155550101", "Ann"], None, "looks like a contact"),
+        (["Name"], "Handy", "There is no column 'Handy'"),
+        (["Phone", "phone"], None, "Columns 1 and 2 are both called 'Phone'"),
+        (["p\0h"], None, "--encoding utf-16-le"),
+    ],
+)
+def test_a_header_that_does_not_say_whom_to_reach_is_refused(
+    header: list[str], phone_column: str | None, problem: str
+) -> None:
+    """The message says what there is and what to do."""
+    with pytest.raises(click.ClickException) as caught:
+        read_columns(header, phone_column=phone_column)
+    assert problem in caught.value.message
+
+
+def test_a_file_is_read_no_further_than_needed() -> None:
+    """A million rows are never in memory: the first chunk is there when little more than it is read."""
+    content = b"phone,name\n" + b"".join(b"+1415555%04d,Ann\n" % n for n in range(10_000)) * 4
+    source = Source(io.BytesIO(content), name="it", encoding=None)
+    contacts = ContactFile.open(source, delimiter="auto", phone_column=None)
+    with Rejects() as rejects:
+        chunk = next(contacts.chunks(rejects, default_region=None))
+    assert len(chunk) == CHUNK
+    assert source.position < len(content) / 2

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import getpass
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from outreach_server.cli.base import actor, unwrapped
+from tests.cli.conftest import Cli, Process
+
+Write = Callable[[str | bytes], str]
+
+
+@pytest.mark.parametrize(
+    ("database", "problem"),
+    [
+        ("nonsense", "'nonsense' names no database"),
+        ("redis://localhost", "names no database"),
+        ("sqlite:////nowhere/at/all/x.db", "/nowhere/at/all"),
+    ],
+)
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_database_that_cannot_be_opened_is_told_in_words(database: str, problem: str, more: tuple[str, ...]) -> None:
+    """There is no traceback, and nothing on stdout."""
+    assert problem in Cli(database).refuse("workspaces", "list", *more)
+
+
+def test_a_file_that_is_no_database_is_told_in_words(tmp_path: Path) -> None:
+    """A slip in --database does not overwrite somebody's file."""
+    file = tmp_path / "letter.txt"
+    file.write_text("Dear Sir or Madam, " * 1000)
+    assert "letter.txt" in Cli(f"sqlite:///{file}").refuse("workspaces", "list")
+    assert file.read_text().startswith("Dear Sir")
+
+
+def test_a_failing_system_call_is_told_in_words(cli: Cli, workspace_id: str) -> None:
+    """The file and the reason, no traceback."""
+    args = ("campaigns", "import", workspace_id, "-", "--name", "C", "--message", "Hi")
+    assert "No space left" in cli.refuse(*args, "--rejects", "/dev/full", stdin=b"phone\n" + b"bad\n" * 5000)
+
+
+def test_several_wrong_values_are_told_one_a_line(cli: Cli, workspace_id: str) -> None:
+    """Each with its place."""
+    told = cli.refuse("unsubscribes", "add", workspace_id, "abc", "+14155550101", "def")
+    assert told.startswith("Error: 2 things are wrong:\n  phones[0]: ")
+    assert "\n  phones[2]: " in told
+
+
+@pytest.mark.parametrize("command", ["sandbox", "demo"])
+def test_commands_with_a_database_of_their_own_take_none(cli: Cli, command: str) -> None:
+    """An option that would do nothing is refused; the environment may name one for the other commands."""
+    assert "makes a temporary database" in cli.refuse("--database", "sqlite:///x.db", command, code=2)
+
+
+def test_the_first_error_of_a_group_is_told_as_itself() -> None:
+    """People are told one thing at a time, however deep it lies."""
+    with pytest.raises(KeyError, match="a"), unwrapped():
+        raise BaseExceptionGroup("outer", [ExceptionGroup("inner", [KeyError("a"), ValueError("b")])])
+
+
+def test_an_operator_without_a_name_is_known_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's user need not have a name."""
+
+    def nobody() -> str:
+        raise KeyError
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    assert actor() == f"cli:{os.getuid()}"
+
+
+def test_ctrl_c_ends_a_command_cleanly(
+    cli: Cli, workspace_id: str, csv_file: Write, start: Callable[..., Process]
+) -> None:
+    """With the status that shells expect, and no traceback."""
+    file = csv_file("phone\n+14155550101\n")
+    made = cli.ask("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi")
+    process = start("campaigns", "watch", made["id"])
+    process.says("draft  0/1 ended  1 pending")
+    process.signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert process.stderr.strip() == "Interrupted."
+
+
+def test_ctrl_c_in_an_import_leaves_nothing_behind(
+    cli: Cli, workspace_id: str, start: Callable[..., Process], tmp_path: Path
+) -> None:
+    """The campaign that nobody has seen is gone."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = start("campaigns", "import", workspace_id, str(pipe), "--name", "C", "--message", "Hi")
+    with pipe.open("wb", buffering=0) as feed:
+        # More than a pipe holds: once it is written the command is in the middle of reading.
+        feed.write(b"phone\n" + b"".join(b"+1415%07d\n" % n for n in range(2_000_000, 2_020_000)))
+        process.signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert cli.ask("campaigns", "list", workspace_id) == []
+    assert not [entry for entry in cli.ask("audit", workspace_id) if entry["action"] == "campaign.create"]
+
+
+def test_a_reader_that_goes_away_is_no_error(cli: Cli, start: Callable[..., Process]) -> None:
+    """`… | head` prints what it prints."""
+    for number in range(300):
+        cli.ask("workspaces", "create", f"{number}" + "x" * 240)
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        process = start("workspaces", "list", "--json", stdout=write)
+        assert process.wait() == 1
+    finally:
+        os.close(write)
+    assert process.stderr == ""

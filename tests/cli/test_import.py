@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+Write = Callable[[str | bytes], str]
+
+
+def load(cli: Cli, workspace_id: str, file: str, *more: str, stdin: bytes | None = None) -> Any:
+    """Import a campaign and return the answer."""
+    return cli.ask("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi", *more, stdin=stdin)
+
+
+def test_a_file_becomes_a_campaign(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """Headers are kept in order, fields go to their places, other columns are variables, and the carrier is known."""
+    file = csv_file("Mobile,First Name,Plan,Email\n+1 415 555 0101,Ann,pro,a@example.com\n+14155550102,,,\n")
+    made = load(cli, workspace_id, file, "--from", "+1 415-555-0100", "--rate", "7", "--description", "D")
+    assert made["status"] == "ready"
+    assert made["sms_carrier"] == "twilio"
+    assert made["sms_rate_per_minute"] == 7
+    assert made["description"] == "D"
+    assert made["csv_column_headers"] == ["Mobile", "First Name", "Plan", "Email"]
+    assert (made["rows"], made["total_recipients"], made["rejected"]) == (2, 2, [])
+    ann, nobody = cli.ask("campaigns", "recipients", made["id"])
+    assert (ann["position"], ann["phone_number"], ann["phone"]) == (0, "+1 415 555 0101", "+14155550101")
+    assert (ann["status"], ann["reason"]) == ("pending", None)
+    assert (ann["first_name"], ann["email"], ann["custom_variables"]) == ("Ann", "a@example.com", {"Plan": "pro"})
+    assert (nobody["first_name"], nobody["custom_variables"]) == (None, {})
+
+
+def test_people_are_told_what_became_of_the_columns(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """And what to do next."""
+    file = csv_file("phone,note,note\n+14155550101,a,b\n")
+    args = ("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi", "--from", "+14155550100")
+    told = cli.tell(*args)
+    assert "its variable is 'note_2'" in told
+    assert "Start it with: outreach-server campaigns start " in told
+
+
+def test_what_is_wrong_is_named_row_by_row_and_the_rest_is_loaded(
+    cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path
+) -> None:
+    """Rows are numbered as in the file, and --rejects writes them all with their cells."""
+    file = csv_file(
+        "phone,name\n"
+        "+14155550101,Ann\n"
+        ",Nobody\n"
+        "\n"
+        "12,Short number\n"
+        '+14155550102,"Two\nlines"\n'
+        "+14155550103,too,many\n"
+        "+14155550104,spare,,\n"
+        '+14155550105,"open\n'
+        "+14155550106\n"
+        "+1415555\x000107,NUL\n"
+        "+14155550108," + "x" * 5000 + "\n"
+        "+14155550101,Ann again\n"
+    )
+    rejects = tmp_path / "rejects.csv"
+    made = load(cli, workspace_id, file, "--rejects", str(rejects))
+    assert [(bad["row"], bad["line"], bad["column"]) for bad in made["rejected"]] == [
+        (3, 3, "phone"),
+        (5, 5, "phone"),
+        (7, 8, None),
+        (9, 10, None),
+        (11, 12, "phone"),
+        (12, 13, "name"),
+    ]
+    messages = " ".join(bad["message"] for bad in made["rejected"])
+    for words in (
+        "no phone number",
+        "'12' is no possible",
+        "3 cells, the header names 2",
+        "never closes",
+        "NUL",
+        "5000",
+    ):
+        assert words in messages
+    assert (made["rows"], made["rejected_count"], made["total_recipients"], made["duplicates"]) == (11, 6, 5, 1)
+    written = list(csv.DictReader(rejects.read_text("utf-8").splitlines()))
+    assert [row["row"] for row in written] == ["3", "5", "7", "9", "11", "12"]
+    assert (written[0]["name"], written[1]["phone"]) == ("Nobody", "12")
+    phones = [each["phone"] for each in cli.ask("campaigns", "recipients", made["id"])]
+    assert phones == ["+14155550101", "+14155550102", "+14155550104", "+14155550106", "+14155550101"]
+
+
+def test_people_are_told_the_first_bad_rows_and_where_the_others_are(
+    cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path
+) -> None:
+    """A terminal is not flooded."""
+    file = csv_file("phone\n+14155550101\n" + "bad\n" * 25)
+    args = ("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi")
+    told = cli.tell(*args)
+    assert "row 3, column phone: 'bad' is no possible phone number" in told
+    assert "row 22," in told
+    assert "row 23," not in told
+    assert "… and 5 more; --rejects FILE.csv writes all of them" in told
+    assert "It is a draft." in told
+    rejects = tmp_path / "rejects.csv"
+    assert f"all are in {rejects}" in cli.tell(*args, "--rejects", str(rejects))
+
+
+def test_a_file_without_a_good_row_creates_nothing(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """It is a failure that names the rows."""
+    args = ("campaigns", "import", workspace_id, csv_file("phone\nbad\n\nworse\n"), "--name", "C", "--message", "Hi")
+    for more in ((), ("--json",)):
+        told = cli.refuse(*args, *more)
+        assert "row 4, column phone: 'worse'" in told
+        assert "No row can be loaded, of 2. Nothing was created." in told
+    assert cli.ask("campaigns", "list", workspace_id) == []
+
+
+def test_those_who_opted_out_are_left_out(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """They are counted, and when nobody else is left nothing is created."""
+    cli.ask("unsubscribes", "add", workspace_id, "+14155550101")
+    made = load(cli, workspace_id, csv_file("phone\n+14155550101\n+14155550102\n"))
+    assert (made["sms_opted_out_excluded"], made["total_recipients"]) == (1, 1)
+    args = ("campaigns", "import", workspace_id, csv_file("phone\n+14155550101\n"), "--name", "C", "--message", "Hi")
+    assert "unsubscribe register" in cli.refuse(*args)
+    assert len(cli.ask("campaigns", "list", workspace_id)) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "more"),
+    [
+        ("\ufeffphone,name\n+14155550101,Zoë\n".encode(), ()),
+        ("phone;name\r\n+14155550101;Zoë\r\n".encode("cp1252"), ("--encoding", "cp1252")),
+        ("phone\tname\r\n+14155550101\tZoë\r\n".encode("utf-16"), ()),
+        ("phone\tname\n+14155550101\tZoë\n".encode("utf-16-be"), ("--encoding", "utf-16-be", "--delimiter", "tab")),
+        ("\n\nphone#name\n+14155550101#Zoë\n".encode(), ("--delimiter", "#")),
+        ("Handy,name\r+14155550101,Zoë".encode(), ("--phone-column", "handy")),
+    ],
+    ids=["bom", "cp1252", "utf-16", "utf-16-be", "delimiter", "old mac"],
+)
+def test_files_of_all_sorts_are_read(
+    cli: Cli, workspace_id: str, csv_file: Write, content: bytes, more: tuple[str, ...]
+) -> None:
+    """What a spreadsheet writes is loaded."""
+    made = load(cli, workspace_id, csv_file(content), *more)
+    (zoe,) = cli.ask("campaigns", "recipients", made["id"])
+    assert (zoe["phone"], zoe["custom_variables"]) == ("+14155550101", {"name": "Zoë"})
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "is empty"),
+        (b"\n \n", "is empty"),
+        (b'"phone\n', "header"),
+        (b"name\nAnn\n", "No column is the phone number"),
+        (b"phone\n+14155550101\nZo\xeb\n", "is not utf-8 at byte 21 (line 3)"),
+        (b"phone\n" + b"+14155550101\n" * 20_000 + b"\xeb\n", "is not utf-8 at byte 260006 (line 20002)"),
+    ],
+    ids=["empty", "blank", "quote", "no phone", "encoding", "encoding far down"],
+)
+def test_a_file_that_cannot_be_read_creates_nothing(
+    cli: Cli, workspace_id: str, csv_file: Write, content: bytes, problem: str
+) -> None:
+    """Also when that shows only after thousands of rows."""
+    args = ("campaigns", "import", workspace_id, csv_file(content), "--name", "C", "--message", "Hi")
+    assert problem in cli.refuse(*args)
+    assert cli.ask("campaigns", "list", workspace_id) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (("--rate", "601"), "--rate"),
+        (("--carrier", "pigeon"), "--carrier"),
+        (("--encoding", "klingon"), "no text encoding"),
+        (("--encoding", "hex"), "no text encoding"),
+        (("--delimiter", "::"), "--delimiter"),
+        (("--schedule-at", "tomorrow"), "is no time"),
+        (("--schedule-at", "2026-02-30T09:00"), "is no time"),
+        (("--schedule-at", "2026-02-20"), "is no time"),
+        (("--schedule-at", "2999-01-02T00:00", "--expires-at", "2999-01-01T00:00Z"), "must come after"),
+        (("--name", "x" * 101), "1 to 100"),
+        (("--message", "x" * 1601), "0 to 1600"),
+    ],
+)
+def test_values_out_of_their_bounds_are_wrong_usage(
+    cli: Cli, workspace_id: str, csv_file: Write, more: tuple[str, ...], problem: str
+) -> None:
+    """They are told before the file is read."""
+    args = ("campaigns", "import", workspace_id, csv_file(""), "--name", "C", "--message", "Hi", *more)
+    assert problem in cli.refuse(*args, code=2)
+
+
+def test_a_start_and_an_expiry_are_kept(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """Times with an offset are that moment, those without one are UTC."""
+    times = ("--schedule-at", "2999-01-01T09:00+01:00", "--expires-at", "2999-01-02T00:00:00")
+    made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), *times)
+    assert made["schedule_type"] == "scheduled"
+    assert made["scheduled_start_at"].startswith("2999-01-01T08:00:00")
+    assert made["scheduled_expires_at"].startswith("2999-01-02T00:00:00")
+
+
+def test_local_numbers_are_read_in_the_workspaces_region(cli: Cli, csv_file: Write) -> None:
+    """Without one they are no numbers, and the message says what would help."""
+    file = csv_file("phone\n(415) 555-0101\n")
+    american = cli.ask("workspaces", "create", "US", "--default-region", "US")["id"]
+    nowhere = cli.ask("workspaces", "create", "Nowhere")["id"]
+    assert load(cli, american, file)["total_recipients"] == 1
+    told = cli.refuse("campaigns", "import", nowhere, file, "--name", "C", "--message", "Hi")
+    assert "--default-region" in told
+
+
+def test_twenty_thousand_rows_come_through_a_pipe(cli: Cli, workspace_id: str) -> None:
+    """All of them, in order."""
+    content = b"phone,n\n" + b"".join(b"+1415%07d,%d\n" % (2_000_000 + n, n) for n in range(20_000))
+    made = load(cli, workspace_id, "-", stdin=content)
+    assert (made["rows"], made["total_recipients"], made["rejected_count"]) == (20_000, 20_000, 0)
+    people = cli.ask("campaigns", "recipients", made["id"])
+    assert [person["custom_variables"]["n"] for person in people] == [str(n) for n in range(20_000)]
+    assert [person["position"] for person in cli.ask("campaigns", "recipients", made["id"], "--limit", "3")] == [
+        0,
+        1,
+        2,
+    ]
+    assert cli.ask("campaigns", "recipients", made["id"], "--status", "failed") == []
+
+
+def test_all_campaigns_are_listed_beyond_one_page(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """Newest first; --search and --limit narrow it."""
+    file = csv_file("phone\n+14155550101\n")
+    for number in range(102):
+        cli.ask("campaigns", "import", workspace_id, file, "--name", f"C{number}", "--message", "Hi")
+    names = [each["name"] for each in cli.ask("campaigns", "list", workspace_id)]
+    assert names == [f"C{number}" for number in reversed(range(102))]
+    assert [each["name"] for each in cli.ask("campaigns", "list", workspace_id, "--limit", "2")] == ["C101", "C100"]
+    assert [each["name"] for each in cli.ask("campaigns", "list", workspace_id, "--search", "c77")] == ["C77"]
+    assert cli.ask("campaigns", "list", workspace_id, "--status", "active") == []
+
+
+def test_a_move_that_the_state_does_not_allow_is_refused(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """The message names the moves that are allowed."""
+    made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"))
+    told = cli.refuse("campaigns", "start", made["id"], "--json")
+    assert told.startswith("Error: A campaign that is draft cannot start. Moves allowed from here:")
+
+
+def test_a_draft_is_finished_with_update(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """It becomes ready once it lacks nothing."""
+    made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"))
+    assert made["status"] == "draft"
+    done = cli.ask(
+        "campaigns", "update", made["id"], "--from", "+14155550100", "--carrier", "telnyx", "--message", "Yo"
+    )
+    assert (done["status"], done["sms_message_body"]) == ("ready", "Yo")
+    assert "campaigns watch" in cli.tell("campaigns", "start", made["id"])
+
+
+def test_people_are_told_what_comes_next(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """When a scheduled campaign starts, and that there is nobody to list."""
+    times = ("--schedule-at", "2999-01-01T09:00", "--from", "+14155550100")
+    made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), *times)
+    assert "starts it at 2999-01-01T09:00:00" in cli.tell("campaigns", "start", made["id"])
+    assert "is ready" in cli.tell("campaigns", "unschedule", made["id"])
+    assert "There are no such recipients." in cli.tell("campaigns", "recipients", made["id"], "--status", "failed")
+    assert "There are no such campaigns." in cli.tell("campaigns", "list", workspace_id, "--status", "draft")
+    assert "Paused 0 campaigns." in cli.tell("stop")
+
+
+def test_stop_pauses_what_runs(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """Of one workspace, or of all."""
+    file = csv_file("phone\n+14155550101\n")
+    first = load(cli, workspace_id, file, "--from", "+14155550100")["id"]
+    cli.ask("campaigns", "start", first)
+    other = cli.ask("workspaces", "create", "Other")["id"]
+    assert cli.ask("stop", other) == {"paused": []}
+    paused = cli.ask("stop")["paused"]
+    assert [(each["id"], each["status"], each["pause_reason"]) for each in paused] == [(first, "paused", "operator")]
+    cli.ask("campaigns", "resume", first)
+    assert "Paused 1 campaign." in cli.tell("stop", workspace_id)

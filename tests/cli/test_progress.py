@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+
+from rich.console import Console
+
+from outreach import Campaign, CampaignStatus, Counters, RecipientGroup, RecipientStatus
+from outreach_server.cli.progress import Lines, Silent, Snapshot, Terminal, render, view_for
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def snapshot(
+    status: CampaignStatus = CampaignStatus.ACTIVE, *, still_open: int = 3, eta_seconds: float | None = None
+) -> Snapshot:
+    """Return a picture of a campaign of ten."""
+    campaign = Campaign(
+        id="c",
+        workspace_id="w",
+        channel="sms",
+        name="Autumn [sale]",
+        status=status,
+        pause_reason="error_budget" if status is CampaignStatus.PAUSED else None,
+        counters=Counters(total=10, open=still_open),
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    groups = (
+        RecipientGroup(status=RecipientStatus.COMPLETED, reason=None, count=6),
+        RecipientGroup(status=RecipientStatus.FAILED, reason="some_new_reason", count=1),
+        RecipientGroup(status=RecipientStatus.PENDING, reason=None, count=3),
+    )
+    return Snapshot(campaign=campaign, groups=groups, rate_per_minute=90.0, eta_seconds=eta_seconds)
+
+
+def drawn(picture: Snapshot) -> str:
+    """Return what a terminal shows."""
+    out = Console(file=io.StringIO(), width=120, force_terminal=True, color_system=None, markup=False)
+    with out.capture() as capture:
+        out.print(render(picture))
+    return capture.get()
+
+
+def test_a_campaign_that_runs_shows_how_far_it_is_and_when_it_ends() -> None:
+    """Counts, rate and the time that is left; a reason nobody has words for is shown as it is."""
+    text = drawn(snapshot(eta_seconds=3725.0))
+    for words in ("Autumn [sale]", "active", "7/10", "90/min", "about 1 h 2 min left", "failed: some_new_reason"):
+        assert words in text
+    assert "about 1 min 5 s left" in drawn(snapshot(eta_seconds=65.0))
+    assert "about 9 s left" in drawn(snapshot(eta_seconds=9.0))
+    assert "left" not in drawn(snapshot())
+
+
+def test_a_campaign_that_is_paused_says_why() -> None:
+    """The reason is what an operator needs."""
+    assert "paused (error_budget)" in drawn(snapshot(CampaignStatus.PAUSED))
+
+
+def test_a_campaign_that_has_ended_shows_no_rate() -> None:
+    """There is nothing left to wait for."""
+    text = drawn(snapshot(CampaignStatus.COMPLETED, still_open=0))
+    assert "10/10" in text
+    assert "/min" not in text
+
+
+def test_lines_are_printed_only_when_something_changed() -> None:
+    """A log is not filled with the same line."""
+    printed: list[str] = []
+    view = Lines(printed.append)
+    for picture in (snapshot(), snapshot(eta_seconds=5.0), snapshot(still_open=2)):
+        view.update(picture)
+    assert printed == [
+        "active  7/10 ended  6 completed, 1 failed: some_new_reason, 3 pending",
+        "active  8/10 ended  6 completed, 1 failed: some_new_reason, 3 pending",
+    ]
+
+
+def test_the_view_fits_what_it_is_shown_on() -> None:
+    """A terminal gets a picture, a pipe lines, and a JSON document stands alone."""
+    terminal = Console(file=io.StringIO(), force_terminal=True)
+    pipe = Console(file=io.StringIO())
+    assert isinstance(view_for(terminal, silent=False)[0], Terminal)
+    assert isinstance(view_for(pipe, silent=False)[0], Lines)
+    assert isinstance(view_for(terminal, silent=True)[0], Silent)
+
+
+def test_a_terminal_keeps_one_picture() -> None:
+    """Each picture takes the place of the one before."""
+    file = io.StringIO()
+    out = Console(file=file, force_terminal=True, width=100, color_system=None)
+    view, screen = view_for(out, silent=False)
+    with screen:
+        view.update(snapshot())
+        view.update(snapshot(still_open=2))
+    assert "7/10" in file.getvalue()
+    assert "8/10" in file.getvalue()
+    assert "\x1b[1A" in file.getvalue()

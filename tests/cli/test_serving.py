@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import errno
+import json
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
+
+from outreach import DatabaseNewer
+from outreach_server.cli import demo_story
+from outreach_server.cli.serving import Server, bind, bind_near, url_of
+from tests.cli.conftest import Cli, Process, until
+
+Start = Callable[..., Process]
+Write = Callable[[str | bytes], str]
+
+SIGNALS = [signal.SIGTERM, signal.SIGINT]
+STOP_SECONDS = 10.0
+
+
+def get(url: str, key: str | None = None) -> Any:
+    """Return the JSON answer to a GET."""
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    response = httpx.get(url, headers=headers, trust_env=False, timeout=30.0)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def logged(log: Path) -> list[dict[str, Any]]:
+    """Return what the simulators have accepted so far."""
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_serve_serves_until_it_is_told_to_stop(start: Start, number: signal.Signals) -> None:
+    """It says where, answers there, and ends cleanly within ten seconds."""
+    process = start("serve", "--port", "0", "--json")
+    document = process.document()
+    assert document["dispatch"] is True
+    get(document["url"] + "/healthz")
+    process.says(f"Serving {document['url']}")
+    assert httpx.get(document["url"] + "/docs", trust_env=False).status_code == 200
+    began = time.monotonic()
+    process.signal(number)
+    assert process.wait() == 0
+    assert time.monotonic() - began < STOP_SECONDS
+    assert "Traceback" not in process.stderr
+    with pytest.raises(httpx.ConnectError):
+        get(document["url"] + "/healthz")
+
+
+def test_serve_says_nothing_on_stdout_without_json(start: Start) -> None:
+    """The banner is for people, on stderr."""
+    process = start("serve", "--port", "0", "--no-dispatch", "--log-level", "error")
+    process.says("without dispatch. Ctrl-C stops it.")
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
+    assert process.stdout == ""
+
+
+def test_a_taken_port_is_told_in_words(cli: Cli) -> None:
+    """Before anything is opened."""
+    with bind("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        told = cli.refuse("serve", "--port", str(port))
+    assert f"Port {port} on 127.0.0.1 is taken" in told
+    assert not Path(cli.database.removeprefix("sqlite:///")).exists()
+
+
+def test_a_host_of_another_machine_is_told_in_words(cli: Cli) -> None:
+    """Whether it is no name at all, or an address of somebody else."""
+    assert "is no address of this machine" in cli.refuse("serve", "--host", "no.such.host.invalid")
+    assert "Cannot listen on 192.0.2.1" in cli.refuse("serve", "--host", "192.0.2.1")
+
+
+def test_serve_tells_what_is_wrong_with_the_database() -> None:
+    """In words, before it listens."""
+    assert "/nowhere/at/all" in Cli("sqlite:////nowhere/at/all/x.db").refuse("serve", "--port", "0", "--json")
+
+
+def test_the_next_free_port_is_taken() -> None:
+    """Two demonstrations can run beside each other."""
+    with bind("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with bind_near("127.0.0.1", port) as beside:
+            assert beside.getsockname()[1] != port
+        with pytest.raises(click.ClickException):
+            bind("127.0.0.1", port)
+
+
+@pytest.mark.parametrize(
+    ("host", "family", "url"),
+    [
+        ("127.0.0.1", socket.AF_INET, "http://127.0.0.1:"),
+        ("0.0.0.0", socket.AF_INET, "http://127.0.0.1:"),  # noqa: S104 - it listens for a moment
+        ("::1", socket.AF_INET6, "http://[::1]:"),
+    ],
+)
+def test_the_url_can_be_opened(host: str, family: int, url: str) -> None:
+    """Listening everywhere is shown as this machine, and IPv6 has its brackets."""
+    try:
+        listener = bind(host, 0)
+    except click.ClickException:
+        pytest.skip("this machine has no IPv6")
+    with listener:
+        assert listener.family == family
+        assert url_of(listener) == f"{url}{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("error", [DatabaseNewer("It is newer."), OSError("The disk is gone.")])
+def test_an_application_that_cannot_open_fails_with_its_own_error(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told in words by whoever runs it, not as a traceback in the log."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        raise error
+        yield
+
+    async def run(listener: socket.socket) -> None:
+        await Server(Starlette(lifespan=lifespan), level="error", on_started=lambda: None).serve([listener])
+
+    with bind("127.0.0.1", 0) as listener, pytest.raises(type(error), match=str(error)):
+        anyio.run(run, listener)
+    assert "Traceback" not in caplog.text
+
+
+def test_an_application_that_is_broken_is_a_bug(caplog: pytest.LogCaptureFixture) -> None:
+    """Its traceback is what helps then."""
+
+    async def broken(scope: Scope, receive: Receive, send: Send) -> None:
+        raise ZeroDivisionError
+
+    async def run(listener: socket.socket) -> None:
+        await Server(broken, level="error", on_started=lambda: None).serve([listener])
+
+    with bind("127.0.0.1", 0) as listener, pytest.raises(SystemExit):
+        anyio.run(run, listener)
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_port_that_needs_rights_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may well have the rights."""
+
+    def refuse(self: socket.socket, address: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(click.ClickException, match="from 1024 on"):
+        bind("127.0.0.1", 80)
+
+
+def test_a_campaign_started_beside_a_running_server_is_sent(
+    cli: Cli, workspace_id: str, csv_file: Write, start: Start, tmp_path: Path
+) -> None:
+    """The server notices by itself; `watch` ends with the campaign, and stopping and revoking are noticed too."""
+    log = tmp_path / "simulator.jsonl"
+    server = start("serve", "--port", "0", "--json", OUTREACH_SIMULATOR_LOG=str(log))
+    url = server.document()["url"]
+    key = cli.ask("keys", "create", workspace_id)
+    made = cli.ask(
+        "campaigns", "import", workspace_id, csv_file("phone,n\n+14155550101,Ann\n+14155550102,Bob\n"),
+        "--name", "C", "--message", "Hi {{n}}", "--from", "+14155550100", "--rate", "600",
+    )  # fmt: skip
+    assert logged(log) == []
+    cli.ask("campaigns", "start", made["id"])
+    until(lambda: len(logged(log)) == 2, "two messages in the simulator's log")
+    assert [entry["body"].splitlines()[0] for entry in logged(log)] == ["Hi Ann", "Hi Bob"]
+
+    end = cli.ask("campaigns", "watch", made["id"])
+    assert end["status"] == "completed"
+    assert end["groups"] == [{"status": "completed", "reason": None, "count": 2}]
+    told = cli.tell("campaigns", "watch", made["id"])
+    assert "completed  2/2 ended  2 completed" in told
+    assert "accepted by the carrier" in told
+    assert "accepted by the carrier" in cli.tell("campaigns", "show", made["id"])
+
+    assert get(url + "/sms-campaigns", key["api_key"])["pagination"]["total"] == 1
+    cli.ask("keys", "revoke", key["id"])
+    bearer = {"Authorization": f"Bearer {key['api_key']}"}
+    until(
+        lambda: httpx.get(url + "/sms-campaigns", headers=bearer, trust_env=False).status_code == 401,
+        "a revoked key is refused",
+    )
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+    for secret in ("+14155550101", "4155550101", "Hi Ann", key["api_key"]):
+        assert secret not in server.stderr
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_sandbox_has_everything_and_leaves_nothing(start: Start, number: signal.Signals) -> None:
+    """What it prints works, there is no request limit, and its database is deleted."""
+    process = start("sandbox", "--json")
+    box = process.document()
+    database = box["database"]
+    directory = Path(database.removeprefix("sqlite:///")).parent
+    assert directory.is_dir()
+    cli = Cli(database)
+    assert cli.ask("workspaces", "show", box["workspace_id"])["request_limit"] is None
+
+    headers = {"Authorization": f"Bearer {box['api_key']}"}
+    body = {"agent_id": box["agent_id"], "to": "+14155550142"}
+    answer = httpx.post(box["url"] + "/calls", json=body, headers=headers, trust_env=False, timeout=30.0)
+    assert answer.status_code == 201
+    call_id = answer.headers["Location"].rsplit("/", 1)[1]
+    assert cli.ask("calls", "show", call_id)["to"] == "+14155550142"
+    assert "+14155550142" in cli.tell("calls", "show", call_id)
+
+    process.signal(number)
+    assert process.wait() == 0
+    assert not directory.exists()
+    assert json.loads(process.stdout) == box
+
+
+def test_a_sandbox_tells_people_what_they_need(start: Start) -> None:
+    """URL, key, workspace and agent."""
+    process = start("sandbox")
+    process.says("Ctrl-C stops it and deletes the database.")
+    for name in ("url", "api_key", "workspace_id", "agent_id", "from_number", "carrier"):
+        assert f"\n{name} " in "\n" + process.stdout
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
+
+
+def test_a_demo_shows_what_happened_to_everybody(start: Start) -> None:
+    """All groups of the sample are there, each with its reason, and it leaves nothing behind."""
+    process = start("demo", "--exit", "--port", "0", OUTREACH_SIMULATOR_CALL_SECONDS="0.1")
+    assert process.wait() == 0, process.stderr
+    for words in (
+        "accepted by the carrier",
+        "skipped: duplicate",
+        "skipped: invalid_number",
+        "left out: opted_out",
+        "Hi Ada, your check-up is on Mon 9:00.",
+        "Reply STOP to opt out",
+        "answered by",
+        "curl -s http://127.0.0.1:",
+    ):
+        assert words in process.stdout
+    assert process.stderr == ""
+
+
+def test_a_demo_leaves_a_server_running(start: Start) -> None:
+    """With --json the document comes when the story is told; what it names works until Ctrl-C."""
+    process = start("demo", "--port", "0", "--json", OUTREACH_SIMULATOR_CALL_SECONDS="0.1")
+    document = process.document()
+    assert document["campaign"]["status"] == "completed"
+    groups = {(group["status"], group["reason"]): group["count"] for group in document["groups"]}
+    assert groups == {("completed", None): 42, ("skipped", "duplicate"): 1, ("skipped", "invalid_number"): 1}
+    assert (document["rows"], document["sms_opted_out_excluded"]) == (45, 1)
+    assert document["call"]["status"] == "completed"
+    listed = get(document["url"] + "/sms-campaigns", document["api_key"])
+    assert [each["id"] for each in listed["data"]] == [document["campaign"]["id"]]
+    process.says("The server keeps running")
+    process.signal(signal.SIGINT)
+    assert process.wait() == 0
+    assert not Path(document["database"].removeprefix("sqlite:///")).parent.exists()
+
+
+def test_a_demo_that_fails_says_why(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server ends with it, in order."""
+    monkeypatch.setattr(demo_story, "SAMPLE", "lost.csv")
+    result = cli.run("demo", "--port", "0")
+    assert result.exit_code == 1
+    assert "lost.csv: No such file or directory." in result.stderr
+
+
+def test_a_demo_that_is_interrupted_ends_at_once(start: Start) -> None:
+    """In the middle of the story too, with the status that shells expect."""
+    process = start("demo", "--port", "0")
+    process.says("Started: at most 600")
+    process.signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert process.stderr.strip() == "Interrupted."

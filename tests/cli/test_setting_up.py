@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+NOBODY = str(uuid.UUID(int=7))
+
+
+def test_a_workspace_is_a_sandbox_unless_it_is_live(cli: Cli) -> None:
+    """Nobody reaches real people by leaving an option out."""
+    assert cli.ask("workspaces", "create", "A")["mode"] == "sandbox"
+    assert cli.ask("workspaces", "create", "B", "--live")["mode"] == "live"
+
+
+def test_a_workspace_is_changed_only_where_something_is_named(cli: Cli, workspace_id: str) -> None:
+    """The other fields stay, and the change is in the audit trail under the operator's name."""
+    before = cli.ask("workspaces", "show", workspace_id)
+    after = cli.ask("workspaces", "update", workspace_id, "--status", "suspended", "--no-request-limit")
+    assert after == before | {"status": "suspended", "request_limit": None, "updated_at": after["updated_at"]}
+    newest = cli.ask("audit", workspace_id, "--limit", "1")
+    assert [entry["action"] for entry in newest] == ["workspace.update"]
+    assert newest[0]["actor"].startswith("cli:")
+
+
+def test_a_limit_and_none_exclude_each_other(cli: Cli, workspace_id: str) -> None:
+    """Which one was meant cannot be known."""
+    args = ("workspaces", "update", workspace_id, "--request-limit", "5", "--no-request-limit")
+    assert "exclude" in cli.refuse(*args, code=2)
+
+
+def test_a_workspace_without_a_limit_can_be_made(cli: Cli) -> None:
+    """For loads that are one's own."""
+    assert cli.ask("workspaces", "create", "A", "--no-request-limit")["request_limit"] is None
+
+
+def test_a_key_is_shown_once(cli: Cli, workspace_id: str) -> None:
+    """The list tells keys apart without giving one away."""
+    made = cli.ask("keys", "create", workspace_id, "--name", "ci")
+    assert set(made) == {"id", "api_key"}
+    listed = cli.run("keys", "list", workspace_id, "--json").stdout
+    assert made["api_key"] not in listed
+    assert [key["name"] for key in json.loads(listed)] == ["ci"]
+    assert cli.ask("keys", "revoke", made["id"])["revoked_at"] is not None
+
+
+def test_an_agent_is_changed_by_its_identifier_alone(cli: Cli, workspace_id: str) -> None:
+    """The workspace may be named, and then it must be the agent's."""
+    agent_id = cli.ask("agents", "create", workspace_id, "Ada")["id"]
+    other = cli.ask("workspaces", "create", "Other")["id"]
+    assert cli.ask("agents", "update", agent_id, "--inactive")["is_active"] is False
+    assert cli.ask("agents", "update", workspace_id, agent_id, "--active")["is_active"] is True
+    assert "There is no agent" in cli.refuse("agents", "update", other, agent_id, "--active")
+    assert "There is no agent" in cli.refuse("agents", "update", NOBODY, "--active")
+    assert "One agent" in cli.refuse("agents", "update", other, agent_id, agent_id, "--active", code=2)
+
+
+def test_settings_are_set_one_by_one(cli: Cli, workspace_id: str) -> None:
+    """What is not named stays; variables can be declared and taken away."""
+    before = cli.ask("settings", "show", workspace_id)
+    after = cli.ask("settings", "set", workspace_id, "--no-footer", "--variable", "plan", "--variable", "slot")
+    assert after == before | {"footer_enabled": False, "custom_variables": ["plan", "slot"]}
+    assert cli.ask("settings", "set", workspace_id, "--no-variables") == before | {"footer_enabled": False}
+    assert "exclude" in cli.refuse("settings", "set", workspace_id, "--variable", "a", "--no-variables", code=2)
+
+
+@pytest.mark.parametrize(
+    "args",
+    ["workspaces update ID", "agents update ID", "settings set ID", "campaigns update ID"],
+)
+def test_a_change_of_nothing_is_wrong_usage(cli: Cli, args: str) -> None:
+    """It is a slip, and is told as one."""
+    assert "Name something to change" in cli.refuse(*args.replace("ID", NOBODY).split(), code=2)
+
+
+@pytest.mark.parametrize(
+    ("args", "kind"),
+    [
+        ("workspaces show ID", "workspace"),
+        ("workspaces update ID --status active", "workspace"),
+        ("keys create ID", "workspace"),
+        ("keys list ID", "workspace"),
+        ("keys revoke ID", "key"),
+        ("agents create ID Ada", "workspace"),
+        ("agents list ID", "workspace"),
+        ("trunks create ID T --address sip.example.com", "workspace"),
+        ("trunks list ID", "workspace"),
+        ("numbers add ID +14155550100", "workspace"),
+        ("numbers list ID", "workspace"),
+        ("flows list ID", "workspace"),
+        ("settings show ID", "workspace"),
+        ("settings set ID --max-segments 1", "workspace"),
+        ("unsubscribes add ID +14155550100", "workspace"),
+        ("unsubscribes remove ID +14155550100", "workspace"),
+        ("unsubscribes list ID", "workspace"),
+        ("campaigns list ID", "workspace"),
+        ("campaigns update ID --rate 5", "campaign"),
+        ("campaigns start ID", "campaign"),
+        ("campaigns show ID", "campaign"),
+        ("campaigns watch ID", "campaign"),
+        ("campaigns recipients ID", "campaign"),
+        ("calls show ID", "call"),
+        ("stop ID", "workspace"),
+        ("audit ID", "workspace"),
+    ],
+)
+def test_what_is_not_there_is_named(cli: Cli, args: str, kind: str) -> None:
+    """An unknown identifier is a failure, one that is none is wrong usage; stdout stays empty with --json too."""
+    assert f"There is no {kind} '{NOBODY}'." in cli.refuse(*args.replace("ID", NOBODY).split(), "--json")
+    assert f"There is no {kind} 'acme'" in cli.refuse(*args.replace("ID", "acme").split(), code=2)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
+        ("7", "must hold an array of steps"),
+        ('{"steps": [], "more": 1}', "must hold an array of steps"),
+        ("[7]", "steps[0] must be an object"),
+        ('[{"kind": "send", "text": "Hi"}]', "steps[0] has 'text'"),
+        ('[{"kind": "wait", "wait_minutes": "5"}]', "steps[0].wait_minutes must be an integer"),
+        ('[{"kind": 7}]', "steps[0].kind must be text"),
+        ('[{"body": "Hi"}]', "steps[0].kind must be"),
+        ('[{"kind": "wait", "wait_minutes": 5}]', "no step sends anything"),
+        ('[{"kind": "dance"}, {"kind": "wait"}]', "3 things are wrong"),
+        (" " * 1_000_001, "larger than a flow can be"),
+    ],
+)
+def test_a_flow_that_is_none_is_refused(
+    cli: Cli, workspace_id: str, tmp_path: Path, content: str, problem: str
+) -> None:
+    """The message names the place."""
+    file = tmp_path / "flow.json"
+    file.write_text(content)
+    assert problem in cli.refuse("flows", "create", workspace_id, "F", "--file", str(file))
+    assert cli.ask("flows", "list", workspace_id) == []
+
+
+def test_the_register_is_kept(cli: Cli, workspace_id: str) -> None:
+    """Numbers are added in any form, listed as E.164, and removed."""
+    added = cli.ask("unsubscribes", "add", workspace_id, "+1 (415) 555-0102", "--scope", "sms", "--evidence", "mail")
+    assert [(entry["phone"], entry["scope"], entry["evidence"]) for entry in added] == [("+14155550102", "sms", "mail")]
+    assert cli.ask("unsubscribes", "list", workspace_id) == added
+    assert "+14155550102" in cli.tell("unsubscribes", "list", workspace_id)
+    assert cli.ask("unsubscribes", "remove", workspace_id, "14155550102", "+14155550199") == {"removed": 1}
+    assert cli.ask("unsubscribes", "list", workspace_id) == []
+    assert "Nobody is on the register." in cli.tell("unsubscribes", "list", workspace_id)
+    assert "no possible phone number" in cli.refuse("unsubscribes", "add", workspace_id, "nonsense")
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["+14155550101\n\nnonsense\n+14155550102\n", "name,Mobile\nAnn,+14155550101\n\nBob,nonsense\nCid,+14155550102\n"],
+)
+def test_the_register_is_imported_from_lines_and_from_csv(cli: Cli, workspace_id: str, content: str) -> None:
+    """Rows that are no number are named by their place in the file; the others are written."""
+    answer = cli.ask("unsubscribes", "import", workspace_id, "-", stdin=content.encode())
+    assert (answer["added"], answer["rejected_count"]) == (2, 1)
+    bad = content.splitlines().index(next(line for line in content.splitlines() if "nonsense" in line)) + 1
+    assert answer["rejected"][0]["row"] == bad
+    phones = [entry["phone"] for entry in cli.ask("unsubscribes", "list", workspace_id)]
+    assert phones == ["+14155550101", "+14155550102"]
+
+
+def test_an_import_into_the_register_without_a_number_fails(cli: Cli, workspace_id: str) -> None:
+    """What was meant is not done, so it is no success; people are told of the bad rows either way."""
+    told = cli.refuse("unsubscribes", "import", workspace_id, "-", stdin=b"phone\nabc\n\xc3\xa9\n,x\n")
+    assert "row 2: 'abc' is no possible phone number" in told
+    assert "row 4: there is no phone number" in told
+    assert "Added 1." in cli.tell("unsubscribes", "import", workspace_id, "-", stdin=b"abc\n+14155550101\n")
+
+
+def test_names_are_shown_as_they_are_and_do_nothing(cli: Cli) -> None:
+    """Markup is text, and what a terminal would obey is made visible."""
+    cli.ask("workspaces", "create", "[bold]x[/bold] \x1b[31mred")
+    text = cli.tell("workspaces", "list")
+    assert "[bold]x[/bold]" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("name", ["", "x" * 256, "\udcff"])
+def test_a_name_out_of_its_bounds_is_wrong_usage(cli: Cli, name: str) -> None:
+    """It is refused before anything is opened."""
+    assert "NAME" in cli.refuse("workspaces", "create", name, code=2)

@@ -1,0 +1,50 @@
+"""Fixtures of the engine's tests: every test that asks for a storage runs in memory and on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from outreach import Outreach
+from outreach.clock import Clock, SystemClock
+from outreach.protocols.storage import Storage
+from outreach.storage.memory import MemoryStorage
+from outreach.storage.sqlite import SqliteStorage
+from outreach.testing.builders import make_workspace
+from outreach.testing.clock import ManualClock
+from outreach.testing.storage_tables.base_contract import HERE, THERE
+
+OpenStorage = Callable[[Clock], Storage]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def open_storage(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStorage:
+    """Return what makes a storage, not yet entered, on a database of its own."""
+    if request.param == "memory":
+        return lambda clock: MemoryStorage(clock=clock)
+    return lambda clock: SqliteStorage(tmp_path / "engine.db", clock=clock)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """Return a clock that the test moves."""
+    return ManualClock()
+
+
+@pytest.fixture
+async def storage(open_storage: OpenStorage, clock: ManualClock) -> AsyncIterator[Storage]:
+    """Open a database that holds two workspaces."""
+    async with open_storage(clock) as storage:
+        for workspace in (make_workspace(id=HERE), make_workspace(id=THERE, name="Other")):
+            await storage.write(lambda tx, workspace=workspace: tx.workspaces.insert(workspace))  # type: ignore[misc]
+        yield storage
+
+
+@pytest.fixture
+async def engine(open_storage: OpenStorage) -> AsyncIterator[Outreach]:
+    """Open an engine that does not dispatch, on the system's clock."""
+    clock = SystemClock()
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        yield engine

@@ -1,0 +1,145 @@
+"""What the tests of operations begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import attrs
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.recipient import Recipient
+from outreach.models.settings import SmsSettings
+from outreach.models.states import CampaignStatus, DispatchState
+from outreach.operations import settling, waves
+from outreach.operations.common import settings_of
+from outreach.operations.waves import Basis, Committed, Ending, Intent, Wave
+from outreach.policy.settlement import Backoff
+from outreach.protocols.storage import Storage, Transaction
+from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, new_id
+from outreach.testing.storage_tables.base_contract import HERE, pending, publish
+
+EPOCH = 1
+BACKOFF = Backoff(first=timedelta(seconds=1), longest=timedelta(seconds=300))
+SECOND = timedelta(seconds=1)
+
+ACCEPTED = Outcome(state=DispatchState.ACCEPTED, provider_id="p1")
+
+
+def refused(reason: str = "invalid_number") -> Outcome:
+    """Return a refusal."""
+    return Outcome(state=DispatchState.REFUSED, reason=reason)
+
+
+async def given_active(storage: Storage, count: int = 1, **changes: Any) -> Campaign:
+    """Write an active campaign with pending recipients, and the lease of a worker."""
+    fields = {"status": CampaignStatus.ACTIVE, "started_at": NOW, **changes}
+    campaign = make_campaign(**fields)
+
+    def operation(tx: Transaction) -> Campaign:
+        publish(tx, campaign, pending(*(make_prepared() for _ in range(count))))
+        if tx.leases.current() is None:
+            tx.leases.put(make_lease(epoch=EPOCH))
+        return tx.campaigns.get(campaign.workspace_id, campaign.id) or campaign
+
+    return await storage.write(operation)
+
+
+async def given_settings(storage: Storage, **changes: Any) -> None:
+    """Write SMS settings."""
+    await storage.write(lambda tx: tx.settings.put(HERE, attrs.evolve(SmsSettings(), **changes)))
+
+
+async def recipient(storage: Storage, campaign: Campaign, position: int = 0) -> Recipient:
+    """Return a recipient as the ledger holds it."""
+    found = await storage.read(lambda tx: tx.recipients.get(campaign.workspace_id, campaign.id, position))
+    assert found is not None
+    return found
+
+
+async def reread(storage: Storage, campaign: Campaign) -> Campaign:
+    """Return a campaign as it is stored, having checked that its counters equal a recount."""
+    found, recounted = await storage.read(
+        lambda tx: (
+            tx.campaigns.get(campaign.workspace_id, campaign.id),
+            tx.recipients.recount(campaign.workspace_id, campaign.id),
+        )
+    )
+    assert found is not None
+    assert found.counters == recounted
+    return found
+
+
+def make_wave(
+    tx: Transaction,
+    campaign: Campaign,
+    recipients: Sequence[Recipient],
+    *,
+    endings: Sequence[Ending] = (),
+    now: datetime = NOW,
+    **changes: Any,
+) -> Wave:
+    """Return a wave that nothing stands against: all of these recipients, at 60 a minute."""
+    current = tx.campaigns.get(campaign.workspace_id, campaign.id)
+    workspace = tx.workspaces.get(campaign.workspace_id)
+    assert current is not None
+    assert workspace is not None
+    wave = Wave(
+        workspace_id=campaign.workspace_id,
+        campaign_id=campaign.id,
+        epoch=EPOCH,
+        basis=Basis(
+            campaign=current.revision,
+            workspace=workspace.revision,
+            settings=settings_of(tx, campaign.workspace_id).revision,
+        ),
+        intents=tuple(
+            Intent(
+                dispatch_id=new_id(),
+                recipient=one,
+                provider="twilio",
+                sender="+14155550199",
+                to=one.phone or "",
+                body="Hello",
+                segments=1,
+            )
+            for one in recipients
+        ),
+        endings=tuple(endings),
+        not_before=now,
+        horizon=now + timedelta(hours=1),
+        latest=now + timedelta(hours=1),
+        spacing=SECOND,
+        intent_lifetime=timedelta(seconds=5),
+    )
+    return attrs.evolve(wave, **changes)
+
+
+async def commit(
+    storage: Storage, campaign: Campaign, *positions: int, now: datetime = NOW, **changes: Any
+) -> Committed:
+    """Commit a wave of these recipients (the first when none is named)."""
+
+    def operation(tx: Transaction) -> Committed:
+        chosen = [tx.recipients.get(campaign.workspace_id, campaign.id, position) for position in positions or (0,)]
+        wave = make_wave(tx, campaign, [one for one in chosen if one is not None], now=now, **changes)
+        return waves.commit_wave(tx, wave, clock_now=lambda: now)
+
+    return await storage.write(operation)
+
+
+async def given_dispatch(storage: Storage, campaign: Campaign, position: int = 0, **changes: Any) -> Dispatch:
+    """Commit the intent of one recipient and return it."""
+    (dispatch,) = (await commit(storage, campaign, position, **changes)).dispatches
+    return dispatch
+
+
+async def settle(storage: Storage, dispatch: Dispatch, outcome: Outcome, *, now: datetime = NOW) -> Dispatch:
+    """Merge an outcome and return the dispatch as it is then."""
+    settled = await storage.write(
+        lambda tx: settling.settle(tx, dispatch.workspace_id, dispatch.id, outcome, backoff=BACKOFF, now=now)
+    )
+    assert settled is not None
+    return settled

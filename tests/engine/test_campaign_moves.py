@@ -1,0 +1,330 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+import pytest
+
+from outreach.errors import CannotStart, IllegalTransition, NotFound, WorkspaceUnavailable
+from outreach.models.campaign import Campaign
+from outreach.models.states import (
+    CAMPAIGN_TRANSITIONS,
+    TERMINAL_CAMPAIGN_STATUSES,
+    CampaignMove,
+    CampaignStatus,
+    WorkspaceMode,
+    WorkspaceStatus,
+    next_campaign_status,
+)
+from outreach.models.work import Unit
+from outreach.operations import campaign_moves as moves
+from outreach.protocols.storage import Storage
+from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_workspace, new_id
+from outreach.testing.storage_tables.base_contract import HERE, THERE, given_campaign, given_recipients
+from tests.engine.given import SECOND, reread
+
+pytestmark = pytest.mark.anyio
+
+S: TypeAlias = CampaignStatus
+M: TypeAlias = CampaignMove
+HOUR = timedelta(hours=1)
+
+DESIGN_TABLE = {
+    (S.DRAFT, M.FINISH_SETUP): S.READY,
+    (S.READY, M.REOPEN_SETUP): S.DRAFT,
+    (S.READY, M.START): S.ACTIVE,
+    (S.READY, M.SCHEDULE): S.SCHEDULED,
+    (S.SCHEDULED, M.UNSCHEDULE): S.READY,
+    (S.SCHEDULED, M.START): S.ACTIVE,
+    (S.ACTIVE, M.PAUSE): S.PAUSED,
+    (S.SCHEDULED, M.PAUSE): S.PAUSED,
+    (S.PAUSED, M.RESUME): S.ACTIVE,
+    (S.PAUSED, M.RESUME_SCHEDULE): S.SCHEDULED,
+    (S.DRAFT, M.CANCEL): S.CANCELLED,
+    (S.READY, M.CANCEL): S.CANCELLED,
+    (S.SCHEDULED, M.CANCEL): S.CANCELLED,
+    (S.ACTIVE, M.CANCEL): S.CANCELLED,
+    (S.PAUSED, M.CANCEL): S.CANCELLED,
+    (S.ACTIVE, M.COMPLETE): S.COMPLETED,
+    (S.ACTIVE, M.EXPIRE): S.EXPIRED,
+    (S.SCHEDULED, M.EXPIRE): S.EXPIRED,
+    (S.PAUSED, M.EXPIRE): S.EXPIRED,
+}
+"""Design, section 4, written down a second time: the code's table must say the same."""
+
+
+@pytest.mark.parametrize("status", S)
+@pytest.mark.parametrize("move", M)
+def test_every_pair_of_status_and_move_is_as_the_design_says(status: S, move: M) -> None:
+    """Design, section 4: one table; what it lacks raises with the state and the moves allowed."""
+    wanted = DESIGN_TABLE.get((status, move))
+    if wanted is not None:
+        assert next_campaign_status(status, move) is wanted
+        return
+    with pytest.raises(IllegalTransition) as caught:
+        next_campaign_status(status, move)
+    error = caught.value
+    assert (error.state, error.move) == (status, move)
+    assert error.allowed == tuple(sorted(m for s, m in DESIGN_TABLE if s is status))
+    assert status in error.message
+    assert move in error.message
+
+
+def test_the_table_has_no_other_moves_and_terminal_states_have_none() -> None:
+    """Design, section 4: completed, cancelled and expired are terminal."""
+    assert dict(CAMPAIGN_TRANSITIONS) == DESIGN_TABLE
+    assert {s for s in S if not any(state is s for state, _ in CAMPAIGN_TRANSITIONS)} == TERMINAL_CAMPAIGN_STATUSES
+
+
+async def test_every_move_carries_along_its_times_its_work_and_its_entry(storage: Storage) -> None:
+    """Each legal move writes status, revision, started_at, completed_at, work feed and audit trail together."""
+    later = NOW + HOUR
+    for (status, move), wanted in DESIGN_TABLE.items():
+        campaign = await given_campaign(storage, campaign=make_campaign(status=status))
+        moved = await storage.write(
+            lambda tx, campaign=campaign, move=move: moves.move(  # type: ignore[misc]
+                tx, campaign, move, now=later, actor="cli:ann", pause_reason="operator"
+            )
+        )
+        stored = await reread(storage, campaign)
+        assert stored == moved
+        assert (stored.status, stored.revision, stored.updated_at) == (wanted, campaign.revision + 1, later)
+        assert stored.started_at == (later if wanted is S.ACTIVE else None)
+        assert stored.completed_at == (later if wanted in TERMINAL_CAMPAIGN_STATUSES else None)
+        assert stored.pause_reason == ("operator" if wanted is S.PAUSED else None)
+        work = await storage.read(lambda tx, campaign=campaign: tx.work.get(Unit("campaign", HERE, campaign.id)))  # type: ignore[misc]
+        assert work is not None
+        assert work.due_at == (later if wanted in {S.ACTIVE, S.SCHEDULED} else None)
+        (entry, *_) = await storage.read(lambda tx: tx.audit.list(HERE))
+        assert (entry.actor, entry.action, entry.subject) == ("cli:ann", f"campaign.{move}", campaign.id)
+
+
+async def test_started_at_is_that_of_the_first_start(storage: Storage) -> None:
+    """Interface, section 3, rule 3: started_at is set when the campaign first becomes active, and stays."""
+    campaign = await given_recipients(storage, 1)
+    for minutes, operation in enumerate((moves.start, moves.pause, moves.resume)):
+        await _do(storage, operation, campaign, now=NOW + timedelta(minutes=minutes))
+    assert (await reread(storage, campaign)).started_at == NOW
+
+
+@pytest.mark.parametrize(
+    ("start_at", "status"),
+    [(None, S.ACTIVE), (NOW - SECOND, S.ACTIVE), (NOW, S.ACTIVE), (NOW + SECOND, S.SCHEDULED)],
+)
+async def test_start_schedules_while_the_start_is_ahead(storage: Storage, start_at: Any, status: S) -> None:
+    """Design, section 4: ready becomes active when its start has passed, scheduled when it is ahead."""
+    campaign = await given_campaign(
+        storage,
+        campaign=make_campaign(schedule_type="scheduled" if start_at else "immediate", scheduled_start_at=start_at),
+    )
+    started = await _do(storage, moves.start, campaign)
+    assert started.status is status
+    if status is S.SCHEDULED:
+        work = await storage.read(lambda tx: tx.work.get(Unit("campaign", HERE, campaign.id)))
+        assert work is not None
+        assert work.due_at == start_at
+
+
+@pytest.mark.parametrize("status", [s for s in S if s is not S.READY])
+async def test_only_a_ready_campaign_is_started_by_hand(storage: Storage, status: S) -> None:
+    """Starting what is not ready is illegal; the error names the moves that an operator has from there."""
+    campaign = await given_campaign(storage, campaign=make_campaign(status=status))
+    with pytest.raises(IllegalTransition) as caught:
+        await _do(storage, moves.start, campaign)
+    assert (caught.value.state, caught.value.move) == (status, M.START)
+    engine_only = {M.COMPLETE, M.EXPIRE} | ({M.START} if status is S.SCHEDULED else set())
+    assert caught.value.allowed == tuple(sorted(m for s, m in DESIGN_TABLE if s is status and m not in engine_only))
+
+
+@pytest.mark.parametrize("operation", [moves.pause, moves.cancel])
+async def test_pause_and_cancel_a_second_time_change_nothing(
+    storage: Storage, operation: Callable[..., Campaign]
+) -> None:
+    """Pausing what is paused and cancelling what is cancelled answer with the campaign as it is."""
+    campaign = await given_campaign(storage, campaign=make_campaign(status=S.ACTIVE))
+    first = await _do(storage, operation, campaign)
+    again = await _do(storage, operation, campaign, now=NOW + HOUR)
+    assert again == first
+    assert len(await storage.read(lambda tx: tx.audit.list(HERE))) == 1
+
+
+@pytest.mark.parametrize("status", sorted(TERMINAL_CAMPAIGN_STATUSES))
+@pytest.mark.parametrize("operation", [moves.start, moves.pause, moves.resume, moves.cancel, moves.unschedule])
+async def test_nothing_moves_a_campaign_that_is_over(
+    storage: Storage, operation: Callable[..., Campaign], status: S
+) -> None:
+    """Design, section 4: terminal states are final; only cancelling the cancelled is quiet."""
+    campaign = await given_campaign(storage, campaign=make_campaign(status=status, completed_at=NOW))
+    if operation is moves.cancel and status is S.CANCELLED:
+        assert (await _do(storage, operation, campaign)).revision == campaign.revision
+        return
+    with pytest.raises(IllegalTransition) as caught:
+        await _do(storage, operation, campaign)
+    assert caught.value.allowed == ()
+    assert "this state is final" in caught.value.message
+
+
+@pytest.mark.parametrize("operation", [moves.start, moves.resume])
+@pytest.mark.parametrize("expiry", [NOW - SECOND, NOW])
+async def test_nothing_starts_after_its_expiry(
+    storage: Storage, operation: Callable[..., Campaign], expiry: Any
+) -> None:
+    """Design, section 4: never after expiry, and expired means now >= expiry."""
+    status = S.READY if operation is moves.start else S.PAUSED
+    campaign = await given_campaign(storage, campaign=make_campaign(status=status, scheduled_expires_at=expiry))
+    with pytest.raises(CannotStart) as caught:
+        await _do(storage, operation, campaign)
+    assert caught.value.reasons == ("Its scheduled_expires_at has passed.",)
+
+
+@pytest.mark.parametrize(
+    ("started_at", "start_at", "status"),
+    [
+        (None, NOW + HOUR, S.SCHEDULED),
+        (None, NOW - HOUR, S.ACTIVE),
+        (NOW, NOW + HOUR, S.ACTIVE),
+        (None, None, S.ACTIVE),
+    ],
+)
+async def test_resume_schedules_while_the_start_is_still_ahead(
+    storage: Storage, started_at: Any, start_at: Any, status: S
+) -> None:
+    """Design, section 4: paused becomes scheduled when the start is still ahead, else active."""
+    campaign = await given_campaign(
+        storage,
+        campaign=make_campaign(
+            status=S.PAUSED, schedule_type="scheduled", scheduled_start_at=start_at, started_at=started_at
+        ),
+    )
+    assert (await _do(storage, moves.resume, campaign)).status is status
+
+
+@pytest.mark.parametrize("operation", [moves.start, moves.resume])
+@pytest.mark.parametrize("workspace_status", [s for s in WorkspaceStatus if s is not WorkspaceStatus.ACTIVE])
+async def test_nothing_starts_in_a_workspace_that_may_not_work(
+    storage: Storage, operation: Callable[..., Campaign], workspace_status: WorkspaceStatus
+) -> None:
+    """Interface, section 5: an unavailable, suspended or paywalled workspace starts nothing."""
+    campaign = await given_campaign(storage, campaign=make_campaign(status=S.PAUSED))
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(status=workspace_status)))
+    with pytest.raises(WorkspaceUnavailable):
+        await _do(storage, operation, campaign)
+
+
+async def test_everything_that_is_in_the_way_of_a_start_is_named(storage: Storage) -> None:
+    """CannotStart carries every reason, not the first one only."""
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(mode=WorkspaceMode.LIVE)))
+    campaign = await given_campaign(
+        storage, campaign=make_campaign(scheduled_expires_at=NOW - SECOND, sms_message_source="flow")
+    )
+    with pytest.raises(CannotStart) as caught:
+        await _do(storage, moves.start, campaign)
+    assert len(caught.value.reasons) == 3
+    assert "no account for twilio" in caught.value.message
+    assert (await reread(storage, campaign)).status is S.READY
+
+
+async def test_a_calling_campaign_is_not_started_by_a_version_that_cannot_run_it(storage: Storage) -> None:
+    """What could not be carried out is refused, not taken silently."""
+    campaign = await given_campaign(storage, campaign=make_call_campaign())
+    with pytest.raises(CannotStart, match="Calling campaigns"):
+        await _do(storage, moves.start, campaign)
+
+
+@pytest.mark.parametrize("status", [S.SCHEDULED, S.ACTIVE, S.PAUSED])
+@pytest.mark.parametrize(("expiry", "expired"), [(NOW, True), (NOW - HOUR, True), (NOW + SECOND, False)])
+async def test_the_clock_expires_what_runs_waits_or_is_paused(
+    storage: Storage, status: S, expiry: Any, expired: bool
+) -> None:
+    """Design, section 4: scheduled, active and paused expire by the clock, at the moment itself."""
+    campaign = await given_campaign(
+        storage,
+        campaign=make_campaign(
+            status=status,
+            scheduled_expires_at=expiry,
+            schedule_type="scheduled",
+            scheduled_start_at=NOW + 2 * HOUR,
+        ),
+    )
+    assert (await _advance(storage, campaign)).status is (S.EXPIRED if expired else status)
+
+
+@pytest.mark.parametrize("status", [S.DRAFT, S.READY, *sorted(TERMINAL_CAMPAIGN_STATUSES)])
+async def test_the_clock_never_moves_a_campaign_that_was_not_started(storage: Storage, status: S) -> None:
+    """Design, section 3: the raw status of a draft or ready campaign never changes by time."""
+    campaign = await given_campaign(
+        storage, campaign=make_campaign(status=status, scheduled_expires_at=NOW - HOUR, scheduled_start_at=NOW - HOUR)
+    )
+    assert (await _advance(storage, campaign)) == await reread(storage, campaign)
+    assert (await reread(storage, campaign)).status is status
+
+
+@pytest.mark.parametrize(
+    ("late", "status", "reason"),
+    [
+        (timedelta(0), S.ACTIVE, None),
+        (HOUR, S.ACTIVE, None),
+        (HOUR + timedelta(microseconds=1), S.PAUSED, "missed_start"),
+        (-timedelta(microseconds=1), S.SCHEDULED, None),
+    ],
+)
+async def test_a_start_missed_by_more_than_the_grace_pauses(
+    storage: Storage, late: timedelta, status: S, reason: str | None
+) -> None:
+    """Design, section 4: later than the grace it is paused, `missed_start`, not sent by surprise."""
+    campaign = await given_campaign(
+        storage,
+        campaign=make_campaign(status=S.SCHEDULED, schedule_type="scheduled", scheduled_start_at=NOW - late),
+    )
+    moved = await _advance(storage, campaign)
+    assert (moved.status, moved.pause_reason) == (status, reason)
+
+
+async def test_expiry_goes_before_a_start_that_is_due(storage: Storage) -> None:
+    """A campaign whose start and expiry have both passed expires; it does not start for a moment."""
+    campaign = await given_campaign(
+        storage,
+        campaign=make_campaign(
+            status=S.SCHEDULED,
+            schedule_type="scheduled",
+            scheduled_start_at=NOW - 2 * SECOND,
+            scheduled_expires_at=NOW - SECOND,
+        ),
+    )
+    assert (await _advance(storage, campaign)).status is S.EXPIRED
+
+
+async def test_pause_all_pauses_what_runs_and_what_is_scheduled_in_its_workspace(storage: Storage) -> None:
+    """The stop command pauses active and scheduled campaigns of one workspace, or of all."""
+    mine = {s: await given_campaign(storage, campaign=make_campaign(status=s)) for s in S}
+    other = await given_campaign(storage, campaign=make_campaign(status=S.ACTIVE, workspace_id=THERE))
+    paused = await storage.write(lambda tx: moves.pause_all(tx, HERE, now=NOW, actor="cli"))
+    assert {campaign.id for campaign in paused} == {mine[S.ACTIVE].id, mine[S.SCHEDULED].id}
+    for status, campaign in mine.items():
+        wanted = S.PAUSED if status in {S.ACTIVE, S.SCHEDULED} else status
+        assert (await reread(storage, campaign)).status is wanted
+    assert (await reread(storage, other)).status is S.ACTIVE
+    assert [c.id for c in await storage.write(lambda tx: moves.pause_all(tx, None, now=NOW, actor="cli"))] == [other.id]
+
+
+@pytest.mark.parametrize("operation", [moves.start, moves.pause, moves.resume, moves.cancel, moves.unschedule])
+async def test_another_workspaces_campaign_is_not_there(storage: Storage, operation: Callable[..., Campaign]) -> None:
+    """Every move is within its workspace: a foreign campaign is not found, and stays as it is."""
+    campaign = await given_recipients(storage, 1)
+    for workspace_id, campaign_id in ((THERE, campaign.id), (HERE, new_id())):
+        with pytest.raises(NotFound):
+            await storage.write(
+                lambda tx, w=workspace_id, c=campaign_id: operation(tx, w, c, now=NOW, actor="t")  # type: ignore[misc]
+            )
+    assert (await reread(storage, campaign)).status is S.READY
+
+
+async def _do(storage: Storage, operation: Callable[..., Campaign], campaign: Campaign, *, now: Any = NOW) -> Campaign:
+    return await storage.write(lambda tx: operation(tx, campaign.workspace_id, campaign.id, now=now, actor="test"))
+
+
+async def _advance(storage: Storage, campaign: Campaign) -> Campaign:
+    moved = await storage.write(lambda tx: moves.advance(tx, HERE, campaign.id, now=NOW, grace=HOUR))
+    assert moved is not None
+    return moved

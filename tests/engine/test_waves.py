@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.errors import LeaseLost
+from outreach.models.campaign import Campaign
+from outreach.models.settings import SmsSettings
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.operations import waves
+from outreach.operations.waves import Ending
+from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.testing.builders import NOW, make_dispatch, make_lease, make_run, make_unsubscribe, make_workspace
+from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
+from tests.engine.given import (
+    ACCEPTED,
+    EPOCH,
+    SECOND,
+    commit,
+    given_active,
+    given_dispatch,
+    given_settings,
+    make_wave,
+    recipient,
+    reread,
+    settle,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_committed_intent_stands_in_the_ledger_before_anybody_hears_of_it(storage: Storage) -> None:
+    """Design, section 5, rule 1: the dispatch is `dispatching`, the recipient with it, the counters as well."""
+    campaign = await given_active(storage)
+    committed = await commit(storage, campaign)
+    (dispatch,) = committed.dispatches
+    assert not committed.stale
+    assert (dispatch.state, dispatch.attempt, dispatch.try_number, dispatch.epoch) == (
+        DispatchState.DISPATCHING,
+        1,
+        1,
+        EPOCH,
+    )
+    assert await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id)) == dispatch
+    opened = await recipient(storage, campaign)
+    assert (opened.status, opened.attempts, opened.tries) == (RecipientStatus.DISPATCHING, 1, 1)
+    counters = (await reread(storage, campaign)).counters
+    assert (counters.pending, counters.open, counters.completed) == (0, 1, 0)
+
+
+async def test_slots_lie_one_spacing_apart_and_go_on_where_the_last_wave_ended(storage: Storage) -> None:
+    """Design, section 6, pace: each intent takes a slot; a wave begins no earlier than the last one's next slot."""
+    campaign = await given_active(storage, 5)
+    first = await commit(storage, campaign, 0, 1, 2)
+    second = await commit(storage, campaign, 3, 4)
+    slots = [dispatch.slot_at for dispatch in (*first.dispatches, *second.dispatches)]
+    assert slots == [NOW + n * SECOND for n in range(5)]
+    run = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    assert run is not None
+    assert run.next_slot_at == NOW + 5 * SECOND
+
+
+async def test_unused_slots_are_not_made_up_for(storage: Storage) -> None:
+    """Design, section 6, pace: after a pause the next slot is now, not all those that were missed."""
+    campaign = await given_active(storage, 3)
+    await commit(storage, campaign, 0)
+    later = NOW + timedelta(minutes=10)
+    committed = await commit(storage, campaign, 1, 2, now=later)
+    assert [dispatch.slot_at for dispatch in committed.dispatches] == [later, later + SECOND]
+
+
+async def test_no_slot_lies_before_not_before_or_after_the_horizon(storage: Storage) -> None:
+    """Slots after the horizon are left for the next wave; the horizon itself is still within."""
+    campaign = await given_active(storage, 5)
+    committed = await commit(storage, campaign, 0, 1, 2, 3, 4, not_before=NOW + SECOND, horizon=NOW + 3 * SECOND)
+    assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW + n * SECOND for n in (1, 2, 3)]
+    assert [(await recipient(storage, campaign, position)).status for position in (3, 4)] == [
+        RecipientStatus.PENDING
+    ] * 2
+
+
+async def test_no_slot_lies_after_closing_time_and_no_intent_is_valid_after_it(storage: Storage) -> None:
+    """Design, section 5, rule 4: valid_until is the earliest of the wave's latest and its slot plus 5 s."""
+    campaign = await given_active(storage, 9)
+    committed = await commit(storage, campaign, *range(9), latest=NOW + 6 * SECOND)
+    assert [dispatch.slot_at - NOW for dispatch in committed.dispatches] == [n * SECOND for n in range(7)]
+    assert [dispatch.valid_until - NOW for dispatch in committed.dispatches] == [
+        timedelta(seconds=min(6, n + 5)) for n in range(7)
+    ]
+
+
+async def test_after_its_latest_moment_a_wave_is_stale(storage: Storage) -> None:
+    """A commit that waited for its turn until after the latest moment commits nothing."""
+    campaign = await given_active(storage)
+    assert (await commit(storage, campaign, latest=NOW - TICK)).stale
+    assert (await recipient(storage, campaign)).status is RecipientStatus.PENDING
+
+
+def _touch_campaign(tx: Transaction, campaign: Campaign) -> None:
+    tx.campaigns.update(attrs.evolve(campaign, revision=campaign.revision + 1))
+
+
+def _pause(tx: Transaction, campaign: Campaign) -> None:
+    tx.campaigns.update(attrs.evolve(campaign, status=CampaignStatus.PAUSED))
+
+
+def _expire(tx: Transaction, campaign: Campaign) -> None:
+    tx.campaigns.update(attrs.evolve(campaign, scheduled_expires_at=NOW))
+
+
+def _touch_workspace(tx: Transaction, campaign: Campaign) -> None:
+    tx.workspaces.update(make_workspace(revision=1))
+
+
+def _suspend(tx: Transaction, campaign: Campaign) -> None:
+    tx.workspaces.update(make_workspace(status=WorkspaceStatus.SUSPENDED))
+
+
+def _touch_settings(tx: Transaction, campaign: Campaign) -> None:
+    tx.settings.put(HERE, attrs.evolve(SmsSettings(), revision=1))
+
+
+def _nothing(tx: Transaction, campaign: Campaign) -> None:
+    pass
+
+
+@pytest.mark.parametrize("change", [_touch_campaign, _pause, _expire, _touch_workspace, _suspend, _touch_settings])
+async def test_a_decision_on_what_has_changed_since_commits_nothing(
+    storage: Storage, change: Callable[[Transaction, Campaign], None]
+) -> None:
+    """Design, section 5, rule 3: the commit compares campaign, workspace and settings; what conflicts is stale."""
+    campaign = await given_active(storage)
+    first = await recipient(storage, campaign)
+    wave = await storage.read(lambda tx: make_wave(tx, campaign, [first]))
+    await storage.write(lambda tx: change(tx, campaign))
+    committed = await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
+    assert committed.stale
+    assert committed.dispatches == ()
+    assert await recipient(storage, campaign) == first
+    assert not await storage.read(lambda tx: tx.dispatches.of_recipient(HERE, campaign.id, 0))
+    assert await storage.read(lambda tx: tx.runs.get(HERE, campaign.id)) is None
+
+
+@pytest.mark.parametrize("lease", [make_lease(epoch=EPOCH + 1), None])
+async def test_without_the_lease_nothing_is_committed(storage: Storage, lease: Any) -> None:
+    """Design, section 6: a lost lease means no new intents."""
+    campaign = await given_active(storage)
+    if lease is not None:
+        await storage.write(lambda tx: tx.leases.put(lease))
+    with pytest.raises(LeaseLost):
+        await commit(storage, campaign, epoch=EPOCH + (0 if lease else 1))
+    assert (await recipient(storage, campaign)).status is RecipientStatus.PENDING
+
+
+@pytest.mark.parametrize(
+    ("scope", "workspace_id", "stopped"),
+    [
+        ("all", HERE, True),
+        ("sms", HERE, True),
+        ("call", HERE, False),
+        ("all", THERE, False),
+    ],
+)
+async def test_who_opted_out_since_the_decision_is_skipped_and_takes_no_slot(
+    storage: Storage, scope: str, workspace_id: str, stopped: bool
+) -> None:
+    """Design, section 5, rule 3: the commit anti-joins the register; row "register": `skipped: opted_out`."""
+    campaign = await given_active(storage, 2)
+    first = await recipient(storage, campaign)
+    entry = make_unsubscribe(phone=first.phone, scope=scope, workspace_id=workspace_id)
+    await storage.write(lambda tx: tx.register.put(entry))
+    committed = await commit(storage, campaign, 0, 1)
+    after = await recipient(storage, campaign)
+    if stopped:
+        assert (after.status, after.reason, after.ended_at) == (RecipientStatus.SKIPPED, "opted_out", NOW)
+        assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW]
+    else:
+        assert len(committed.dispatches) == 2
+    await reread(storage, campaign)
+
+
+async def test_a_recipient_has_one_open_dispatch(storage: Storage) -> None:
+    """Design, section 5, rule 2: a second intent of a decision on the old state opens nothing."""
+    campaign = await given_active(storage)
+    old = await recipient(storage, campaign)
+    await commit(storage, campaign)
+    again = await storage.read(lambda tx: make_wave(tx, campaign, [old]))
+    committed = await storage.write(lambda tx: waves.commit_wave(tx, again, clock_now=lambda: NOW))
+    assert (committed.stale, committed.dispatches) == (False, ())
+    assert len(await storage.read(lambda tx: tx.dispatches.of_recipient(HERE, campaign.id, 0))) == 1
+
+
+async def test_the_ledger_itself_forbids_a_second_open_dispatch(storage: Storage) -> None:
+    """Where a recipient's state is behind its ledger, the ledger wins and the wave goes on without it."""
+    campaign = await given_active(storage, 2)
+    first = await recipient(storage, campaign)
+    left = make_dispatch(campaign_id=campaign.id, position=0, to=first.phone, state=DispatchState.UNKNOWN)
+    await storage.write(lambda tx: tx.dispatches.insert(left))
+    with pytest.raises(AlreadyThere):
+        await storage.write(lambda tx: tx.dispatches.insert(make_dispatch(campaign_id=campaign.id, position=0)))
+    committed = await commit(storage, campaign, 0, 1)
+    assert [(dispatch.position, dispatch.slot_at) for dispatch in committed.dispatches] == [(1, NOW)]
+    assert await recipient(storage, campaign) == first
+
+
+async def test_endings_are_committed_without_a_contact(storage: Storage) -> None:
+    """What is not to be sent ends with its reason, is counted, and the last one completes the campaign."""
+    campaign = await given_active(storage, 2)
+    rows = [await recipient(storage, campaign, position) for position in (0, 1)]
+    endings = [
+        Ending(recipient=rows[0], status=RecipientStatus.FAILED, reason="over_segment_cap"),
+        Ending(recipient=rows[1], status=RecipientStatus.SKIPPED, reason="invalid_number"),
+    ]
+    wave = await storage.read(lambda tx: make_wave(tx, campaign, [], endings=endings))
+    await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
+    after = await reread(storage, campaign)
+    assert (after.counters.failed, after.counters.completed, after.counters.open) == (1, 0, 0)
+    assert (after.status, after.completed_at) == (CampaignStatus.COMPLETED, NOW)
+
+
+async def test_an_ending_never_touches_a_recipient_that_has_moved_on(storage: Storage) -> None:
+    """A decision to end somebody who is being contacted meanwhile changes nothing."""
+    campaign = await given_active(storage)
+    old = await recipient(storage, campaign)
+    await commit(storage, campaign)
+    ending = Ending(recipient=old, status=RecipientStatus.SKIPPED, reason="invalid_number")
+    wave = await storage.read(lambda tx: make_wave(tx, campaign, [], endings=[ending]))
+    await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
+    assert (await recipient(storage, campaign)).status is RecipientStatus.DISPATCHING
+
+
+async def test_a_plan_of_what_is_not_active_has_nothing_due(storage: Storage) -> None:
+    """Only an active campaign is planned; one that is gone has no plan."""
+    campaign = await given_active(storage, 2, status=CampaignStatus.PAUSED)
+    plan = await storage.read(lambda tx: waves.plan(tx, HERE, campaign.id, now=NOW, limit=10))
+    assert plan is not None
+    assert (plan.due, plan.next_due) == ((), None)
+    assert await storage.read(lambda tx: waves.plan(tx, THERE, campaign.id, now=NOW, limit=10)) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "obstacle"),
+    [
+        (_pause, "campaign_stopped"),
+        (_suspend, "workspace_unavailable"),
+        (_nothing, None),
+    ],
+)
+async def test_the_last_check_hears_every_stop_that_has_committed(
+    storage: Storage, change: Callable[[Transaction, Campaign], None], obstacle: str | None
+) -> None:
+    """Design, section 5, rule 4: immediately before the request, what has stopped it since is heard."""
+    campaign = await given_active(storage)
+    dispatch = await given_dispatch(storage, campaign)
+    await storage.write(lambda tx: change(tx, campaign))
+    assert await storage.read(lambda tx: waves.may_start(tx, dispatch)) == obstacle
+
+
+async def test_the_last_check_hears_an_opt_out_and_a_settlement_elsewhere(storage: Storage) -> None:
+    """Field, test 10: STOP between claim and request; and what another has settled is not sent."""
+    campaign = await given_active(storage, 2)
+    first, second = (await commit(storage, campaign, 0, 1)).dispatches
+    await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=first.to)))
+    assert await storage.read(lambda tx: waves.may_start(tx, first)) == "opted_out"
+    await settle(storage, second, ACCEPTED)
+    assert await storage.read(lambda tx: waves.may_start(tx, second)) == "settled_elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("status", "closed"),
+    [
+        (CampaignStatus.CANCELLED, RecipientStatus.CANCELED),
+        (CampaignStatus.EXPIRED, RecipientStatus.EXPIRED),
+    ],
+)
+async def test_what_is_over_closes_its_open_recipients_in_slices(
+    storage: Storage, status: CampaignStatus, closed: RecipientStatus
+) -> None:
+    """Design, section 4: pending and waiting ones close as canceled or expired; what is in flight stays."""
+    campaign = await given_active(storage, 6)
+    await given_dispatch(storage, campaign, 2)
+    over = attrs.evolve(await reread(storage, campaign), status=status, completed_at=NOW)
+    await storage.write(lambda tx: tx.campaigns.update(over))
+    slices = 0
+    while await storage.write(lambda tx: waves.close_slice(tx, HERE, campaign.id, now=NOW, limit=2)):
+        slices += 1
+        await reread(storage, campaign)
+    statuses = [(await recipient(storage, campaign, position)).status for position in range(6)]
+    assert statuses == [closed, closed, RecipientStatus.DISPATCHING, closed, closed, closed]
+    assert slices == 2
+    assert (await reread(storage, campaign)).counters.completed == 0
+
+
+@pytest.mark.parametrize("status", [CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.COMPLETED])
+async def test_what_is_not_over_closes_nobody(storage: Storage, status: CampaignStatus) -> None:
+    """Only cancelled and expired campaigns are closed."""
+    campaign = await given_active(storage, 2, status=status)
+    assert not await storage.write(lambda tx: waves.close_slice(tx, HERE, campaign.id, now=NOW, limit=1))
+    assert (await recipient(storage, campaign)).status is RecipientStatus.PENDING
+
+
+async def test_a_receipt_that_does_not_come_in_time_counts_as_done(storage: Storage) -> None:
+    """Design, section 5: an accepted SMS whose receipt may still come is in progress for 4 h, then completed."""
+    await given_settings(storage, retry_enabled=True)
+    campaign = await given_active(storage)
+    await settle(storage, await given_dispatch(storage, campaign), ACCEPTED)
+    waiting = await recipient(storage, campaign)
+    assert (waiting.status, waiting.due_at) == (RecipientStatus.IN_PROGRESS, NOW + timedelta(hours=4))
+    early, late = NOW + timedelta(hours=4) - TICK, NOW + timedelta(hours=4)
+    for moment, status in ((early, RecipientStatus.IN_PROGRESS), (late, RecipientStatus.COMPLETED)):
+        await storage.write(
+            lambda tx, moment=moment: waves.end_receipt_waits(tx, HERE, campaign.id, now=moment, limit=9)  # type: ignore[misc]
+        )
+        assert (await recipient(storage, campaign)).status is status
+    after = await reread(storage, campaign)
+    assert (after.status, after.counters.successful) == (CampaignStatus.COMPLETED, 1)
+
+
+@pytest.mark.parametrize("status", [CampaignStatus.CANCELLED, CampaignStatus.EXPIRED])
+async def test_what_is_over_waits_for_no_receipts(storage: Storage, status: CampaignStatus) -> None:
+    """An accepted message of a campaign that is over is not retried: its true outcome is accepted, so it ends."""
+    await given_settings(storage, retry_enabled=True)
+    campaign = await given_active(storage, 3)
+    for position in (0, 1, 2):
+        await settle(storage, await given_dispatch(storage, campaign, position), ACCEPTED)
+    over = attrs.evolve(await reread(storage, campaign), status=status, completed_at=NOW)
+    await storage.write(lambda tx: tx.campaigns.update(over))
+    while await storage.write(lambda tx: waves.close_slice(tx, HERE, campaign.id, now=NOW, limit=2)):
+        pass
+    after = await reread(storage, campaign)
+    assert (after.counters.open, after.counters.completed, after.counters.successful) == (0, 3, 3)
+    assert (await recipient(storage, campaign)).status is RecipientStatus.COMPLETED
+
+
+async def test_campaigns_keep_paces_of_their_own(storage: Storage) -> None:
+    """One throttled campaign does not stall another: the next slot is the campaign's own."""
+    campaign, other = await given_active(storage), await given_active(storage)
+    await storage.write(lambda tx: tx.runs.put(make_run(campaign_id=other.id, next_slot_at=NOW + timedelta(hours=1))))
+    (dispatch,) = (await commit(storage, campaign)).dispatches
+    assert dispatch.slot_at == NOW

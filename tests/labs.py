@@ -1,0 +1,55 @@
+"""Laboratories for the provider contracts: the simulators, and the scripted providers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from outreach.testing.carriers import Step, accept, defer, drop, hang, not_sent, refuse
+from outreach.testing.provider_contract import Situation
+
+STEPS: Final[Mapping[Situation, Step]] = {
+    "accepts": accept(),
+    "refuses_for_good": refuse("invalid_number"),
+    "refuses_for_now": refuse("temporary"),
+    "too_busy": defer(2.5),
+    "cannot_be_reached": not_sent(),
+    "drops_the_connection": drop(),
+    "does_not_answer": hang(),
+    "has_an_error": drop("http_503"),
+    "answers_nonsense": drop("unreadable"),
+}
+
+
+class ScriptedLab:
+    """A scripted provider, which can do everything."""
+
+    situations = frozenset(STEPS)
+
+    def __init__(self, make: Any, **options: Any) -> None:
+        self._situation: Situation = "accepts"
+        self.adapter = make(lambda _: STEPS[self._situation], **options)
+
+    def arrange(self, situation: Situation) -> None:
+        """Have the provider do this from now on."""
+        self._situation = situation
+
+    @property
+    def requests_made(self) -> int:
+        """How many requests the script has had."""
+        return len(self.adapter.requests)
+
+
+class SimulatorLab:
+    """A simulator, which accepts or refuses for now; with a long latency it does not answer."""
+
+    situations: frozenset[Situation] = frozenset({"accepts", "refuses_for_now", "does_not_answer"})
+    requests_made = None
+
+    def __init__(self, by_situation: Mapping[Situation, Any]) -> None:
+        self._adapters = by_situation
+        self.adapter = by_situation["accepts"]
+
+    def arrange(self, situation: Situation) -> None:
+        """Take the simulator that is set up for this."""
+        self.adapter = self._adapters[situation]

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outreach import ConfigError, InvalidRequest
+from outreach_server import create_app
+from outreach_server.body import MOST_IN_MEMORY, MOST_SMALL_BYTES
+from outreach_server.helper import HelperFailed, read_in_helper
+from outreach_server.reading import CHUNK, Reading
+from outreach_server.spool import sweep
+from tests.server.conftest import Service, Tenant, serve, sms_body
+from tests.server.test_errors import check_envelope
+
+JSON = {"Content-Type": "application/json"}
+READING = Reading(channel_from_body=False, sms_campaigns_enabled=True, default_region=None, this_year=2026)
+
+
+def large_body(count: int = 4 * CHUNK + 1, **fields: Any) -> bytes:
+    """Return a body of many contacts, which is too large to be kept in memory."""
+    recipients = [
+        {"phone_number": f"+1415{index:07d}", "custom_variables": {"filling": "x" * 150, "n": index}}
+        for index in range(count)
+    ]
+    raw = json.dumps(sms_body(recipients=recipients, **fields)).encode()
+    assert len(raw) > MOST_IN_MEMORY
+    return raw
+
+
+def recipients_of(service: Service, workspace_id: str, campaign_id: str) -> list[Any]:
+    """Return the recipients of a campaign, in order."""
+
+    async def collect() -> list[Any]:
+        return [recipient async for recipient in service.engine.campaigns.recipients(workspace_id, campaign_id)]
+
+    return service.run(collect)
+
+
+@pytest.fixture
+def spooling(tmp_path: Path) -> Iterator[Service]:
+    """Run a server with a spool directory of its own."""
+    (tmp_path / "spool").mkdir()
+    yield from serve("memory://", spool_directory=tmp_path / "spool")
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json", "application/json; charset=utf-8", 'APPLICATION/JSON;charset="UTF-8"', None]
+)
+def test_json_is_taken(memory_tenant: Tenant, kind: str | None) -> None:
+    """Bodies are JSON in UTF-8; one that is not announced is taken for it."""
+    headers = {} if kind is None else {"Content-Type": kind}
+    answer = memory_tenant.post("/sms-campaigns", content=json.dumps(sms_body()).encode(), headers=headers)
+    assert answer.status_code == 201, answer.text
+
+
+@pytest.mark.parametrize(
+    ("headers", "path"),
+    [
+        ({"Content-Type": "text/plain"}, "Content-Type"),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, "Content-Type"),
+        ({"Content-Type": ""}, "Content-Type"),
+        ({"Content-Type": "application/json; charset=latin-1"}, "Content-Type"),
+        (JSON | {"Content-Encoding": "gzip"}, "Content-Encoding"),
+    ],
+)
+@pytest.mark.parametrize("operation", ["/sms-campaigns", "/campaigns", "/calls", "/sms"])
+def test_what_is_announced_as_something_else_is_refused(
+    memory_tenant: Tenant, operation: str, headers: dict[str, str], path: str
+) -> None:
+    """Row "statuses": what another API would call 415 is a 400 here."""
+    answer = memory_tenant.post(operation, content=b"{}", headers=headers)
+    assert [detail["path"] for detail in check_envelope(answer, 400, "invalid_request")["details"]] == [path]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"{", b"[]", b"null", b'"text"', b"NaN", b"\xff", b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"a":1,"a":2}',
+        b'{"name": "\\ud800"}', b'{"name": "\\u0000"}', "{}".encode("utf-16"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/sms-campaigns"),
+        ("POST", "/campaigns"),
+        ("POST", "/calls"),
+        ("POST", "/sms"),
+        ("PATCH", "/sms/settings"),
+    ],
+)
+def test_broken_bodies_are_refused(memory_tenant: Tenant, method: str, path: str, body: bytes) -> None:
+    """Rows "types" and "text": malformed is a 400 in the envelope, whatever is wrong."""
+    check_envelope(memory_tenant.request(method, path, content=body, headers=JSON), 400, "invalid_request")
+
+
+def test_a_body_over_the_limit_is_refused_before_it_is_read() -> None:
+    """Design, section 9: bodies are bounded; row "statuses": what another API would call 413 is a 400."""
+    for service in serve("memory://", max_body_bytes=1000):
+        tenant = service.tenant()
+        for path in ("/sms-campaigns", "/calls"):
+            answer = tenant.post(path, content=b" " * 1001, headers=JSON)
+            assert "larger than 1000 bytes" in check_envelope(answer, 400, "invalid_request")["message"]
+            assert answer.headers["Connection"] == "close"
+        exact = json.dumps(sms_body()).encode()
+        assert tenant.post("/sms-campaigns", content=exact.ljust(1000), headers=JSON).status_code == 201
+
+
+def test_a_body_that_does_not_tell_its_length_is_counted() -> None:
+    """A chunked body is bounded as well."""
+
+    def endless() -> Iterator[bytes]:
+        for _ in range(100):
+            yield b" " * 100
+
+    for service in serve("memory://", max_body_bytes=1000):
+        answer = service.tenant().post("/sms-campaigns", content=endless(), headers=JSON)
+        check_envelope(answer, 400, "invalid_request")
+        assert answer.headers["Connection"] == "close"
+
+
+def test_operations_without_contacts_take_small_bodies_only(memory_tenant: Tenant) -> None:
+    """A body of /calls, /sms or /sms/settings has no reason to be large."""
+    padded = b'{"to": "14155550102", "body": "x"}'.ljust(MOST_SMALL_BYTES)
+    assert memory_tenant.post("/sms", content=padded, headers=JSON).status_code == 201
+    check_envelope(memory_tenant.post("/sms", content=padded + b" ", headers=JSON), 400, "invalid_request")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_large_body_is_loaded_completely(spooling: Service, tmp_path: Path, *, chunked: bool) -> None:
+    """Design, section 6, "Loading": every contact arrives, in order; what lay on disk is gone."""
+    tenant = spooling.tenant()
+    raw = large_body()
+    content = iter([raw[start : start + 10_000] for start in range(0, len(raw), 10_000)]) if chunked else raw
+    answer = tenant.post("/sms-campaigns", content=content, headers=JSON)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["total_recipients"] == 4 * CHUNK + 1
+    recipients = recipients_of(spooling, tenant.workspace.id, answer.json()["id"])
+    assert [r.custom_variables["n"] for r in recipients] == list(range(4 * CHUNK + 1))
+    assert recipients[7].phone == "+14150000007"
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_a_body_of_medium_size_is_loaded_completely(memory_service: Service) -> None:
+    """What is read in a thread ends like what is read at once."""
+    tenant = memory_service.tenant()
+    recipients = [{"phone_number": f"+1415{index:07d}"} for index in range(CHUNK + 1)]
+    assert tenant.create(recipients=recipients)["total_recipients"] == CHUNK + 1
+
+
+def test_errors_in_a_large_body_come_with_their_places(spooling: Service, tmp_path: Path) -> None:
+    """What a helper process finds is told as if it had been found here."""
+    tenant = spooling.tenant()
+    raw = large_body(name="", holidays_config={"country": "XX"})
+    raw = raw.replace(b'"+14150000003"', b"null").replace(b'"+14150002000"', b'"\\ud800"')
+    error = check_envelope(tenant.post("/sms-campaigns", content=raw, headers=JSON), 400, "invalid_request")
+    assert [detail["path"] for detail in error["details"]] == [
+        "name", "holidays_config.country", "recipients[3].phone_number", "recipients[2000].phone_number",
+    ]  # fmt: skip
+    assert list((tmp_path / "spool").iterdir()) == []
+    assert tenant.get("/sms-campaigns").json()["pagination"]["total"] == 0
+
+
+@pytest.mark.parametrize("tail", [b"}", b"[" * 400_000])
+def test_a_large_body_that_is_no_json_is_refused(spooling: Service, tail: bytes) -> None:
+    """Also what goes to a helper process is a clear 400."""
+    check_envelope(
+        spooling.tenant().post("/campaigns", content=large_body() + tail, headers=JSON), 400, "invalid_request"
+    )
+
+
+def test_a_large_body_for_the_other_channel(spooling: Service) -> None:
+    """A helper reads both kinds of campaigns, and sees that SMS campaigns are off."""
+    tenant = spooling.tenant(sms_campaigns_enabled=False)
+    check_envelope(
+        tenant.post("/campaigns", content=large_body(channel="sms"), headers=JSON), 403, "sms_campaigns_disabled"
+    )
+    answer = tenant.post("/campaigns", content=large_body(agent_id=tenant.agent.id), headers=JSON)
+    assert (answer.status_code, answer.json()["channel"]) == (201, "call")
+
+
+def test_a_helper_that_dies_is_a_500_and_leaves_nothing(
+    spooling: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A helper that is killed, for want of memory for example, takes nothing else with it."""
+    tenant = spooling.tenant()
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    check_envelope(tenant.post("/sms-campaigns", content=large_body(), headers=JSON), 500, "internal_error")
+    assert list((tmp_path / "spool").iterdir()) == []
+    monkeypatch.undo()
+    assert tenant.post("/sms-campaigns", content=large_body(), headers=JSON).status_code == 201
+
+
+@pytest.mark.anyio
+async def test_a_helper_tells_why_it_died(tmp_path: Path) -> None:
+    """The log gets the helper's own words."""
+    with pytest.raises(HelperFailed, match=r"body\.json"):
+        await read_in_helper(tmp_path, READING)
+
+
+@pytest.mark.anyio
+async def test_a_helper_hands_back_refusals(tmp_path: Path) -> None:
+    """Details survive the way between the processes."""
+    (tmp_path / "body.json").write_bytes(b"{}")
+    with pytest.raises(InvalidRequest) as caught:
+        await read_in_helper(tmp_path, READING)
+    assert [detail.path for detail in caught.value.details] == ["name", "recipients"]
+
+
+def test_what_a_killed_server_left_behind_is_deleted(tmp_path: Path) -> None:
+    """Bodies hold people's data: a server that starts deletes those of servers that are gone, and no others."""
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    left = tmp_path / f"outreach-body-{int(gone.stdout)}-abc"
+    alive, foreign = tmp_path / f"outreach-body-{os.getpid()}-abc", tmp_path / "outreach-body-notes"
+    for directory in (left, alive, foreign):
+        directory.mkdir()
+        (directory / "body.json").write_bytes(b"{}")
+    assert sweep(tmp_path) == 1
+    assert sorted(tmp_path.iterdir()) == sorted([alive, foreign])
+
+
+def test_a_limit_must_be_positive() -> None:
+    """An app that could take no body at all is a mistake."""
+    with pytest.raises(ConfigError, match="max_body_bytes"):
+        create_app("memory://", max_body_bytes=0)

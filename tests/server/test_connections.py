@@ -1,0 +1,179 @@
+"""What a test client cannot do: clients that go away, or stop in the middle."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from outreach import NotFound, Outreach
+from outreach_server import body, create_app
+from outreach_server.context import Exchange, put_exchange
+from outreach_server.errors import FaultMiddleware
+from tests.server.conftest import Service, sms_body
+from tests.server.test_bodies import large_body
+from tests.server.test_errors import check_envelope
+
+pytestmark = pytest.mark.anyio
+
+
+async def post(app: ASGIApp, key: str, receive: Receive, **headers: str) -> list[Message]:
+    """Send a POST of a campaign, the body as `receive` tells it; return what was answered."""
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    given = {"authorization": f"Bearer {key}", "content-type": "application/json"} | headers
+    scope: Scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/sms-campaigns",
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()],
+    }
+    await app(scope, receive, send)
+    return sent
+
+
+async def with_app(test: Callable[[ASGIApp, str], Awaitable[Any]], **options: Any) -> Any:
+    """Run a test with an app and a key."""
+    async with Outreach.open("memory://") as engine:
+        workspace = await engine.workspaces.create("Acme")
+        key = await engine.workspaces.create_key(workspace.id)
+        return await test(create_app(engine=engine, **options), key.api_key)
+
+
+def receiver(*messages: Message) -> Receive:
+    """Return a `receive` that tells these messages, and then nothing more."""
+    left = list(messages)
+
+    async def receive() -> Message:
+        if left:
+            return left.pop(0)
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    return receive
+
+
+def chunk(data: bytes, *, more: bool = True) -> Message:
+    """Return a part of a body."""
+    return {"type": "http.request", "body": data, "more_body": more}
+
+
+async def test_a_client_that_goes_away_is_not_answered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is no error either, and what it had sent is deleted."""
+
+    async def test(app: ASGIApp, key: str) -> None:
+        raw = large_body()
+        assert await post(app, key, receiver(chunk(raw), {"type": "http.disconnect"})) == []
+        assert await post(app, key, receiver(chunk(b"{"), {"type": "http.disconnect"})) == []
+
+    with caplog.at_level(logging.ERROR):
+        await with_app(test, spool_directory=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert caplog.records == []
+
+
+async def test_a_body_that_stops_arriving_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A client that trickles must not keep the turns of the others."""
+    monkeypatch.setattr(body, "_IDLE_SECONDS", 0.05)
+
+    async def test(app: ASGIApp, key: str) -> None:
+        for data in (b"{", large_body()):
+            start, content = await post(app, key, receiver(chunk(data)))
+            assert start["status"] == 400
+            assert (b"connection", b"close") in [(name.lower(), value) for name, value in start["headers"]]
+            assert b"stopped arriving" in content["body"]
+
+    await with_app(test, spool_directory=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_client_that_asks_first_is_told_at_once() -> None:
+    """With `Expect: 100-continue` nothing of a body that is too large is ever sent."""
+
+    async def test(app: ASGIApp, key: str) -> None:
+        start, _ = await post(app, key, receiver(), content_length="1001", expect="100-continue")
+        assert start["status"] == 400
+
+    with anyio.fail_after(2):
+        await with_app(test, max_body_bytes=1000)
+
+
+async def test_no_more_than_a_bound_is_thrown_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that never stops sending is cut off."""
+    monkeypatch.setattr(body, "_DRAIN_BYTES", 3000)
+    told = 0
+
+    async def endless() -> Message:
+        nonlocal told
+        told += 1
+        return chunk(b" " * 1000)
+
+    async def test(app: ASGIApp, key: str) -> None:
+        start, _ = await post(app, key, endless, content_length="1000000")
+        assert start["status"] == 400
+
+    await with_app(test, max_body_bytes=1000)
+    assert told == 4
+
+
+async def test_large_bodies_wait_for_their_turn_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body that is announced as large is not read from its socket before it is its turn."""
+    monkeypatch.setattr("outreach_server.context.MOST_LARGE_BODIES", 1)
+    read: list[str] = []
+
+    def slow(name: str) -> Receive:
+        async def receive() -> Message:
+            read.append(name)
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        return receive
+
+    async def test(app: ASGIApp, key: str) -> None:
+        async with anyio.create_task_group() as tasks:
+            for name in ("first", "second"):
+                tasks.start_soon(lambda name=name: post(app, key, slow(name), content_length="1000000"))  # type: ignore[misc]
+            await anyio.sleep(0.2)
+            tasks.cancel_scope.cancel()
+
+    await with_app(test)
+    assert len(read) == 1
+
+
+async def test_an_answer_that_breaks_in_the_middle_ends_the_connection() -> None:
+    """Once the status is out nothing else can be said: the server around the app has to close."""
+
+    async def breaking(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise ZeroDivisionError
+
+    async def send(_: Message) -> None:
+        pass
+
+    scope: Scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
+    put_exchange(scope, Exchange(request_id="r"))
+    with pytest.raises(ZeroDivisionError):
+        await FaultMiddleware(breaking)(scope, receiver(), send)
+
+
+def test_a_campaign_that_vanishes_while_it_is_loaded_is_our_fault(
+    memory_service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row "statuses": POST /sms-campaigns lists no 404."""
+    tenant = memory_service.tenant()
+
+    async def swept(*_: Any, **__: Any) -> None:
+        raise NotFound("campaign", "1")
+
+    monkeypatch.setattr(memory_service.engine.create_campaign, "sms", swept)
+    check_envelope(tenant.post("/sms-campaigns", sms_body()), 500, "internal_error")

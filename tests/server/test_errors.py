@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+import outreach
+from outreach import OutreachError, StorageError
+from outreach_server import create_app
+from outreach_server.errors import STATUSES, status_of
+from tests.server.conftest import Service, Tenant
+
+
+def check_envelope(answer: Any, status: int, code: str) -> dict[str, Any]:
+    """Check that an answer is the one envelope, and return what it holds."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["Content-Type"] == "application/json"
+    body = answer.json()
+    assert set(body) == {"error"}
+    error: dict[str, Any] = body["error"]
+    assert set(error) == {"code", "message", "request_id", "details"}
+    assert (error["code"], error["request_id"]) == (code, answer.headers["X-Request-Id"])
+    assert error["message"]
+    assert all(set(detail) == {"path", "message"} for detail in error["details"])
+    return error
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/"), ("GET", "/nothing"), ("POST", "/sms-campaigns/"), ("GET", "/campaigns/1"), ("GET", "/CALLS")],
+)
+def test_an_unknown_path_is_a_404_in_the_envelope(memory_tenant: Tenant, method: str, path: str) -> None:
+    """Row "error envelope": unknown routes included; a trailing slash is no other name, and no redirect."""
+    check_envelope(memory_tenant.request(method, path), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/sms-campaigns", {"GET", "HEAD", "POST"}),
+        ("PUT", "/campaigns", {"GET", "HEAD", "POST"}),
+        ("GET", "/calls", {"POST"}),
+        ("POST", "/calls/1", {"GET", "HEAD"}),
+        ("GET", "/sms/settings", {"PATCH"}),
+        ("OPTIONS", "/sms", {"POST"}),
+        ("QUERY", "/docs", {"GET", "HEAD"}),
+    ],
+)
+def test_a_method_that_a_path_does_not_take_is_a_405(
+    memory_tenant: Tenant, method: str, path: str, allowed: set[str]
+) -> None:
+    """Row "error envelope": unknown methods included, and Allow names all that the path takes."""
+    answer = memory_tenant.request(method, path)
+    check_envelope(answer, 405, "method_not_allowed")
+    assert set(answer.headers["Allow"].split(", ")) == allowed
+
+
+def test_what_goes_wrong_inside_is_logged_and_not_told(
+    memory_service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Row "error envelope": a 5xx tells no internals; the log has it under the request's id."""
+    tenant = memory_service.tenant()
+
+    async def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("the secret of the house")
+
+    monkeypatch.setattr(memory_service.engine.campaigns, "list", broken)
+    with caplog.at_level(logging.ERROR, "outreach_server"):
+        answer = tenant.get("/sms-campaigns", headers={"X-Request-Id": "trace-7"})
+    error = check_envelope(answer, 500, "internal_error")
+    assert error["details"] == []
+    assert "secret" not in answer.text
+    assert "ZeroDivision" not in answer.text
+    assert "trace-7" in caplog.text
+    assert "the secret of the house" in caplog.text
+
+
+def test_an_error_of_the_engine_that_is_our_fault_is_a_500(
+    memory_service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row "codes": every 5xx is `internal_error`."""
+    tenant = memory_service.tenant()
+
+    async def broken(*_: Any, **__: Any) -> None:
+        raise StorageError("/var/lib/outreach.db is gone")
+
+    monkeypatch.setattr(memory_service.engine.campaigns, "list", broken)
+    answer = tenant.get("/sms-campaigns")
+    check_envelope(answer, 500, "internal_error")
+    assert "/var/lib" not in answer.text
+
+
+def test_every_error_of_the_engine_has_a_status() -> None:
+    """Errors of a request are 4xx; the others are ours, and are meant to be 500."""
+    classes = [
+        value for value in vars(outreach).values() if isinstance(value, type) and issubclass(value, OutreachError)
+    ]
+    assert set(STATUSES) < set(classes)
+    ours = {cls.__name__ for cls in classes if status_of(cls.__new__(cls)) == 500}
+    assert ours == {"OutreachError", "ConfigError", "LeaseLost", "StorageError", "DatabaseNewer", "DispatchRefused"}
+
+
+def test_an_app_whose_lifespan_was_not_run_says_so_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """A mounted app's lifespan does not run by itself: whoever forgets it reads what to do."""
+    client = TestClient(create_app("memory://"))
+    with caplog.at_level(logging.ERROR, "outreach_server"):
+        check_envelope(client.get("/healthz"), 500, "internal_error")
+    assert "outreach_server.running" in caplog.text
+
+
+@pytest.mark.parametrize("given", ["trace-1", "01932f70-0f9e-7c55-a3c0-6b1f4a9d2e88", "Root=1-67891233-abcdef"])
+def test_a_sane_request_id_is_kept(memory_tenant: Tenant, given: str) -> None:
+    """Row "error envelope": X-Request-Id."""
+    assert memory_tenant.get("/nothing", headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "a b", "x" * 129, "é".encode("latin-1"), '"><script>', "a;b"])
+def test_a_strange_request_id_is_replaced(memory_tenant: Tenant, given: Any) -> None:
+    """What comes from outside never gets into log lines and headers unchecked."""
+    found = memory_tenant.get("/healthz", headers={"X-Request-Id": given}).headers["X-Request-Id"]
+    assert found != given
+    assert len(found) == 36
+
+
+def test_huge_values_are_not_echoed(memory_tenant: Tenant) -> None:
+    """An answer stays small, whatever was sent."""
+    answers = [
+        memory_tenant.get("/calls/" + "x" * 50_000),
+        memory_tenant.patch("/sms/settings", {"x" * 50_000: 1}),
+        memory_tenant.post("/calls", {"agent_id": "x" * 50_000, "to": "y" * 50_000}),
+        memory_tenant.get("/sms-campaigns?status=" + "x" * 50_000),
+    ]
+    assert [answer.status_code for answer in answers] == [404, 400, 400, 400]
+    assert all(len(answer.content) < 5_000 for answer in answers)
+
+
+def test_the_access_log_holds_ids_and_no_secrets(memory_service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    """Design, section 9: logs hold ids, no message bodies, no full numbers; nothing that is a secret."""
+    tenant = memory_service.tenant()
+    with caplog.at_level(logging.DEBUG, "outreach_server"):
+        tenant.create(message_body="a private matter")
+        tenant.get("/calls/+14155550102")
+        tenant.get("/sms-campaigns?search=Somebody")
+    assert tenant.workspace.id in caplog.text
+    for secret in (tenant.key, "4155550102", "a private matter", "Somebody"):
+        assert secret not in caplog.text
