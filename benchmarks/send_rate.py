@@ -65,7 +65,7 @@ def main() -> int:
     )
     slowest = max((of[-1] - of[0]).total_seconds() for of in starts.values())
     print(f"messages        {messages} of {given.campaigns} campaigns, each once")
-    print(f"nominal         {nominal:.1f} s for each campaign, {given.campaigns / _SPACING_SECONDS:.0f} a second in all")
+    print(f"nominal         {nominal:.1f} s a campaign, {given.campaigns / _SPACING_SECONDS:.0f} a second in all")
     print(f"first to last   {spread:.1f} s: {spread / nominal:.2f} of nominal, {messages / spread:.0f} a second")
     print(f"slowest         {slowest:.1f} s: {slowest / nominal:.2f} of nominal")
     print(f"closest starts  {closest * 1000:.1f} ms of one campaign; the pace allows {_SPACING_SECONDS * 1000:.0f} ms")
