@@ -29,6 +29,7 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
                 status=_higher(call.status, CallStatus.INITIATED),
                 provider_call_id=dispatch.provider_id,
                 dialed_at=call.dialed_at or now,
+                ended_at=None,
                 error=None,
             )
             tx.calls.update(after)
