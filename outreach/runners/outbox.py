@@ -156,11 +156,11 @@ class Outbox:
 
     async def _ask(self, errand: Errand) -> Outcome:
         with anyio.move_on_after(self._config.provider_timeout_seconds):
-            outcome = await errand.ask()
-            if not isinstance(outcome, Outcome) or outcome.state not in ANSWERS:
-                # An adapter that breaks its contract has told us nothing.
-                raise TypeError(f"The adapter of {errand.dispatch.provider} answered {outcome!r}.")
-            return outcome
+            answer: object = await errand.ask()
+            if isinstance(answer, Outcome) and answer.state in ANSWERS:
+                return answer
+            # An adapter that breaks its contract has told us nothing.
+            raise TypeError(f"The adapter of {errand.dispatch.provider} answered {answer!r}.")
         return Outcome(state=DispatchState.UNKNOWN, reason="timeout")
 
     async def _last_check(self, errand: Errand) -> str | None:
