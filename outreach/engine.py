@@ -188,7 +188,8 @@ class Outreach:
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:
-            await stack.__aexit__(exc_type, exc, tb)
+            # An error of the host's goes past the task group of our own tasks, which would wrap it in a group.
+            await stack.aclose()
 
     def now(self) -> datetime:
         """Return the present moment by the engine's clock."""
