@@ -215,9 +215,7 @@ async def test_nothing_starts_in_a_workspace_that_may_not_work(
 async def test_everything_that_is_in_the_way_of_a_start_is_named(storage: Storage) -> None:
     """CannotStart carries every reason, not the first one only."""
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(mode=WorkspaceMode.LIVE)))
-    campaign = await given_campaign(
-        storage, campaign=make_call_campaign(scheduled_expires_at=NOW - SECOND)
-    )
+    campaign = await given_campaign(storage, campaign=make_call_campaign(scheduled_expires_at=NOW - SECOND))
     with pytest.raises(CannotStart) as caught:
         await _do(storage, moves.start, campaign)
     assert len(caught.value.reasons) == 3
