@@ -185,7 +185,8 @@ class Outreach:
         """Stop dispatching, letting what is in flight end within the grace, and close the database."""
         stack, self._stack = self._stack, None
         if stack is not None:
-            await stack.__aexit__(exc_type, exc, tb)
+            # An error of the host's goes past the task group of our own tasks, which would wrap it in a group.
+            await stack.aclose()
 
     def now(self) -> datetime:
         """Return the present moment by the engine's clock."""

@@ -69,6 +69,7 @@ class Number:
         phone: E.164.
         carrier: The SMS carrier it belongs to; None for a number used only for calls.
         trunk_id: The trunk it is reached over; None for none.
+        rate_per_minute: Messages a minute that it may send, over all campaigns; None for no rate of its own.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Number:
     carrier: CarrierName | None
     trunk_id: str | None
     created_at: datetime
+    rate_per_minute: int | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -23,6 +23,8 @@ class Workspace:
         default_region: ISO 3166 alpha-2 region in which local phone numbers are read; None reads only
             international ones.
         revision: Goes up with each change that matters to what may be sent.
+        contact_hours: Whether people are contacted between 8 and 21 of their own clocks only.
+        frequency_cap: How many dispatches may go to one number in 24 hours, over all campaigns; None for any.
     """
 
     id: str
@@ -35,6 +37,8 @@ class Workspace:
     revision: int
     created_at: datetime
     updated_at: datetime
+    contact_hours: bool = False
+    frequency_cap: int | None = None
 
 
 @attrs.frozen(kw_only=True)

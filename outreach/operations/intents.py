@@ -50,7 +50,7 @@ def open_dispatch(
         body=intent.body,
         segments=intent.segments,
         slot_at=slot,
-        valid_until=min(wave.latest, slot + wave.intent_lifetime),
+        valid_until=min(wave.latest, slot + wave.intent_lifetime, *([intent.latest] if intent.latest else [])),
         epoch=wave.epoch,
         created_at=now,
     )

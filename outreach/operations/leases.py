@@ -56,8 +56,15 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
         held_back = [
             move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason) for campaign in running
         ]
-    for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE}):
+    # Paused ones too: they may be resumed a moment from now.
+    for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED}):
         _respace(tx, campaign, epoch, now)
+    for workspace in tx.workspaces.list():
+        for number in tx.numbers.list(workspace.id):
+            if number.rate_per_minute is not None and tx.runs.sender_slot(workspace.id, number.phone) is not None:
+                floor = now + spacing(number.rate_per_minute)
+                taken = tx.runs.sender_slot(workspace.id, number.phone)
+                tx.runs.put_sender_slot(workspace.id, number.phone, max(floor, taken or floor))
     if home is not None:
         tx.leases.set_home(home)
     tx.leases.put(Lease(epoch=epoch, home=home, renewed_at=now))

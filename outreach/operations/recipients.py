@@ -11,8 +11,9 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.common import call_settings_of
 from outreach.operations.flows import go_on, steps_of
-from outreach.operations.wave import Move
+from outreach.operations.wave import Hold, Move
 from outreach.policy.call_settlement import drop_second_leg
+from outreach.policy.settlement import waiting
 from outreach.protocols.storage import Transaction
 
 
@@ -50,6 +51,14 @@ def end(
         return Counters()
     ended = attrs.evolve(current, status=status, reason=reason, due_at=None, ended_at=now)
     return put_recipient(tx, workspace_id, current, ended)
+
+
+def hold(tx: Transaction, workspace_id: str, held: Hold) -> Counters:
+    """Let a recipient wait; return what that changes in the counters."""
+    current = untouched(tx, workspace_id, held.recipient)
+    if current is None:
+        return Counters()
+    return put_recipient(tx, workspace_id, current, waiting(current, held.reason, held.due_at))
 
 
 def go_on_without_request(tx: Transaction, campaign: Campaign, going: Move, now: datetime) -> Counters:

@@ -39,6 +39,7 @@ class Plan:
         trunk: The trunk of a calling campaign.
         in_flight: Recipients that take a place at the provider, or may.
         steps: The steps of the flow that drives the campaign; None when none does.
+        sender_spacing: Time between two messages of the sending number, over all campaigns; None for no such pace.
     """
 
     campaign: Campaign
@@ -52,6 +53,7 @@ class Plan:
     trunk: Trunk | None
     in_flight: int
     steps: Sequence[FlowStep] | None = None
+    sender_spacing: timedelta | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -63,6 +65,7 @@ class Intent:
         body: The rendered text; None for a call.
         call_id: Identifier for the record of a call; None for a message.
         variables: Template variables of a call.
+        latest: The request may not start later: the contact's own evening; None for no such bound.
     """
 
     dispatch_id: str
@@ -74,6 +77,7 @@ class Intent:
     segments: int | None = None
     call_id: str | None = None
     variables: Mapping[str, str] = attrs.field(factory=dict)
+    latest: datetime | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -96,6 +100,15 @@ class Move:
 
     recipient: Recipient
     kind: Literal["next_step", "drop_second_leg"]
+
+
+@attrs.frozen(kw_only=True)
+class Hold:
+    """A recipient that is looked at again later, and why."""
+
+    recipient: Recipient
+    due_at: datetime
+    reason: str
 
 
 @attrs.frozen(kw_only=True)
@@ -122,6 +135,7 @@ class Wave:
     spacing: timedelta
     intent_lifetime: timedelta
     moves: Sequence[Move] = ()
+    holds: Sequence[Hold] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -17,8 +17,9 @@ from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import settings_of
 from outreach.operations.flows import steps_of
 from outreach.operations.intents import open_dispatch
-from outreach.operations.recipients import end, go_on_without_request
-from outreach.operations.wave import Basis, Committed, Plan, Wave
+from outreach.operations.limits import cap_reached, sender_pace
+from outreach.operations.recipients import end, go_on_without_request, hold
+from outreach.operations.wave import Basis, Committed, Hold, Plan, Wave
 from outreach.protocols.storage import Transaction
 
 
@@ -32,6 +33,8 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
     active = campaign.status is CampaignStatus.ACTIVE
     due = tx.recipients.due(workspace_id, campaign_id, now, limit=limit) if active else ()
     run = tx.runs.get(workspace_id, campaign_id) if active else None
+    pace = sender_pace(tx, campaign) if active else None
+    moments = (run.next_slot_at if run else None, pace.next_slot_at if pace else None)
     agent = tx.agents.get(workspace_id, campaign.agent_id) if campaign.agent_id else None
     return Plan(
         campaign=campaign,
@@ -45,7 +48,8 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
         ),
         due=due,
         next_due=None if due or not active else tx.recipients.next_due(workspace_id, campaign_id),
-        next_slot_at=run.next_slot_at if run else None,
+        next_slot_at=max((moment for moment in moments if moment is not None), default=None),
+        sender_spacing=pace.spacing if pace else None,
         agent=agent,
         trunk=tx.trunks.get(workspace_id, campaign.sip_trunk_id) if campaign.sip_trunk_id else None,
         in_flight=tx.recipients.in_flight(workspace_id, campaign_id) if campaign.channel == "call" else 0,
@@ -71,11 +75,16 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     run = tx.runs.get(wave.workspace_id, wave.campaign_id) or Run(
         workspace_id=wave.workspace_id, campaign_id=wave.campaign_id, owner_epoch=wave.epoch, next_slot_at=None
     )
-    slot = max(now, wave.not_before, *([run.next_slot_at] if run.next_slot_at else []))
+    pace = sender_pace(tx, campaign)
+    moments = (run.next_slot_at, pace.next_slot_at if pace else None)
+    slot = max(now, wave.not_before, *(moment for moment in moments if moment is not None))
+    spacing = max(wave.spacing, pace.spacing) if pace else wave.spacing
     places = _places(tx, campaign)
     change = Counters()
     for ending in wave.endings:
         change += end(tx, wave.workspace_id, ending.recipient, ending.status, ending.reason, now)
+    for held in wave.holds:
+        change += hold(tx, wave.workspace_id, held)
     for going in wave.moves:
         change += go_on_without_request(tx, campaign, going, now)
     dispatches: list[Dispatch] = []
@@ -83,17 +92,29 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         if intent.to in stopped:
             change += end(tx, wave.workspace_id, intent.recipient, RecipientStatus.SKIPPED, "opted_out", now)
             continue
+        capped = cap_reached(tx, wave.workspace_id, intent.to, now)
+        if capped is not None:
+            change += hold(
+                tx, wave.workspace_id, Hold(recipient=intent.recipient, due_at=capped, reason="frequency_cap")
+            )
+            continue
         if slot > min(wave.horizon, wave.latest) or len(dispatches) >= places:
             break
+        if intent.latest is not None and slot >= intent.latest:
+            # Its evening comes before its slot: it is decided about again.
+            continue
         opened = open_dispatch(tx, wave, campaign, run, intent, slot, now)
         if opened is None:
             continue
         dispatch, run, delta = opened
         change += delta
         dispatches.append(dispatch)
-        slot += wave.spacing
+        slot += spacing
     if dispatches:
-        tx.runs.put(attrs.evolve(run, owner_epoch=wave.epoch, next_slot_at=slot))
+        last = dispatches[-1].slot_at
+        tx.runs.put(attrs.evolve(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing))
+        if pace is not None:
+            tx.runs.put_sender_slot(wave.workspace_id, pace.phone, last + pace.spacing)
     if change != Counters():
         counters = tx.campaigns.add_counters(wave.workspace_id, wave.campaign_id, change)
         complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)

@@ -19,6 +19,8 @@ class WorkspaceChange:
 
     Attributes:
         unlimited_requests: Take the request limit away; it goes before `request_limit`.
+        contact_hours: Whether people are contacted between 8 and 21 of their own clocks only.
+        frequency_cap: How many dispatches may go to one number in 24 hours; 0 takes the cap away.
     """
 
     name: str | None = None
@@ -27,6 +29,8 @@ class WorkspaceChange:
     request_limit: int | None = None
     unlimited_requests: bool = False
     default_region: str | None = None
+    contact_hours: bool | None = None
+    frequency_cap: int | None = None
 
 
 def create(tx: Transaction, workspace: Workspace, *, actor: str) -> Workspace:
@@ -66,6 +70,8 @@ def update(tx: Transaction, workspace_id: str, change: WorkspaceChange, *, now: 
             else change.request_limit
         ),
         default_region=before.default_region if change.default_region is None else change.default_region,
+        contact_hours=before.contact_hours if change.contact_hours is None else change.contact_hours,
+        frequency_cap=before.frequency_cap if change.frequency_cap is None else change.frequency_cap or None,
         revision=before.revision + 1,
         updated_at=now,
     )

@@ -183,6 +183,8 @@ def receipt_for_recipient(
 ) -> Recipient:
     """Return a recipient after a delivery receipt for its latest dispatch that moved the status up."""
     if status is MessageStatus.DELIVERED:
+        if recipient.status is RecipientStatus.COMPLETED and recipient.successful and recipient.reason != "no_receipt":
+            return recipient
         if recipient.status in _DELIVERABLE:
             done = attrs.evolve(recipient, successful=True)
             return ended(done, RecipientStatus.COMPLETED, None, recipient.ended_at or now)

@@ -333,6 +333,13 @@ class Dispatches(Protocol):
         """Return a message's dispatches, oldest first by (created_at, id)."""
         ...
 
+    def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[datetime]:
+        """Return when dispatches to a number were created, at or after a moment, oldest first.
+
+        Those that reached nobody for sure (not sent, withdrawn, deferred) do not count.
+        """
+        ...
+
     def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
         """Return a campaign's dispatches that are no more `dispatching`, created at or after a moment.
 
@@ -438,6 +445,13 @@ class Runs(Protocol):
 
     def get(self, workspace_id: str, campaign_id: str) -> Run | None: ...
     def put(self, run: Run) -> None: ...
+    def sender_slot(self, workspace_id: str, phone: str) -> datetime | None:
+        """Return the first moment at which a sending number may send its next message; None for any."""
+        ...
+
+    def put_sender_slot(self, workspace_id: str, phone: str, next_slot_at: datetime) -> None:
+        """Write that moment."""
+        ...
 
 
 class Requests(Protocol):

@@ -10,10 +10,12 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
-from outreach.operations.wave import Ending, Intent, Move, Plan
+from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
 from outreach.policy.call_settlement import second_leg_is_late
 from outreach.policy.rendering import recipient_values
 from outreach.protocols.voice import CallRequest
+from outreach.runners.channels import Decision
+from outreach.runners.contact_rules import contact_window
 from outreach.runners.desk import ProviderDesk
 
 
@@ -36,13 +38,16 @@ class CallChannel:
         """Return whether another call may be placed."""
         return plan.in_flight < plan.campaign.batch_concurrency
 
-    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Intent | Ending | Move:
+    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Decision:
         """Take a recipient's fields and custom variables as the agent's variables."""
         if second_leg_is_late(recipient, now):
             return Move(recipient=recipient, kind="drop_second_leg")
         agent = plan.agent
         if recipient.phone is None:
             return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number")
+        window = contact_window(plan, recipient, recipient.phone, now)
+        if isinstance(window, Hold | Ending):
+            return window
         if agent is None:
             return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable")
         return Intent(
@@ -52,6 +57,7 @@ class CallChannel:
             provider=agent.provider,
             sender=agent.from_number,
             to=recipient.phone,
+            latest=window,
             variables=recipient_values(
                 phone_number=recipient.phone_number,
                 first_name=recipient.first_name,

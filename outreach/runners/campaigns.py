@@ -13,7 +13,7 @@ from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves, closing, waves
-from outreach.operations.wave import Committed, Ending, Intent, Move, Plan, Wave
+from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage, Transaction
 from outreach.runners.channels import CampaignChannel
@@ -57,6 +57,9 @@ class CampaignRunner:
             if plan is None or plan.campaign.status is not CampaignStatus.ACTIVE:
                 return self._clock.now() if plan is not None else None
             campaign = plan.campaign
+            if campaign.effective_status(self._clock.now()) is CampaignStatus.EXPIRED:
+                # Every wave would be stale from now on: the next slice begins with the move to expired.
+                return self._clock.now()
             if plan.workspace.status is not WorkspaceStatus.ACTIVE:
                 return campaign.scheduled_expires_at
             hours = hours_of(campaign, self._clock.now())
@@ -67,7 +70,7 @@ class CampaignRunner:
             if not channel.room(plan):
                 return earliest(campaign.scheduled_expires_at, hours.until)
             if await self._wait_for_slot(plan, nudge):
-                await self._wave(plan, channel, epoch, hours)
+                await self._wave(plan, channel, epoch, hours, nudge)
         return self._clock.now()
 
     async def _advance(self, unit: Unit) -> Campaign | None:
@@ -120,7 +123,7 @@ class CampaignRunner:
 
     async def _wait_for_slot(self, plan: Plan, nudge: Nudge) -> bool:
         """Wait until the next slot is near; return whether it is (a nudge means: look at everything again)."""
-        moments = (plan.next_slot_at, self._outbox.earliest_start(plan.campaign.id))
+        moments = (plan.next_slot_at, self._earliest_start(plan))
         slot = max((moment for moment in moments if moment is not None), default=None)
         if slot is None:
             return True
@@ -130,36 +133,50 @@ class CampaignRunner:
         await nudge.wait(ahead)
         return False
 
-    async def _wave(self, plan: Plan, channel: CampaignChannel, epoch: int, hours: Hours) -> None:
+    async def _wave(self, plan: Plan, channel: CampaignChannel, epoch: int, hours: Hours, nudge: Nudge) -> None:
         now = self._clock.now()
         decisions = [channel.decide(plan, recipient, now) for recipient in plan.due]
         intents = [decision for decision in decisions if isinstance(decision, Intent)]
         endings = [decision for decision in decisions if isinstance(decision, Ending)]
         moves = [decision for decision in decisions if isinstance(decision, Move)]
-        reserved = await self._reserve(len(intents))
+        holds = [decision for decision in decisions if isinstance(decision, Hold)]
+        reserved = await self._reserve(len(intents), nudge)
         try:
-            committed = await self._commit(plan, channel, epoch, hours, intents[:reserved], endings, moves)
+            committed = await self._commit(plan, channel, epoch, hours, intents[:reserved], endings, moves, holds)
         except BaseException:
             self._outbox.release(reserved)
             raise
         self._outbox.release(reserved - len(committed.dispatches))
         by_dispatch = {intent.dispatch_id: intent for intent in intents}
-        spacing = channel.spacing(plan.campaign)
+        paces = self._paces(plan, channel)
         for dispatch in committed.dispatches:
             self._outbox.send(
                 Errand(
                     dispatch=dispatch,
                     ask=channel.request(plan, by_dispatch[dispatch.id], dispatch),
-                    pace_key=plan.campaign.id if spacing else None,
-                    spacing=spacing,
+                    paces=paces,
                 )
             )
 
-    async def _reserve(self, wanted: int) -> int:
+    def _paces(self, plan: Plan, channel: CampaignChannel) -> Mapping[str, timedelta]:
+        """Return the paces that a request keeps: the campaign's, and that of the sending number if it has one."""
+        campaign = plan.campaign
+        paces: dict[str, timedelta] = {}
+        if spacing := channel.spacing(campaign):
+            paces[campaign.id] = spacing
+        if plan.sender_spacing is not None:
+            paces[_sender_key(campaign)] = plan.sender_spacing
+        return paces
+
+    def _earliest_start(self, plan: Plan) -> datetime | None:
+        keys = (plan.campaign.id, _sender_key(plan.campaign))
+        starts = (self._outbox.earliest_start(key) for key in keys)
+        return max((start for start in starts if start is not None), default=None)
+
+    async def _reserve(self, wanted: int, nudge: Nudge) -> int:
         """Take a place at the provider for each intent: wait for the first, take the others if they are free."""
-        if not wanted:
+        if not wanted or not await self._outbox.reserve(nudge):
             return 0
-        await self._outbox.reserve()
         reserved = 1
         while reserved < wanted and self._outbox.reserve_nowait():
             reserved += 1
@@ -174,6 +191,7 @@ class CampaignRunner:
         intents: Sequence[Intent],
         endings: Sequence[Ending],
         moves: Sequence[Move],
+        holds: Sequence[Hold],
     ) -> Committed:
         campaign, now = plan.campaign, self._clock.now()
         lease_end = now + timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))
@@ -185,10 +203,15 @@ class CampaignRunner:
             intents=intents,
             endings=endings,
             moves=moves,
-            not_before=self._outbox.earliest_start(campaign.id) or now,
+            holds=holds,
+            not_before=self._earliest_start(plan) or now,
             horizon=now + timedelta(seconds=self._config.look_ahead_seconds),
             latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,
             spacing=channel.spacing(campaign),
             intent_lifetime=timedelta(seconds=self._config.intent_seconds),
         )
         return await self._storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=self._clock.now))
+
+
+def _sender_key(campaign: Campaign) -> str:
+    return f"{campaign.workspace_id}/{campaign.sms_from_number}"

@@ -9,7 +9,10 @@ from typing import Protocol
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
-from outreach.operations.wave import Ending, Intent, Move, Plan
+from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
+
+Decision = Intent | Ending | Move | Hold
+"""What is done about one due recipient."""
 
 
 class CampaignChannel(Protocol):
@@ -27,7 +30,7 @@ class CampaignChannel(Protocol):
         """Return whether there is a free place at all; a place that becomes free touches the campaign."""
         ...
 
-    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Intent | Ending | Move:
+    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Decision:
         """Decide about one due recipient, by pure rules."""
         ...
 

@@ -12,12 +12,14 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
-from outreach.operations.wave import Ending, Intent, Move, Plan
+from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
 from outreach.policy.flow_course import step_to_send
 from outreach.policy.pacing import spacing
 from outreach.policy.rendering import compose, recipient_values
 from outreach.policy.segments import count_segments
 from outreach.protocols.carrier import OutboundMessage
+from outreach.runners.channels import Decision
+from outreach.runners.contact_rules import contact_window
 from outreach.runners.desk import ProviderDesk
 
 _MAX_WAVE: Final = 50
@@ -44,7 +46,7 @@ class SmsChannel:
         """Return True: messages take slots, not places."""
         return True
 
-    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Intent | Ending | Move:
+    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Decision:
         """Render a message and count its segments."""
         campaign = plan.campaign
         template = campaign.sms_message_body
@@ -55,6 +57,9 @@ class SmsChannel:
             template = step.body
         if recipient.phone is None:
             return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number")
+        window = contact_window(plan, recipient, recipient.phone, now)
+        if isinstance(window, Hold | Ending):
+            return window
         values = recipient_values(
             phone_number=recipient.phone_number,
             first_name=recipient.first_name,
@@ -75,6 +80,7 @@ class SmsChannel:
             provider=campaign.sms_carrier or "",
             sender=campaign.sms_from_number,
             to=recipient.phone,
+            latest=window,
             body=text,
             segments=segments,
         )

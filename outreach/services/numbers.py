@@ -26,6 +26,7 @@ class Numbers:
         *,
         carrier: CarrierName | None = None,
         trunk_id: str | None = None,
+        rate_per_minute: int | None = None,
         actor: str = "library",
     ) -> Number:
         """Add a number.
@@ -35,6 +36,7 @@ class Numbers:
             phone: Normalised to E.164; a workspace has a number once.
             carrier: The SMS carrier that it belongs to.
             trunk_id: The trunk that it is reached over.
+            rate_per_minute: Messages a minute that it may send, over all campaigns; 1 to 600, None for no such rate.
             actor: Who does it, for the audit trail.
 
         Raises:
@@ -43,6 +45,8 @@ class Numbers:
         """
         if carrier is not None and carrier not in CARRIERS:
             raise InvalidRequest.at("carrier", f"must be one of {', '.join(CARRIERS)}")
+        if rate_per_minute is not None and not 1 <= rate_per_minute <= 600:
+            raise InvalidRequest.at("rate_per_minute", "must be between 1 and 600")
         identifier, now = self._context.ids(), self._context.now()
 
         def operation(tx: Transaction) -> Number:
@@ -55,6 +59,7 @@ class Numbers:
                 phone=check_phone("phone", phone, workspace.default_region) or "",
                 carrier=carrier,
                 trunk_id=trunk_id,
+                rate_per_minute=rate_per_minute,
                 created_at=now,
             )
             try:

@@ -39,6 +39,8 @@ class Workspaces:
         sms_campaigns_enabled: bool = True,
         request_limit: int | None = DEFAULT_REQUEST_LIMIT,
         default_region: str | None = None,
+        contact_hours: bool | None = None,
+        frequency_cap: int | None = None,
         actor: str = "library",
     ) -> Workspace:
         """Make a workspace.
@@ -49,6 +51,9 @@ class Workspaces:
             sms_campaigns_enabled: Whether SMS campaigns may be created (interface, section 4.3, rule 1).
             request_limit: Requests a minute over all its keys; None for no limit.
             default_region: Region in which local numbers are read, such as `US`; None reads international ones only.
+            contact_hours: Whether people are contacted between 8 and 21 of their own clocks only; None for yes in a
+                live workspace and no in a sandbox.
+            frequency_cap: How many dispatches may go to one number in 24 hours, over all campaigns; None for any.
             actor: Who does it, for the audit trail.
 
         Raises:
@@ -57,6 +62,7 @@ class Workspaces:
         check_name("name", name, 255)
         _check_limit(request_limit)
         _check_region(default_region)
+        _check_cap(frequency_cap, minimum=1)
         now = self._context.now()
         workspace = Workspace(
             id=self._context.ids(),
@@ -69,6 +75,8 @@ class Workspaces:
             revision=0,
             created_at=now,
             updated_at=now,
+            contact_hours=mode is WorkspaceMode.LIVE if contact_hours is None else contact_hours,
+            frequency_cap=frequency_cap,
         )
         return await self._context.storage.write(lambda tx: operations.create(tx, workspace, actor=actor))
 
@@ -83,6 +91,7 @@ class Workspaces:
             check_name("name", change.name, 255)
         _check_limit(change.request_limit)
         _check_region(change.default_region)
+        _check_cap(change.frequency_cap, minimum=0)
         clock = self._context.clock
         return await self._context.storage.write(
             lambda tx: operations.update(tx, workspace_id, change, now=clock.now(), actor=actor)
@@ -172,6 +181,11 @@ def _digest(secret: str) -> str:
 def _check_limit(limit: int | None) -> None:
     if limit is not None and not 1 <= limit <= 1_000_000:
         raise InvalidRequest.at("request_limit", "must be between 1 and 1000000 requests a minute")
+
+
+def _check_cap(cap: int | None, *, minimum: int) -> None:
+    if cap is not None and not minimum <= cap <= 1000:
+        raise InvalidRequest.at("frequency_cap", f"must be between {minimum} and 1000 in 24 hours")
 
 
 def _check_region(region: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
+from typing import Final
 
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
@@ -21,6 +22,7 @@ class Dispatches:
         self._by_provider_id = rows.index(_grouped(_provider_id))
         self._by_recipient = rows.index(_grouped(_recipient))
         self._by_campaign = rows.index(_grouped(_campaign))
+        self._by_number = rows.index(_grouped(_number))
         self._by_call = rows.index(_grouped(_call))
         self._by_message = rows.index(_grouped(_message))
         self._unsettled = [rows.index(_if_unsettled(of)) for of in (_recipient_and_step, _call, _message)]
@@ -62,6 +64,11 @@ class Dispatches:
     def of_message(self, workspace_id: str, message_id: str) -> Sequence[Dispatch]:
         """Return a message's dispatches, oldest first."""
         return self._rows.rows(self._by_message.keys((workspace_id, message_id)))
+
+    def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[datetime]:
+        """Return when dispatches to a number were created, at or after a moment, oldest first."""
+        rows = self._rows.rows(self._by_number.keys((workspace_id, phone)))
+        return [row.created_at for row in rows if row.created_at >= since and row.state not in _REACHED_NOBODY]
 
     def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
         """Return a campaign's latest dispatches that are no more `dispatching`, newest first."""
@@ -112,6 +119,13 @@ def _provider_id(row: Dispatch) -> Hashable | None:
 
 def _recipient(row: Dispatch) -> Hashable | None:
     return None if row.campaign_id is None else (row.workspace_id, row.campaign_id, row.position)
+
+
+_REACHED_NOBODY: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED})
+
+
+def _number(row: Dispatch) -> Hashable | None:
+    return row.workspace_id, row.to
 
 
 def _campaign(row: Dispatch) -> Hashable | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+import attrs
+
 from outreach.models.work import DueWork, Home, Lease, Run, Unit
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.table import Place, Table
@@ -88,11 +90,21 @@ class Leases:
         self._home.put(None, home)
 
 
+@attrs.frozen(kw_only=True)
+class SenderPace:
+    """The pace of one sending number."""
+
+    workspace_id: str
+    phone: str
+    next_slot_at: datetime
+
+
 class Runs:
     """What dispatching a campaign remembers across restarts."""
 
     def __init__(self, journal: Journal) -> None:
         self._rows = Table[tuple[str, str], Run](journal, "run")
+        self._senders = Table[tuple[str, str], SenderPace](journal, "sending number")
 
     def get(self, workspace_id: str, campaign_id: str) -> Run | None:
         """Return what is remembered of a campaign."""
@@ -101,3 +113,13 @@ class Runs:
     def put(self, run: Run) -> None:
         """Write what is remembered of a campaign."""
         self._rows.put((run.workspace_id, run.campaign_id), run)
+
+    def sender_slot(self, workspace_id: str, phone: str) -> datetime | None:
+        """Return the first moment at which a sending number may send its next message."""
+        pace = self._senders.get((workspace_id, phone))
+        return None if pace is None else pace.next_slot_at
+
+    def put_sender_slot(self, workspace_id: str, phone: str, next_slot_at: datetime) -> None:
+        """Write that moment."""
+        pace = SenderPace(workspace_id=workspace_id, phone=phone, next_slot_at=next_slot_at)
+        self._senders.put((workspace_id, phone), pace)

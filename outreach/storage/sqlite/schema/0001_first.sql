@@ -11,6 +11,8 @@ CREATE TABLE workspaces (
     sms_campaigns_enabled INTEGER NOT NULL CHECK (sms_campaigns_enabled IN (0, 1)),
     request_limit INTEGER,
     default_region TEXT,
+    contact_hours INTEGER NOT NULL CHECK (contact_hours IN (0, 1)),
+    frequency_cap INTEGER,
     revision INTEGER NOT NULL,
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL
@@ -63,6 +65,7 @@ CREATE TABLE numbers (
     phone TEXT NOT NULL,
     carrier TEXT,
     trunk_id TEXT REFERENCES trunks (id),
+    rate_per_minute INTEGER,
     created_at TEXT NOT NULL,
     UNIQUE (workspace_id, phone)
 ) STRICT;
@@ -302,6 +305,8 @@ CREATE INDEX dispatches_of_recipient ON dispatches (campaign_number, position) W
 
 CREATE INDEX dispatches_of_campaign ON dispatches (campaign_number, created_at, id) WHERE campaign_number IS NOT NULL;
 
+CREATE INDEX dispatches_to_number ON dispatches (workspace_id, to_number, created_at);
+
 CREATE INDEX dispatches_of_message ON dispatches (message_id) WHERE message_id IS NOT NULL;
 
 CREATE INDEX dispatches_of_call ON dispatches (call_id) WHERE call_id IS NOT NULL;
@@ -373,6 +378,14 @@ CREATE TABLE runs (
     next_slot_at TEXT,
     assigned INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+
+-- The pace of a sending number, over all campaigns that share it.
+CREATE TABLE sender_paces (
+    workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+    phone TEXT NOT NULL,
+    next_slot_at TEXT NOT NULL,
+    PRIMARY KEY (workspace_id, phone)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE request_windows (
     workspace_id TEXT NOT NULL PRIMARY KEY REFERENCES workspaces (id),

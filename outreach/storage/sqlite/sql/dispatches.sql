@@ -92,6 +92,15 @@ LEFT JOIN campaigns ON campaigns.number = dispatches.campaign_number
 WHERE dispatches.message_id = :message_id AND dispatches.workspace_id = :workspace_id
 ORDER BY dispatches.created_at, dispatches.id
 
+-- sent_to --
+-- How often a number was contacted lately, over all campaigns of a workspace.
+SELECT created_at FROM dispatches INDEXED BY dispatches_to_number
+WHERE workspace_id = :workspace_id
+    AND to_number = :phone
+    AND created_at >= :since
+    AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+ORDER BY created_at
+
 -- recent --
 -- How a campaign's latest requests went, asked whenever one went badly.
 SELECT dispatches.*, campaigns.id AS campaign_id

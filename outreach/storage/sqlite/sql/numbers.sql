@@ -10,8 +10,8 @@ SELECT * FROM numbers WHERE workspace_id = :workspace_id AND phone = :phone
 
 -- insert --
 -- A new number.
-INSERT INTO numbers (id, workspace_id, phone, carrier, trunk_id, created_at)
-VALUES (:id, :workspace_id, :phone, :carrier, :trunk_id, :created_at)
+INSERT INTO numbers (id, workspace_id, phone, carrier, trunk_id, rate_per_minute, created_at)
+VALUES (:id, :workspace_id, :phone, :carrier, :trunk_id, :rate_per_minute, :created_at)
 
 -- list --
 -- The first of a carrier is what POST /sms sends from.

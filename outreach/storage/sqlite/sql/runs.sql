@@ -14,3 +14,12 @@ SELECT number, :owner_epoch, :next_slot_at, :assigned
 FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
 ON CONFLICT (campaign_number) DO UPDATE SET
     owner_epoch = excluded.owner_epoch, next_slot_at = excluded.next_slot_at, assigned = excluded.assigned
+
+-- sender_slot --
+-- The first moment at which a sending number may send its next message.
+SELECT next_slot_at FROM sender_paces WHERE workspace_id = :workspace_id AND phone = :phone
+
+-- put_sender_slot --
+-- Over what was remembered.
+INSERT INTO sender_paces (workspace_id, phone, next_slot_at) VALUES (:workspace_id, :phone, :next_slot_at)
+ON CONFLICT (workspace_id, phone) DO UPDATE SET next_slot_at = excluded.next_slot_at

@@ -7,10 +7,11 @@ SELECT * FROM workspaces WHERE id = :workspace_id
 -- insert --
 -- A new workspace.
 INSERT INTO workspaces (
-    id, name, mode, status, sms_campaigns_enabled, request_limit, default_region, revision, created_at, updated_at
+    id, name, mode, status, sms_campaigns_enabled, request_limit, default_region, contact_hours, frequency_cap,
+    revision, created_at, updated_at
 ) VALUES (
-    :id, :name, :mode, :status, :sms_campaigns_enabled, :request_limit, :default_region, :revision, :created_at,
-    :updated_at
+    :id, :name, :mode, :status, :sms_campaigns_enabled, :request_limit, :default_region, :contact_hours,
+    :frequency_cap, :revision, :created_at, :updated_at
 )
 
 -- update --
@@ -22,6 +23,8 @@ UPDATE workspaces SET
     sms_campaigns_enabled = :sms_campaigns_enabled,
     request_limit = :request_limit,
     default_region = :default_region,
+    contact_hours = :contact_hours,
+    frequency_cap = :frequency_cap,
     revision = :revision,
     created_at = :created_at,
     updated_at = :updated_at

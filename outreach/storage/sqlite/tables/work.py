@@ -120,3 +120,14 @@ class Runs(Table):
     def put(self, run: Run) -> None:
         """Write what is remembered of a campaign."""
         self._change_one("put", to_row(run))
+
+    def sender_slot(self, workspace_id: str, phone: str) -> datetime | None:
+        """Return the first moment at which a sending number may send its next message."""
+        row = self._row("sender_slot", workspace_id=workspace_id, phone=phone)
+        return None if row is None else from_text(row["next_slot_at"])
+
+    def put_sender_slot(self, workspace_id: str, phone: str, next_slot_at: datetime) -> None:
+        """Write that moment."""
+        self._change(
+            "put_sender_slot", {"workspace_id": workspace_id, "phone": phone, "next_slot_at": to_text(next_slot_at)}
+        )

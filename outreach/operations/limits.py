@@ -1,0 +1,57 @@
+"""Limits that campaigns share: the pace of a sending number, and how often a person may be contacted."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.models.campaign import Campaign
+from outreach.policy.pacing import spacing
+from outreach.protocols.storage import Transaction
+
+FREQUENCY_WINDOW: Final = timedelta(hours=24)
+
+
+@attrs.frozen(kw_only=True)
+class SenderPace:
+    """The pace of a sending number, over all campaigns.
+
+    Attributes:
+        spacing: Time between two of its messages.
+        next_slot_at: The first moment at which its next message may start; None for any.
+    """
+
+    phone: str
+    spacing: timedelta
+    next_slot_at: datetime | None
+
+
+def sender_pace(tx: Transaction, campaign: Campaign) -> SenderPace | None:
+    """Return the pace of the number that a campaign sends from; None when it has none of its own."""
+    if campaign.channel != "sms" or campaign.sms_from_number is None:
+        return None
+    number = tx.numbers.by_phone(campaign.workspace_id, campaign.sms_from_number)
+    if number is None or number.rate_per_minute is None:
+        return None
+    return SenderPace(
+        phone=number.phone,
+        spacing=spacing(number.rate_per_minute),
+        next_slot_at=tx.runs.sender_slot(campaign.workspace_id, number.phone),
+    )
+
+
+def cap_reached(tx: Transaction, workspace_id: str, phone: str, now: datetime) -> datetime | None:
+    """Return when a number may be contacted again under the workspace's frequency cap; None when it may be now."""
+    workspace = tx.workspaces.get(workspace_id)
+    cap = workspace.frequency_cap if workspace is not None else None
+    if cap is None:
+        return None
+    # Half-open: what lies exactly a window back is out of it.
+    sent = [
+        moment
+        for moment in tx.dispatches.sent_to(workspace_id, phone, since=now - FREQUENCY_WINDOW)
+        if moment > now - FREQUENCY_WINDOW
+    ]
+    return None if len(sent) < cap else sent[-cap] + FREQUENCY_WINDOW

@@ -1,0 +1,28 @@
+"""Whether a person may be contacted now, by the clocks where the number may be."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from outreach.models.recipient import Recipient
+from outreach.models.states import RecipientStatus
+from outreach.operations.wave import Ending, Hold, Plan
+from outreach.policy.contact_hours import first_to_close, next_common_open, zones_of
+
+
+def contact_window(plan: Plan, recipient: Recipient, phone: str, now: datetime) -> Hold | Ending | datetime | None:
+    """Return what the workspace's contact hours say of a person.
+
+    Returns:
+        `Hold` until the hours open; `Ending` when nobody can say where the number is, or no common hour is in
+        sight; the moment at which the hours close, when they are open; None when the workspace has no such rule.
+    """
+    if not plan.workspace.contact_hours:
+        return None
+    zones = zones_of(phone)
+    opening = next_common_open(zones, now)
+    if opening is None:
+        return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="timezone_unknown")
+    if opening > now:
+        return Hold(recipient=recipient, due_at=opening, reason="contact_hours")
+    return first_to_close(zones, now)
