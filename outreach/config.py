@@ -35,6 +35,9 @@ class EngineConfig:
         chunk_rows: Recipients written in one transaction.
         backoff_seconds: The first wait after a deferral; it doubles up to `backoff_max_seconds`.
         call_poll_seconds: How often a call in progress is asked for when no event comes.
+        call_status_seconds: How long a provider has to tell how far a call has come.
+        call_silence_seconds: A placed call of which nothing was heard for this long since it was dialed ends as
+            unconfirmed.
         reconcile_after_seconds: How long after its commit an unknown dispatch is first looked up at the provider.
         reconcile_every_seconds: How long after a look-up that told nothing the next one is made.
         reconcile_deadline_seconds: How long after its commit an unknown dispatch ends as unconfirmed.
@@ -59,6 +62,8 @@ class EngineConfig:
     backoff_seconds: float = 1.0
     backoff_max_seconds: float = 300.0
     call_poll_seconds: float = 10.0
+    call_status_seconds: float = 5.0
+    call_silence_seconds: float = 14_400.0
     reconcile_after_seconds: float = 60.0
     reconcile_every_seconds: float = 120.0
     reconcile_deadline_seconds: float = 3600.0

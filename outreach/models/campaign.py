@@ -14,7 +14,14 @@ from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
 
 PauseReason = Literal[
-    "operator", "missed_start", "provider_auth", "provider_funds", "error_budget", "moved", "restored"
+    "operator",
+    "missed_start",
+    "agent_unavailable",
+    "provider_auth",
+    "provider_funds",
+    "error_budget",
+    "moved",
+    "restored",
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 import attrs
 
@@ -24,6 +24,10 @@ FailureClass = Literal[
     "rejected",
 ]
 """Why a provider refused, or failed later, in the engine's words (see `policy/failures.py`)."""
+
+
+ASSUMED_SENT: Final = "assumed_sent"
+"""Reason of an unknown dispatch that an operator took as accepted: nobody has heard of it since."""
 
 
 @attrs.frozen(kw_only=True)

@@ -7,26 +7,33 @@ from datetime import datetime
 import attrs
 
 from outreach.models.call import Call
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CALL_STATUS_RANK, ENDED_CALL_STATUSES, CallStatus, DispatchState
 from outreach.models.work import Unit
 from outreach.policy.settlement import Backoff
+from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
 
 
 def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
     """Merge the outcome of a dispatch into its call."""
-    call = tx.calls.get(dispatch.workspace_id, dispatch.call_id or "")
+    call = _spoken_for(tx, dispatch)
     if call is None:
         return
     unit = Unit("call", call.workspace_id, call.id)
+    standing = _standing(tx, dispatch, outcome)
+    if standing is not None:
+        dispatch, outcome = standing, Outcome(state=DispatchState.ACCEPTED, provider_id=standing.provider_id)
     match outcome.state:
+        case DispatchState.ACCEPTED if outcome.reason == ASSUMED_SENT:
+            # Nobody knows of a call that could be followed; one that reports after all is followed then.
+            after = _unconfirmed(call, outcome, now)
         case DispatchState.ACCEPTED:
             after = attrs.evolve(
                 call,
-                status=_higher(call.status, CallStatus.INITIATED),
+                status=_placed(call.status),
                 provider_call_id=dispatch.provider_id,
                 dialed_at=call.dialed_at or now,
                 ended_at=None,
@@ -46,13 +53,18 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
         case DispatchState.UNKNOWN:
             after = attrs.evolve(call, status=CallStatus.UNKNOWN, error=outcome.reason)
         case DispatchState.UNCONFIRMED:
-            after = attrs.evolve(call, status=CallStatus.UNCONFIRMED, error=outcome.reason, ended_at=now)
+            after = _unconfirmed(call, outcome, now)
+        case DispatchState.GIVEN_UP if call.campaign_id is not None:
+            # The next one has a record of its own; what is heard of this one still goes into this one.
+            after = _unconfirmed(call, outcome, now)
         case _ if call.campaign_id is not None:
             # Its recipient waits for another call, which will have a record of its own.
             after = attrs.evolve(call, status=CallStatus.CANCELED, error=outcome.reason, ended_at=now)
         case _:
             tx.calls.update(attrs.evolve(call, status=CallStatus.QUEUED, error=outcome.reason))
-            tx.work.touch(unit, now + backoff.delay(call.tries, outcome.retry_after_seconds))
+            wait = outcome.state is not DispatchState.GIVEN_UP
+            due_at = now + backoff.delay(call.tries, outcome.retry_after_seconds) if wait else now
+            tx.work.touch(unit, due_at)
             return
     tx.calls.update(after)
     tx.work.touch(unit, None)
@@ -60,21 +72,23 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
 
 def report(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> Call | None:
     """Merge an event of a call; return the call as it is then, None when the event changed nothing."""
-    call = tx.calls.get(dispatch.workspace_id, dispatch.call_id or "")
+    call = _spoken_for(tx, dispatch)
     if call is None or CALL_STATUS_RANK[event.status] <= CALL_STATUS_RANK[call.status]:
         return None
     ended = event.status in ENDED_CALL_STATUSES
     answered = call.answered_at
     if answered is None and event.status is CallStatus.IN_PROGRESS:
         answered = event.at
+    # An earlier event may have told who answered; the end of the call need not say it again.
+    known = attrs.evolve(event, answered_by=event.answered_by or call.answered_by)
     after: Call = attrs.evolve(
         call,
         status=event.status,
         answered_at=answered,
-        answered_by=event.answered_by or call.answered_by,
+        answered_by=known.answered_by,
         summary=event.summary or call.summary,
         error=event.error,
-        outcome=analyser.outcome(event) if ended else None,
+        outcome=analyser.outcome(known) if ended else None,
         ended_at=event.at if ended else None,
     )
     tx.calls.update(after)
@@ -82,5 +96,36 @@ def report(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Ana
     return after
 
 
-def _higher(known: CallStatus, heard: CallStatus) -> CallStatus:
-    return heard if CALL_STATUS_RANK[heard] > CALL_STATUS_RANK[known] else known
+def fall_silent(tx: Transaction, workspace_id: str, call_id: str, now: datetime) -> Call | None:
+    """End a placed call of which nothing is heard any more; return it, None when it has ended by itself."""
+    call = tx.calls.get(workspace_id, call_id)
+    if call is None or not call.is_open:
+        return None
+    after = attrs.evolve(call, status=CallStatus.UNCONFIRMED, error="no_news", ended_at=now)
+    tx.calls.update(after)
+    tx.work.touch(Unit("call", workspace_id, call_id), None)
+    return after
+
+
+def _spoken_for(tx: Transaction, dispatch: Dispatch) -> Call | None:
+    """Return the call, when this dispatch speaks for it; each of a campaign's has a record of its own."""
+    call = tx.calls.get(dispatch.workspace_id, dispatch.call_id or "")
+    if call is None or call.campaign_id is not None or dispatch.try_number == call.tries:
+        return call
+    return call if speaks_for(dispatch, tx.dispatches.of_call(call.workspace_id, call.id)) else None
+
+
+def _standing(tx: Transaction, dispatch: Dispatch, outcome: Outcome) -> Dispatch | None:
+    if outcome.state not in REACHED_NOBODY or dispatch.try_number == 1 or dispatch.campaign_id is not None:
+        return None
+    return accepted_before(dispatch, tx.dispatches.of_call(dispatch.workspace_id, dispatch.call_id or ""))
+
+
+def _unconfirmed(call: Call, outcome: Outcome, now: datetime) -> Call:
+    return attrs.evolve(call, status=CallStatus.UNCONFIRMED, error=outcome.reason, ended_at=now)
+
+
+def _placed(known: CallStatus) -> CallStatus:
+    """Return the status of a call that a provider has accepted; one that we had canceled was placed all the same."""
+    higher = CALL_STATUS_RANK[known] > CALL_STATUS_RANK[CallStatus.INITIATED] and known is not CallStatus.CANCELED
+    return known if higher else CallStatus.INITIATED

@@ -12,20 +12,24 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.models.work import Unit
 from outreach.policy.settlement import Backoff
+from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.storage import Transaction
 
 
 def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
     """Merge the outcome of a dispatch into its message."""
-    message = tx.messages.get(dispatch.workspace_id, dispatch.message_id or "")
+    message = _spoken_for(tx, dispatch)
     if message is None:
         return
     unit = Unit("message", message.workspace_id, message.id)
+    standing = _standing(tx, dispatch, outcome)
+    if standing is not None:
+        tx.messages.update(_accepted(message, standing, now))
+        tx.work.touch(unit, None)
+        return
     match outcome.state:
         case DispatchState.ACCEPTED:
-            after = attrs.evolve(
-                message, status=MessageStatus.ACCEPTED, reason=None, provider_id=dispatch.provider_id, ended_at=now
-            )
+            after = _accepted(message, dispatch, now)
         case DispatchState.REFUSED:
             after = attrs.evolve(
                 message, status=MessageStatus.FAILED, reason=outcome.reason or "rejected", ended_at=now
@@ -38,7 +42,9 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
             tx.messages.update(
                 attrs.evolve(message, status=MessageStatus.QUEUED, reason=outcome.reason, attempts=message.attempts - 1)
             )
-            tx.work.touch(unit, now + backoff.delay(message.tries, outcome.retry_after_seconds))
+            wait = outcome.state is not DispatchState.GIVEN_UP
+            due_at = now + backoff.delay(message.tries, outcome.retry_after_seconds) if wait else now
+            tx.work.touch(unit, due_at)
             return
     tx.messages.update(after)
     tx.work.touch(unit, None)
@@ -46,11 +52,31 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
 
 def receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport) -> None:
     """Merge a delivery receipt that moved the status up."""
-    message = tx.messages.get(dispatch.workspace_id, dispatch.message_id or "")
+    message = _spoken_for(tx, dispatch)
     if message is not None:
-        tx.messages.update(_reported(message, event))
+        reason = (event.reason or "rejected") if event.status is MessageStatus.FAILED else None
+        tx.messages.update(attrs.evolve(message, status=event.status, reason=reason))
 
 
-def _reported(message: Message, event: MessageReport) -> Message:
-    reason = (event.reason or "rejected") if event.status is MessageStatus.FAILED else None
-    return attrs.evolve(message, status=event.status, reason=reason)
+def _spoken_for(tx: Transaction, dispatch: Dispatch) -> Message | None:
+    """Return the message, when this dispatch speaks for it."""
+    message = tx.messages.get(dispatch.workspace_id, dispatch.message_id or "")
+    if message is None or dispatch.try_number == message.tries:
+        return message
+    return message if speaks_for(dispatch, tx.dispatches.of_message(message.workspace_id, message.id)) else None
+
+
+def _standing(tx: Transaction, dispatch: Dispatch, outcome: Outcome) -> Dispatch | None:
+    if outcome.state not in REACHED_NOBODY or dispatch.try_number == 1:
+        return None
+    return accepted_before(dispatch, tx.dispatches.of_message(dispatch.workspace_id, dispatch.message_id or ""))
+
+
+def _accepted(message: Message, dispatch: Dispatch, now: datetime) -> Message:
+    return attrs.evolve(
+        message,
+        status=dispatch.report or MessageStatus.ACCEPTED,
+        reason="rejected" if dispatch.report is MessageStatus.FAILED else None,
+        provider_id=dispatch.provider_id,
+        ended_at=now,
+    )

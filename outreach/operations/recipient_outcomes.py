@@ -11,22 +11,26 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import MessageReport
-from outreach.models.states import DispatchState, RecipientStatus
+from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, CallStatus, DispatchState, RecipientStatus
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.operations.flows import go_on, steps_of
 from outreach.operations.recipients import put_recipient
 from outreach.policy.call_settlement import end_call, settle_call_recipient
-from outreach.policy.settlement import Backoff, may_go_on, receipt_for_recipient, settle_recipient, speaks_for
+from outreach.policy.settlement import Backoff, ended, may_go_on, receipt_for_recipient, settle_recipient
+from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.storage import Transaction
 
 
 def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
     """Merge the outcome of a dispatch into its recipient."""
-    found = _latest(tx, dispatch)
+    found = _spoken_for(tx, dispatch)
     if found is None:
         return
     recipient, campaign = found
+    standing = _standing(tx, dispatch, outcome)
+    if standing is not None:
+        dispatch, outcome = standing, Outcome(state=DispatchState.ACCEPTED, provider_id=standing.provider_id)
     # One that was given up and now is known to have been heard has spent its attempt after all.
     heard = outcome.state in {DispatchState.ACCEPTED, DispatchState.REFUSED}
     before = attrs.evolve(recipient, attempts=max(recipient.attempts, dispatch.attempt)) if heard else recipient
@@ -53,11 +57,13 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
         sent = attrs.evolve(before, dispatched=True, successful=True)
         after = go_on(tx, campaign, sent, before.step + 1, steps, now)
     store(tx, recipient, after, campaign, now)
+    if standing is not None:
+        _catch_up(tx, standing, now)
 
 
 def receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: datetime) -> None:
     """Merge a delivery receipt that moved the status up; only the latest dispatch speaks for its recipient."""
-    found = _latest(tx, dispatch)
+    found = _spoken_for(tx, dispatch)
     if found is None:
         return
     recipient, campaign = found
@@ -70,37 +76,78 @@ def receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: date
 
 
 def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
-    """Merge the end of a call into its recipient, and let the next call have its place."""
-    found = _latest(tx, dispatch)
+    """Merge the end of a call into its recipient."""
+    found = _spoken_for(tx, dispatch)
     if found is None:
         return
     recipient, campaign = found
-    after = end_call(
-        recipient,
-        call.outcome,
-        campaign=campaign.status,
-        double_dial=bool(campaign.double_dial),
-        settings=call_settings_of(tx, dispatch.workspace_id),
-        now=now,
-    )
+    if call.status is CallStatus.UNCONFIRMED:
+        after = ended(attrs.evolve(recipient, tries=0), RecipientStatus.UNCONFIRMED, call.error, now)
+    else:
+        after = end_call(
+            recipient,
+            call.outcome,
+            campaign=campaign.status,
+            double_dial=bool(campaign.double_dial),
+            settings=call_settings_of(tx, dispatch.workspace_id),
+            now=now,
+        )
     store(tx, recipient, after, campaign, now)
-    tx.work.touch(campaign_unit(campaign), now)
 
 
 def store(tx: Transaction, before: Recipient, after: Recipient, campaign: Campaign, now: datetime) -> None:
     """Write a recipient, the counters with it, and what follows for its campaign."""
     change = put_recipient(tx, campaign.workspace_id, before, after)
     counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
-    if after.status is RecipientStatus.WAITING:
+    left = before.status in IN_FLIGHT_RECIPIENT_STATUSES and after.status not in IN_FLIGHT_RECIPIENT_STATUSES
+    # A place that has become free may be another one's, whatever became of who had it.
+    if not campaign.is_terminal and (after.status is RecipientStatus.WAITING or (campaign.channel == "call" and left)):
         tx.work.touch(campaign_unit(campaign), now)
     complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
 
 
-def _latest(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
+def _catch_up(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
+    """Merge what was reported of a dispatch while a later one spoke for its recipient."""
+    if dispatch.report is not None:
+        event = MessageReport(
+            workspace_id=dispatch.workspace_id,
+            provider=dispatch.provider,
+            dispatch_id=dispatch.id,
+            provider_id=dispatch.provider_id,
+            status=dispatch.report,
+            at=now,
+        )
+        receipt(tx, dispatch, event, now)
+    call = tx.calls.get(dispatch.workspace_id, dispatch.call_id) if dispatch.call_id is not None else None
+    if call is not None and not call.is_open:
+        call_ended(tx, dispatch, call, now)
+
+
+def _spoken_for(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
+    """Return the recipient and its campaign, when this dispatch speaks for it."""
     if dispatch.campaign_id is None or dispatch.position is None:
         return None
     recipient = tx.recipients.get(dispatch.workspace_id, dispatch.campaign_id, dispatch.position)
     campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
-    if recipient is None or campaign is None or not speaks_for(dispatch, recipient):
+    if recipient is None or campaign is None or recipient.step != dispatch.step:
         return None
-    return recipient, campaign
+    # While it is the one under way nothing else needs to be looked at; that is so for nearly every outcome.
+    under_way = (recipient.attempts, recipient.leg, recipient.tries) == (
+        dispatch.attempt,
+        dispatch.leg,
+        dispatch.try_number,
+    )
+    if under_way or speaks_for(dispatch, _siblings(tx, dispatch)):
+        return recipient, campaign
+    return None
+
+
+def _standing(tx: Transaction, dispatch: Dispatch, outcome: Outcome) -> Dispatch | None:
+    if outcome.state not in REACHED_NOBODY or dispatch.try_number == 1:
+        return None
+    return accepted_before(dispatch, _siblings(tx, dispatch))
+
+
+def _siblings(tx: Transaction, dispatch: Dispatch) -> list[Dispatch]:
+    others = tx.dispatches.of_recipient(dispatch.workspace_id, dispatch.campaign_id or "", dispatch.position or 0)
+    return [other for other in others if other.step == dispatch.step]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Final, Literal
 
 import attrs
 
 from outreach.errors import Conflict, NotFound
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.states import DispatchState
 from outreach.operations.common import note
 from outreach.operations.settling import settle
@@ -16,6 +16,9 @@ from outreach.policy.settlement import Backoff
 from outreach.protocols.storage import Transaction
 
 Decision = Literal["assume_sent", "retry"]
+
+_EVIDENCE: Final = frozenset({DispatchState.ACCEPTED, DispatchState.REFUSED, DispatchState.NOT_SENT})
+"""What a look-up can prove; anything else is as good as no answer."""
 
 
 @attrs.frozen(kw_only=True)
@@ -41,7 +44,7 @@ def confirm(
     now: datetime,
 ) -> Dispatch | None:
     """Settle an unknown dispatch by what a look-up told, or by its deadline; return it as it is then."""
-    if evidence is None:
+    if evidence is None or evidence.state not in _EVIDENCE:
         if now < dispatch.created_at + deadlines.unconfirmed_after:
             return dispatch
         evidence = Outcome(state=DispatchState.UNCONFIRMED, reason="no_evidence")
@@ -80,7 +83,7 @@ def resolve(
             "evidence that arrives meanwhile settles it."
         )
     if decision == "assume_sent":
-        outcome = Outcome(state=DispatchState.ACCEPTED, reason="assumed_sent")
+        outcome = Outcome(state=DispatchState.ACCEPTED, reason=ASSUMED_SENT)
     else:
         outcome = Outcome(state=DispatchState.GIVEN_UP, reason="operator_retry")
     settled = settle(tx, workspace_id, dispatch_id, outcome, backoff=backoff, now=now)

@@ -67,9 +67,20 @@ def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analys
         if settled is None or settled.state is not DispatchState.ACCEPTED:
             return False
         dispatch = settled
+    if dispatch.provider_id is None and event.provider_id is not None:
+        dispatch = attrs.evolve(dispatch, provider_id=event.provider_id)
+        tx.dispatches.update(dispatch)
+        _learn_provider_id(tx, dispatch)
     if isinstance(event, CallReport):
         return _report_call(tx, dispatch, event, analyser, now)
     return _report_message(tx, dispatch, event, now)
+
+
+def end_silent_call(tx: Transaction, dispatch: Dispatch, *, now: datetime) -> None:
+    """End the call of a dispatch of which nothing is heard any more; what is heard later still counts."""
+    call = call_outcomes.fall_silent(tx, dispatch.workspace_id, dispatch.call_id or "", now)
+    if call is not None and dispatch.campaign_id is not None:
+        recipient_outcomes.call_ended(tx, dispatch, call, now)
 
 
 def abandon(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, limit: int) -> int:

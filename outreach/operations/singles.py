@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -13,7 +13,7 @@ from outreach.models.call import Call
 from outreach.models.directory import Agent
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
-from outreach.models.states import CallStatus, MessageStatus, WorkspaceStatus
+from outreach.models.states import CallStatus, DispatchState, MessageStatus, WorkspaceStatus
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
 from outreach.protocols.storage import AlreadyThere, Transaction
@@ -95,12 +95,13 @@ def commit_message(
     if message is None or message.status is not MessageStatus.QUEUED:
         return None
     unit = Unit("message", workspace_id, message_id)
-    obstacle = _obstacle(tx, workspace_id, "sms", message.to, message.created_at, terms, now)
+    waits_since = _waits_since(message.created_at, tx.dispatches.of_message(workspace_id, message_id))
+    obstacle = _obstacle(tx, workspace_id, "sms", message.to, waits_since, terms, now)
     if obstacle is not None:
         _cancel_message(tx, message, obstacle, now)
         return None
     if _suspended(tx, workspace_id):
-        tx.work.touch(unit, min(message.created_at + terms.stale_after, now + _LOOK_AGAIN))
+        tx.work.touch(unit, min(waits_since + terms.stale_after, now + _LOOK_AGAIN))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
@@ -141,14 +142,15 @@ def commit_call(
         return None
     unit = Unit("call", workspace_id, call_id)
     agent = tx.agents.get(workspace_id, call.agent_id)
-    obstacle = _obstacle(tx, workspace_id, "call", call.to, call.created_at, terms, now)
+    waits_since = _waits_since(call.created_at, tx.dispatches.of_call(workspace_id, call_id))
+    obstacle = _obstacle(tx, workspace_id, "call", call.to, waits_since, terms, now)
     if obstacle is None and (agent is None or not agent.is_active or not agent.may_call_out):
         obstacle = "agent_unavailable"
     if obstacle is not None or agent is None:
         _cancel_call(tx, call, obstacle or "agent_unavailable", now)
         return None
     if _suspended(tx, workspace_id):
-        tx.work.touch(unit, min(call.created_at + terms.stale_after, now + _LOOK_AGAIN))
+        tx.work.touch(unit, min(waits_since + terms.stale_after, now + _LOOK_AGAIN))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
@@ -205,15 +207,21 @@ def _obstacle(
     workspace_id: str,
     channel: str,
     to: str,
-    created_at: datetime,
+    waits_since: datetime,
     terms: IntentTerms,
     now: datetime,
 ) -> str | None:
-    if now >= created_at + terms.stale_after:
+    if now >= waits_since + terms.stale_after:
         return "stale"
     if tx.register.stopped(workspace_id, "call" if channel == "call" else "sms", {to}):
         return "opted_out"
     return None
+
+
+def _waits_since(created_at: datetime, dispatches: Sequence[Dispatch]) -> datetime:
+    """Return since when a call or message has been waiting: an operator's decision to try it again begins anew."""
+    given_up = (one.settled_at for one in dispatches if one.state is DispatchState.GIVEN_UP and one.settled_at)
+    return max((created_at, *given_up))
 
 
 def _insert(tx: Transaction, dispatch: Dispatch) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from outreach.models.call import CallOutcome
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import ASSUMED_SENT, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.settings import CallSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
@@ -37,6 +37,10 @@ def settle_call_recipient(
         case DispatchState.ACCEPTED if not recipient.is_open:
             # Evidence after the deadline: what has ended is not opened again; the end of the call will tell more.
             return recipient
+        case DispatchState.ACCEPTED if outcome.reason == ASSUMED_SENT:
+            # There is no call that could end: the operator's word is the last that is heard of it.
+            taken = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
+            return ended(taken, RecipientStatus.COMPLETED, ASSUMED_SENT, now)
         case DispatchState.ACCEPTED:
             return attrs.evolve(
                 recipient,
@@ -104,7 +108,7 @@ def drop_second_leg(
 def _again(
     recipient: Recipient, reason: str, *, campaign: CampaignStatus, settings: CallSettings, now: datetime
 ) -> Recipient:
-    fresh = attrs.evolve(recipient, successful=False, leg=1)
+    fresh = attrs.evolve(recipient, successful=False, leg=1, tries=0)
     if recipient.attempts < settings.retry_max_attempts and may_go_on(recipient, campaign):
         return waiting(fresh, f"retry_{reason}", now + timedelta(minutes=settings.retry_delay_minutes))
     return ended(fresh, RecipientStatus.FAILED, reason, now)

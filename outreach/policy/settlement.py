@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import (
@@ -154,22 +154,6 @@ def put_back(
     if outcome.state is DispatchState.GIVEN_UP:
         return waiting(back, "operator_retry", now)
     return waiting(back, "deferred", now + backoff.delay(recipient.tries, outcome.retry_after_seconds))
-
-
-def speaks_for(dispatch: Dispatch, recipient: Recipient) -> bool:
-    """Return whether a dispatch is its recipient's latest, so that its outcome is the recipient's.
-
-    One that was given up still is while the next has not been opened: evidence that comes before the second
-    request cancels it, evidence that comes later is kept with its own dispatch.
-    """
-    if recipient.step != dispatch.step:
-        return False
-    waits_to_try_again = (
-        recipient.status is RecipientStatus.WAITING
-        and recipient.attempts == dispatch.attempt - 1
-        and recipient.tries == dispatch.try_number
-    )
-    return recipient.attempts == dispatch.attempt or waits_to_try_again
 
 
 def failed_attempt(

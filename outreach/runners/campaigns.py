@@ -69,8 +69,13 @@ class CampaignRunner:
                 return await self._idle(plan)
             if not channel.room(plan):
                 return earliest(campaign.scheduled_expires_at, hours.until)
+            if plan.agent_missing:
+                return await self._hold_for_agent(campaign)
             if await self._wait_for_slot(plan, nudge):
-                await self._wave(plan, channel, epoch, hours, nudge)
+                committed = await self._wave(plan, channel, epoch, hours, nudge)
+                if committed.stale:
+                    # What has changed may stay so (a lease that is over): never decide on it again at full speed.
+                    return self._clock.now() + timedelta(seconds=self._config.poll_seconds)
         return self._clock.now()
 
     async def _advance(self, unit: Unit) -> Campaign | None:
@@ -96,6 +101,14 @@ class CampaignRunner:
             if not more:
                 return None
         return self._clock.now()
+
+    async def _hold_for_agent(self, campaign: Campaign) -> datetime | None:
+        """Pause a calling campaign whose agent may not call any more, and tell when to look again."""
+        now = self._clock.now()
+        held = await self._storage.write(
+            lambda tx: campaign_moves.hold_for_agent(tx, campaign.workspace_id, campaign.id, now=now)
+        )
+        return campaign_moves.due_time(held, now) if held is not None else None
 
     async def _plan(self, unit: Unit, most: int) -> Plan | None:
         def operation(tx: Transaction) -> Plan | None:
@@ -133,7 +146,7 @@ class CampaignRunner:
         await nudge.wait(ahead)
         return False
 
-    async def _wave(self, plan: Plan, channel: CampaignChannel, epoch: int, hours: Hours, nudge: Nudge) -> None:
+    async def _wave(self, plan: Plan, channel: CampaignChannel, epoch: int, hours: Hours, nudge: Nudge) -> Committed:
         now = self._clock.now()
         decisions = [channel.decide(plan, recipient, now) for recipient in plan.due]
         intents = [decision for decision in decisions if isinstance(decision, Intent)]
@@ -157,6 +170,7 @@ class CampaignRunner:
                     paces=paces,
                 )
             )
+        return committed
 
     def _paces(self, plan: Plan, channel: CampaignChannel) -> Mapping[str, timedelta]:
         """Return the paces that a request keeps: the campaign's, and that of the sending number if it has one."""

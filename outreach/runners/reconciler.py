@@ -24,6 +24,9 @@ from outreach.runners.worker import Worker
 
 _log = logging.getLogger(__name__)
 
+_AT_A_TIME: Final = 8
+"""Look-ups under way: a provider that does not answer must not keep the others' deadlines waiting."""
+
 _PAUSE_SECONDS: Final = 5.0
 _ROUND: Final = 200
 """Unknown dispatches looked at in one round, the oldest first: those end by their deadline and make room."""
@@ -63,9 +66,11 @@ class Reconciler:
         unknown = await self._storage.read(lambda tx: tx.dispatches.unknown(None, limit=_ROUND))
         known = {dispatch.id for dispatch in unknown}
         self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
-        for dispatch in unknown:
-            if self._is_due(dispatch):
-                await self._confirm(dispatch)
+        places = anyio.CapacityLimiter(_AT_A_TIME)
+        async with anyio.create_task_group() as tasks:
+            for dispatch in unknown:
+                if self._is_due(dispatch):
+                    tasks.start_soon(self._confirm, dispatch, places)
 
     def _is_due(self, dispatch: Dispatch) -> bool:
         now = self._clock.now()
@@ -74,19 +79,27 @@ class Reconciler:
             return now >= last + timedelta(seconds=self._config.reconcile_every_seconds)
         return now >= dispatch.created_at + timedelta(seconds=self._config.reconcile_after_seconds)
 
-    async def _confirm(self, dispatch: Dispatch) -> None:
-        self._looked_up[dispatch.id] = self._clock.now()
-        evidence = await self._look_up(dispatch)
-        await self._storage.write(
-            lambda tx: reconciling.confirm(
-                tx,
-                dispatch,
-                evidence,
-                deadlines=self._deadlines,
-                backoff=self._worker.backoff,
-                now=self._clock.now(),
-            )
-        )
+    async def _confirm(self, dispatch: Dispatch, places: anyio.CapacityLimiter) -> None:
+        async with places:
+            self._looked_up[dispatch.id] = self._clock.now()
+            evidence = await self._look_up(dispatch)
+            try:
+                await self._storage.write(
+                    lambda tx: reconciling.confirm(
+                        tx,
+                        dispatch,
+                        evidence,
+                        deadlines=self._deadlines,
+                        backoff=self._worker.backoff,
+                        now=self._clock.now(),
+                    )
+                )
+            except Exception:
+                # One that cannot be settled keeps none of the others waiting.
+                _log.exception(
+                    "What is known of a dispatch could not be recorded; it is looked up again later.",
+                    extra={"action": "confirm_failed", "dispatch_id": dispatch.id},
+                )
 
     async def _look_up(self, dispatch: Dispatch) -> Outcome | None:
         try:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
+
+import anyio
 
 from outreach.clock import Clock
 from outreach.config import EngineConfig
@@ -10,10 +13,11 @@ from outreach.ids import IdSource
 from outreach.models.call import Call
 from outreach.models.directory import Agent
 from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
-from outreach.operations import singles
+from outreach.operations import settling, singles
 from outreach.operations.common import workspace_of
 from outreach.operations.singles import IntentTerms
 from outreach.protocols.carrier import OutboundMessage
@@ -23,6 +27,8 @@ from outreach.protocols.voice import CallRequest
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.outbox import Errand, Outbox
 from outreach.runners.worker import Worker
+
+_log = logging.getLogger(__name__)
 
 
 class SinglesRunner:
@@ -105,17 +111,33 @@ class SinglesRunner:
         accepted = [dispatch for dispatch in dispatches if dispatch.state is DispatchState.ACCEPTED]
         if not accepted:
             return None
-        workspace = await self._workspace(Unit("call", call.workspace_id, call.id))
-        provider = self._desk.voice(workspace, call.provider)
-        report = await provider.status(
-            workspace_id=call.workspace_id, dispatch_id=accepted[-1].id, provider_id=call.provider_call_id
-        )
+        report = await self._ask_how_it_is(call, accepted[-1])
         if report is not None:
             await self._worker.report(report)
         now_known = await self._storage.read(lambda tx: tx.calls.get(call.workspace_id, call.id))
         if now_known is None or not now_known.is_open:
             return None
-        return self._clock.now() + timedelta(seconds=self._config.call_poll_seconds)
+        now = self._clock.now()
+        if now >= (call.dialed_at or call.created_at) + timedelta(seconds=self._config.call_silence_seconds):
+            await self._storage.write(lambda tx: settling.end_silent_call(tx, accepted[-1], now=now))
+            return None
+        return now + timedelta(seconds=self._config.call_poll_seconds)
+
+    async def _ask_how_it_is(self, call: Call, dispatch: Dispatch) -> CallReport | None:
+        """Ask the provider; one that fails or does not answer has told nothing, and is asked again later."""
+        try:
+            workspace = await self._workspace(Unit("call", call.workspace_id, call.id))
+            provider = self._desk.voice(workspace, call.provider)
+            with anyio.fail_after(self._config.call_status_seconds):
+                return await provider.status(
+                    workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
+                )
+        except Exception:
+            _log.exception(
+                "A provider could not tell how far a call has come.",
+                extra={"action": "call_status_failed", "dispatch_id": dispatch.id},
+            )
+            return None
 
     async def _due(self, unit: Unit) -> datetime | None:
         work = await self._storage.read(lambda tx: tx.work.get(unit))

@@ -14,7 +14,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk
 from outreach.models.dispatch import Dispatch
 from outreach.models.holidays import Holiday, HolidayCalendar
-from outreach.models.message import Message
+from outreach.models.message import InboundMessage, Message
 from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.unsubscribe import Unsubscribe
@@ -267,6 +267,19 @@ def make_message(**changes: Any) -> Message:
         segments=1,
         status=MessageStatus.QUEUED,
         created_at=NOW,
+    )
+    return attrs.evolve(message, **changes)
+
+
+def make_inbound(**changes: Any) -> InboundMessage:
+    """Return a message that somebody wrote back."""
+    message = InboundMessage(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        sender=new_phone(),
+        to="+14155550100",
+        body="Yes, please",
+        received_at=NOW,
     )
     return attrs.evolve(message, **changes)
 

@@ -20,7 +20,7 @@ from outreach.models.states import (
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves as moves
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_workspace, new_id
+from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, make_workspace, new_id
 from outreach.testing.storage_tables.base_contract import HERE, THERE, given_campaign, given_recipients
 from tests.engine.given import SECOND, reread
 
@@ -215,21 +215,49 @@ async def test_nothing_starts_in_a_workspace_that_may_not_work(
 async def test_everything_that_is_in_the_way_of_a_start_is_named(storage: Storage) -> None:
     """CannotStart carries every reason, not the first one only."""
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(mode=WorkspaceMode.LIVE)))
-    campaign = await given_campaign(
-        storage, campaign=make_campaign(scheduled_expires_at=NOW - SECOND, sms_message_source="flow")
-    )
+    campaign = await given_campaign(storage, campaign=make_call_campaign(scheduled_expires_at=NOW - SECOND))
     with pytest.raises(CannotStart) as caught:
         await _do(storage, moves.start, campaign)
     assert len(caught.value.reasons) == 3
-    assert "no account for twilio" in caught.value.message
+    assert "no account for" in caught.value.message
     assert (await reread(storage, campaign)).status is S.READY
 
 
-async def test_a_calling_campaign_is_not_started_by_a_version_that_cannot_run_it(storage: Storage) -> None:
-    """What could not be carried out is refused, not taken silently."""
-    campaign = await given_campaign(storage, campaign=make_call_campaign())
-    with pytest.raises(CannotStart, match="Calling campaigns"):
-        await _do(storage, moves.start, campaign)
+@pytest.mark.parametrize("operation", [moves.start, moves.resume])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (None, ("It has no agent.",)),
+        ({"is_active": False}, ("Its agent 'Ada' is inactive.",)),
+        ({"direction": "inbound"}, ("Its agent 'Ada' is inbound and may not call out.",)),
+        (
+            {"is_active": False, "direction": "inbound"},
+            ("Its agent 'Ada' is inactive.", "Its agent 'Ada' is inbound and may not call out."),
+        ),
+        ({"workspace_id": THERE}, ("It has no agent.",)),
+    ],
+)
+async def test_a_calling_campaign_does_not_start_without_an_agent_that_may_call_out(
+    storage: Storage, operation: Callable[..., Campaign], changes: dict[str, Any] | None, words: tuple[str, ...]
+) -> None:
+    """Design, section 3: it is ready when its agent is active and may call out; that is asked again at the start."""
+    agent_id = None if changes is None else await _given_agent(storage, **changes)
+    status = S.READY if operation is moves.start else S.PAUSED
+    campaign = await given_campaign(storage, campaign=make_call_campaign(agent_id=agent_id, status=status))
+    with pytest.raises(CannotStart) as caught:
+        await _do(storage, operation, campaign)
+    assert caught.value.reasons == words
+    assert (await reread(storage, campaign)).status is status
+
+
+@pytest.mark.parametrize("changes", [{}, {"direction": "inbound", "allow_outbound": True}])
+async def test_a_calling_campaign_starts_with_an_agent_that_may_call_out(
+    storage: Storage, changes: dict[str, Any]
+) -> None:
+    """An outbound agent may, and an inbound one that is allowed to."""
+    agent_id = await _given_agent(storage, **changes)
+    campaign = await given_campaign(storage, campaign=make_call_campaign(agent_id=agent_id))
+    assert (await _do(storage, moves.start, campaign)).status is S.ACTIVE
 
 
 @pytest.mark.parametrize("status", [S.SCHEDULED, S.ACTIVE, S.PAUSED])
@@ -322,6 +350,12 @@ async def test_another_workspaces_campaign_is_not_there(storage: Storage, operat
 
 async def _do(storage: Storage, operation: Callable[..., Campaign], campaign: Campaign, *, now: Any = NOW) -> Campaign:
     return await storage.write(lambda tx: operation(tx, campaign.workspace_id, campaign.id, now=now, actor="test"))
+
+
+async def _given_agent(storage: Storage, **changes: Any) -> str:
+    agent = make_agent(**changes)
+    await storage.write(lambda tx: tx.agents.insert(agent))
+    return agent.id
 
 
 async def _advance(storage: Storage, campaign: Campaign) -> Campaign:

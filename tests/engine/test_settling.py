@@ -47,8 +47,9 @@ AFTER: dict[DispatchState, tuple[RecipientStatus, str | None, int]] = {
 
 TAKES = {
     D.DISPATCHING: {D.ACCEPTED, D.REFUSED, D.NOT_SENT, D.WITHDRAWN, D.DEFERRED, D.UNKNOWN},
-    D.UNKNOWN: {D.ACCEPTED, D.REFUSED, D.NOT_SENT, D.UNCONFIRMED},
+    D.UNKNOWN: {D.ACCEPTED, D.REFUSED, D.NOT_SENT, D.UNCONFIRMED, D.GIVEN_UP},
     D.UNCONFIRMED: {D.ACCEPTED, D.REFUSED},
+    D.GIVEN_UP: {D.ACCEPTED, D.REFUSED},
 }
 """Design, section 5: which outcome a dispatch takes in which state; all other pairs change nothing."""
 
@@ -83,7 +84,8 @@ async def test_a_dispatch_takes_one_outcome_and_another_one_only_where_it_was_un
     for second in D:
         campaign = await given_active(storage, 2)
         dispatch = await given_dispatch(storage, campaign)
-        path = [] if first is D.DISPATCHING else [D.UNKNOWN, first] if first is D.UNCONFIRMED else [first]
+        by_unknown = first in {D.UNCONFIRMED, D.GIVEN_UP}
+        path = [] if first is D.DISPATCHING else [D.UNKNOWN, first] if by_unknown else [first]
         for state in path:
             dispatch = await settle(storage, dispatch, _outcome(state))
         before = await recipient(storage, campaign)

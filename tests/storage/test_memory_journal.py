@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from outreach.errors import StorageError
 from outreach.models.campaign import Counters
-from outreach.models.settings import SmsSettings
+from outreach.models.settings import CallSettings, SmsSettings
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.work import Home, Unit
 from outreach.protocols.storage import AlreadyThere
@@ -30,6 +30,7 @@ from outreach.testing.builders import (
     make_campaign,
     make_dispatch,
     make_flow,
+    make_inbound,
     make_key,
     make_lease,
     make_message,
@@ -90,6 +91,9 @@ steps: st.SearchStrategy[Step] = st.one_of(
     calling(lambda tx, key: tx.flows.insert(make_flow(id=key)), key=keys),
     calling(lambda tx, key: tx.settings.put(key, SmsSettings(footer_text=key)), key=keys),
     calling(
+        lambda tx, key, most: tx.call_settings.put(key, CallSettings(retry_max_attempts=most)), key=keys, most=positions
+    ),
+    calling(
         lambda tx, phone, at: tx.register.put(make_unsubscribe(phone=phone, created_at=at)), phone=phones, at=moments
     ),
     calling(lambda tx, phone: tx.register.delete(WORKSPACE_ID, phone), phone=phones),
@@ -134,11 +138,13 @@ steps: st.SearchStrategy[Step] = st.one_of(
     ),
     calling(lambda tx, key: tx.messages.insert(make_message(id=key)), key=keys),
     calling(lambda tx, key: tx.messages.update(make_message(id=key)), key=keys),
+    calling(lambda tx, key, phone: tx.inbound.insert(make_inbound(id=key, sender=phone)), key=keys, phone=phones),
     calling(touch, key=keys, kind=st.sampled_from(["campaign", "call", "message"]), due_at=maybe_moments),
     calling(lambda tx, limit: tx.work.forget(limit=limit), limit=positions),
     calling(lambda tx, at: tx.leases.put(make_lease(renewed_at=at)), at=moments),
     calling(lambda tx, key: tx.leases.set_home(Home(host=key, path=key)), key=keys),
     calling(lambda tx, key, at: tx.runs.put(make_run(campaign_id=key, next_slot_at=at)), key=keys, at=moments),
+    calling(lambda tx, phone, at: tx.runs.put_sender_slot(WORKSPACE_ID, phone, at), phone=phones, at=moments),
     calling(
         lambda tx, key, at: tx.requests.put_window(make_window(workspace_id=key, started_at=at)), key=keys, at=moments
     ),

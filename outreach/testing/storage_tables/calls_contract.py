@@ -10,7 +10,7 @@ import pytest
 
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, MessageStatus
 from outreach.protocols.storage import AlreadyThere, Storage, Transaction
-from outreach.testing.builders import NOW, make_agent, make_call, make_message, new_id
+from outreach.testing.builders import NOW, make_agent, make_call, make_inbound, make_message, new_id
 from outreach.testing.storage_tables.base_contract import (
     BIGGEST,
     HERE,
@@ -196,3 +196,31 @@ class CallsContract(ContractBase):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, absent=absent: tx.messages.update(absent))  # type: ignore[misc]
         assert await storage.read(lambda tx: tx.messages.get(HERE, message.id)) == message
+
+    @awkward_texts
+    async def test_what_people_wrote_back_is_listed_newest_first(self, storage: Storage, text: str) -> None:
+        """By (received_at, id), both descending, of one workspace, at most `limit`."""
+        made = [make_inbound(body=text, received_at=NOW + TICK * later) for later in (0, 1, 1, -1)]
+
+        def insert(tx: Transaction) -> None:
+            for message in (*made, make_inbound(workspace_id=THERE)):
+                tx.inbound.insert(message)
+
+        await storage.write(insert)
+        wanted = [made[2], made[1], made[0], made[3]]
+        assert list(await storage.read(lambda tx: tx.inbound.list(HERE))) == wanted
+        assert list(await storage.read(lambda tx: tx.inbound.list(HERE, limit=2))) == wanted[:2]
+
+    async def test_a_reply_is_known_by_its_number_and_its_moment(self, storage: Storage) -> None:
+        """At or after the moment, from that number, in that workspace."""
+        reply = make_inbound()
+        await storage.write(lambda tx: tx.inbound.insert(reply))
+        asked = {
+            (HERE, reply.sender, NOW): True,
+            (HERE, reply.sender, NOW - TICK): True,
+            (HERE, reply.sender, NOW + TICK): False,
+            (HERE, "+14155550101", NOW): False,
+            (THERE, reply.sender, NOW): False,
+        }
+        heard = await storage.read(lambda tx: [tx.inbound.replied_since(*question) for question in asked])
+        assert heard == list(asked.values())

@@ -93,6 +93,8 @@ class DispatchesContract(ContractBase):
         assert await storage.read(lambda tx: tx.dispatches.get(HERE, full.id)) == full
         assert await storage.read(lambda tx: tx.dispatches.get(HERE, bare.id)) == bare
         assert await storage.read(lambda tx: tx.dispatches.get(THERE, bare.id)) is None
+        assert await storage.read(lambda tx: tx.dispatches.find(bare.id)) == bare
+        assert await storage.read(lambda tx: tx.dispatches.find(new_id())) is None
         assert await storage.read(lambda tx: tx.dispatches.get(HERE, new_id())) is None
 
     @awkward_moments
@@ -266,6 +268,53 @@ class DispatchesContract(ContractBase):
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=2))) == everywhere[:2]
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(HERE, limit=9))) == everywhere[1:]
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(THERE, limit=9))) == everywhere[:1]
+
+    async def test_a_dispatch_is_found_whatever_workspace_it_is_of(self, storage: Storage) -> None:
+        """`find` is for operators, whose commands name dispatches alone."""
+        theirs = make_dispatch(workspace_id=THERE, message_id=await given_message(storage, workspace_id=THERE))
+        ours = make_dispatch(**await given_purpose(storage, "call of a campaign"))
+        await write(storage, theirs, ours)
+        for dispatch in (theirs, ours):
+            assert await storage.read(lambda tx, id_=dispatch.id: tx.dispatches.find(id_)) == dispatch  # type: ignore[misc]
+
+    async def test_recent_ones_are_those_of_a_campaign_that_have_an_outcome(self, storage: Storage) -> None:
+        """Newest first by (created_at, id), created at or after the moment, at most `limit`, none `dispatching`."""
+        ours, other = await given_recipients(storage, 9), await given_recipients(storage, 1)
+        made = []
+        for position, state in enumerate(DispatchState):
+            created_at = NOW + TICK * (position // 2)
+            at: dict[str, Any] = {"campaign_id": ours.id, "position": position}
+            made.append(make_dispatch(**at, state=state, created_at=created_at))
+        await write(storage, *made, make_dispatch(campaign_id=other.id, position=0, **ACCEPTED))
+        wanted = ids([one for one in reversed(made) if one.state is not DispatchState.DISPATCHING])
+
+        def recent(since: datetime, limit: int = 99) -> Any:
+            return lambda tx: ids(tx.dispatches.recent(HERE, ours.id, since=since, limit=limit))
+
+        assert await storage.read(recent(NOW)) == wanted
+        assert await storage.read(recent(NOW, 3)) == wanted[:3]
+        assert await storage.read(recent(NOW + TICK)) == wanted[:-1]
+        assert await storage.read(lambda tx: ids(tx.dispatches.recent(THERE, ours.id, since=NOW, limit=9))) == []
+
+    async def test_sent_to_are_the_moments_at_which_a_number_may_have_been_reached(self, storage: Storage) -> None:
+        """Oldest first, at or after the moment, of one workspace; what reached nobody for sure does not count."""
+        reached_nobody = {DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
+        campaign = await given_recipients(storage, len(DispatchState) + 1)
+        wanted = []
+        for position, state in enumerate(DispatchState):
+            at = NOW - TICK * position
+            place: dict[str, Any] = {"campaign_id": campaign.id, "position": position}
+            await write(storage, make_dispatch(**place, to="+1", state=state, created_at=at))
+            if state not in reached_nobody:
+                wanted.insert(0, at)
+        await write(storage, make_dispatch(campaign_id=campaign.id, position=len(DispatchState), to="+2"))
+
+        def sent(since: datetime, workspace_id: str = HERE) -> Any:
+            return lambda tx: list(tx.dispatches.sent_to(workspace_id, "+1", since=since))
+
+        assert await storage.read(sent(NOW - TICK * 99)) == wanted
+        assert await storage.read(sent(wanted[1])) == wanted[1:]
+        assert await storage.read(sent(NOW, THERE)) == []
 
     async def test_a_settled_dispatch_is_neither_abandoned_nor_unknown(self, storage: Storage) -> None:
         """The lists follow the updates of a transaction."""

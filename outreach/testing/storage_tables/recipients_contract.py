@@ -12,7 +12,7 @@ import pytest
 
 from outreach.models.campaign import Counters, contribution
 from outreach.models.recipient import Recipient, RecipientGroup
-from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
+from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.protocols.storage import AlreadyThere, Storage, Transaction
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_recipient, make_unsubscribe, new_id
 from outreach.testing.storage_tables.base_contract import (
@@ -166,6 +166,8 @@ class RecipientsContract(ContractBase):
             "step": BIGGEST,
             "attempts": BIGGEST,
             "tries": BIGGEST,
+            "leg": 2,
+            "caller_id": "+14155550123",
             "dispatched": True,
             "successful": True,
             "ended_at": moment,
@@ -260,6 +262,32 @@ class RecipientsContract(ContractBase):
         )
         assert await storage.read(lambda tx: tx.recipients.recount(HERE, campaign.id)) == expected
         assert await storage.read(lambda tx: tx.recipients.recount(HERE, new_id())) == Counters()
+
+    async def test_in_flight_are_those_that_are_at_the_provider_or_may_be(self, storage: Storage) -> None:
+        """Dispatching, in progress and unknown take a place, within one campaign of one workspace."""
+        ours = await given_recipients(storage, len(RecipientStatus))
+        other = await given_recipients(storage, 1)
+        assert await storage.read(lambda tx: tx.recipients.in_flight(HERE, ours.id)) == 0
+
+        def spread(tx: Transaction) -> list[int]:
+            counts = []
+            for position, status in enumerate(RecipientStatus):
+                recipient = tx.recipients.get(HERE, ours.id, position)
+                assert recipient is not None
+                tx.recipients.put(HERE, attrs.evolve(recipient, status=status))
+                counts.append(tx.recipients.in_flight(HERE, ours.id))
+            return counts
+
+        counts = await storage.write(spread)
+        wanted = list(itertools.accumulate(int(status in IN_FLIGHT_RECIPIENT_STATUSES) for status in RecipientStatus))
+        assert counts == wanted
+        assert {
+            RecipientStatus.DISPATCHING,
+            RecipientStatus.IN_PROGRESS,
+            RecipientStatus.UNKNOWN,
+        } == IN_FLIGHT_RECIPIENT_STATUSES
+        for workspace_id, campaign_id in ((THERE, ours.id), (HERE, other.id), (HERE, new_id())):
+            assert await storage.read(lambda tx, w=workspace_id, c=campaign_id: tx.recipients.in_flight(w, c)) == 0  # type: ignore[misc]
 
     async def test_those_who_opted_out_since_are_deleted(self, storage: Storage) -> None:
         """At or after `since` counts, by this channel, on this workspace's register; what they counted is returned."""

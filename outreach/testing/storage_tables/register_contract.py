@@ -7,7 +7,7 @@ from datetime import datetime
 import attrs
 import pytest
 
-from outreach.models.settings import SmsSettings
+from outreach.models.settings import CallSettings, SmsSettings
 from outreach.models.unsubscribe import UnsubscribeScope
 from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import NOW, make_unsubscribe
@@ -24,6 +24,19 @@ from outreach.testing.storage_tables.base_contract import (
 
 class RegisterContract(ContractBase):
     """SMS settings and the register."""
+
+    async def test_call_settings_are_of_one_workspace_and_written_over(self, storage: Storage) -> None:
+        """None before the first change; then as they were written last, beside the SMS settings."""
+        assert await storage.read(lambda tx: tx.call_settings.get(HERE)) is None
+        for settings in (
+            CallSettings(),
+            CallSettings(retry_max_attempts=BIGGEST, retry_delay_minutes=BIGGEST),
+            CallSettings(retry_max_attempts=1, retry_delay_minutes=1),
+        ):
+            await storage.write(lambda tx, settings=settings: tx.call_settings.put(HERE, settings))  # type: ignore[misc]
+            assert await storage.read(lambda tx: tx.call_settings.get(HERE)) == settings
+        assert await storage.read(lambda tx: tx.call_settings.get(THERE)) is None
+        assert await storage.read(lambda tx: tx.settings.get(HERE)) is None
 
     async def test_settings_are_none_before_the_first_change(self, storage: Storage) -> None:
         """The defaults are not the storage's business."""

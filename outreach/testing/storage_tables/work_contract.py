@@ -148,7 +148,7 @@ class WorkContract(ContractBase):
         ours = await given_campaign(storage)
         theirs = await given_campaign(storage, campaign=make_campaign(workspace_id=THERE))
         first = make_run(campaign_id=ours.id)
-        second = attrs.evolve(first, owner_epoch=BIGGEST, next_slot_at=moment)
+        second = attrs.evolve(first, owner_epoch=BIGGEST, next_slot_at=moment, assigned=BIGGEST)
         other = make_run(workspace_id=THERE, campaign_id=theirs.id, owner_epoch=7)
 
         def put(tx: Transaction) -> None:
@@ -161,6 +161,22 @@ class WorkContract(ContractBase):
         assert await storage.read(lambda tx: tx.runs.get(HERE, ours.id)) == second
         assert await storage.read(lambda tx: tx.runs.get(THERE, theirs.id)) == other
         assert await storage.read(lambda tx: tx.runs.get(THERE, ours.id)) is None
+
+    @awkward_moments
+    async def test_the_slot_of_a_sending_number_is_put_over_the_last_one(
+        self, storage: Storage, moment: datetime
+    ) -> None:
+        """Each number of each workspace has its own; None before the first."""
+
+        def put(tx: Transaction) -> None:
+            assert tx.runs.sender_slot(HERE, "+1") is None
+            tx.runs.put_sender_slot(HERE, "+1", NOW)
+            tx.runs.put_sender_slot(HERE, "+1", moment)
+
+        await storage.write(put)
+        assert await storage.read(lambda tx: tx.runs.sender_slot(HERE, "+1")) == moment
+        assert await storage.read(lambda tx: tx.runs.sender_slot(HERE, "+2")) is None
+        assert await storage.read(lambda tx: tx.runs.sender_slot(THERE, "+1")) is None
 
     async def test_the_lock_is_held_once(self, database: Storage, open_storage: Callable[[], Storage]) -> None:
         """Nobody else gets it, on this storage or on another one over the same database, until it is given back."""
