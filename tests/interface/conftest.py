@@ -14,11 +14,21 @@ import pytest
 from tests.server.conftest import (
     Service,
     Tenant,
-    database_url as database_url,
-    memory_service as memory_service,
-    memory_tenant as memory_tenant,
     serve,
+)
+from tests.server.conftest import (
+    database_url as database_url,
+)
+from tests.server.conftest import (
+    memory_service as memory_service,
+)
+from tests.server.conftest import (
+    memory_tenant as memory_tenant,
+)
+from tests.server.conftest import (
     service as service,
+)
+from tests.server.conftest import (
     tenant as tenant,
 )
 

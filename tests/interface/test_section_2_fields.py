@@ -15,17 +15,23 @@ from tests.server.conftest import Service, Tenant, sms_body
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
-HOURS = {"timezone": "Europe/Lisbon", "schedule": {"monday": [{"start": "09:00", "end": "17:00"}]}, "batchConcurrency": 7}
+HOURS = {
+    "timezone": "Europe/Lisbon",
+    "schedule": {"monday": [{"start": "09:00", "end": "17:00"}]},
+    "batchConcurrency": 7,
+}
 HOLIDAYS = {"country": "PT", "holidays": [{"date": "2026-12-25", "name": "Natal", "enabled": True}]}
 
 Check = Callable[[Any], Any]
 
 
 def is_uuid(value: Any) -> bool:
+    """Tell whether a value is an identifier."""
     return UUID.fullmatch(value) is not None
 
 
 def is_moment(value: Any) -> bool:
+    """Tell whether a value is a timestamp in UTC."""
     return MOMENT.fullmatch(value) is not None
 
 

@@ -12,6 +12,7 @@ from tests.server.test_errors import check_envelope
 
 
 def make_agent(service: Service, tenant: Tenant, **fields: Any) -> str:
+    """Make an agent and return its id."""
     return str(service.run(service.engine.agents.create, tenant.workspace.id, "A", **fields).id)
 
 
@@ -52,9 +53,9 @@ def test_which_numbers_are_called(tenant: Tenant) -> None:
     r"""Section 4.1: ^\+?[1-9]\d{6,14}$, in ASCII digits and the whole string; else 400 with code invalid_request."""
     for right in ("1234567", "+1234567", "123456789012345", "+123456789012345"):
         assert tenant.post("/calls", {"agent_id": tenant.agent.id, "to": right}).status_code in {201, 409}
-    wrongs = [
-        "123456", "1234567890123456", "0123456789", "+0123456789", "++1234567", "12345 67", "1234567\n", "１２３４５６７",
-        "", 14155550102, None,
+    wrongs: list[Any] = [
+        "123456", "1234567890123456", "0123456789", "+0123456789", "++1234567", "12345 67", "1234567\n",
+        "１２３４５６７", "", 14155550102, None,
     ]  # fmt: skip
     for wrong in wrongs:
         error = check_envelope(
@@ -69,5 +70,6 @@ def test_variables_become_text(tenant: Tenant) -> None:
     call = {"agent_id": tenant.agent.id, "to": "+14155550102", "variables": {"name": "Ana", "open": 3, "vip": True}}
     record = tenant.get(tenant.post("/calls", call).headers["Location"]).json()
     assert record["variables"] == {"name": "Ana", "open": "3", "vip": "true"}
-    for wrong in (None, [], "x"):
+    wrongs: list[Any] = [None, [], "x"]
+    for wrong in wrongs:
         assert tenant.post("/calls", call | {"variables": wrong}).status_code == 400

@@ -10,6 +10,7 @@ from tests.server.conftest import Tenant
 
 
 def names(answer: Any) -> list[str]:
+    """Return the names on a page."""
     assert answer.status_code == 200, answer.text
     return [campaign["name"] for campaign in answer.json()["data"]]
 

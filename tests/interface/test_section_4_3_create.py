@@ -59,9 +59,7 @@ def test_a_field_of_the_body(memory_tenant: Tenant, field: str) -> None:
         elif field in ECHOED:
             assert created[field] == value
     for value in wrong:
-        error = check_envelope(
-            memory_tenant.post("/sms-campaigns", sms_body(**{field: value})), 400, "invalid_request"
-        )
+        error = check_envelope(memory_tenant.post("/sms-campaigns", sms_body(**{field: value})), 400, "invalid_request")
         place = "scheduled_start_at" if value == "scheduled" else field
         assert all(detail["path"].startswith(place) for detail in error["details"]), value
 
@@ -112,7 +110,7 @@ def test_placeholders_are_filled(sending: Sending) -> None:
         "phone_number": "+14155550102", "first_name": "Ana", "last_name": "Sousa", "email": "a@example.com",
         "company": "Acme", "custom_variables": {"plan": 7},
     }  # fmt: skip
-    numbers = {"sms_carrier": "twilio", "sms_from_number": "+14155550199", "sms_rate_per_minute": 600}
+    numbers: dict[str, Any] = {"sms_carrier": "twilio", "sms_from_number": "+14155550199", "sms_rate_per_minute": 600}
     sending.completed(tenant, tenant.create(message_body=text, recipients=[person], **numbers))
     assert [entry["body"] for entry in sending.accepted()] == ["Ana|Sousa|a@example.com|Acme|+14155550102|7|"]
 

@@ -49,7 +49,9 @@ def test_unknown_fields_are_rejected(tenant: Tenant) -> None:
         ),
     ],
 )
-def test_out_of_range_values_are_rejected(memory_tenant: Tenant, field: str, right: list[Any], wrong: list[Any]) -> None:
+def test_out_of_range_values_are_rejected(
+    memory_tenant: Tenant, field: str, right: list[Any], wrong: list[Any]
+) -> None:
     """Section 4.4: both ends of each bound are taken, what lies outside is rejected with 400."""
     for value in right:
         assert memory_tenant.patch("/sms/settings", {field: value}).json()[field] == value

@@ -30,6 +30,7 @@ def good(tenant: Tenant) -> dict[str, Any]:
 
 
 def ask(tenant: Tenant, operation: str, body: Any, query: str = "") -> Any:
+    """Send the request of an operation."""
     method, path = operation.split()
     return tenant.request(method, path + query, **({} if body is None else {"json": body}))
 
@@ -50,6 +51,7 @@ def refuse(service: Service, operation: str, status: int) -> Any:
 
 
 def suspend(service: Service, tenant: Tenant) -> None:
+    """Suspend a workspace."""
     change = WorkspaceChange(status=WorkspaceStatus.SUSPENDED)
     service.run(service.engine.workspaces.update, tenant.workspace.id, change)
 
