@@ -56,7 +56,8 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
         held_back = [
             move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason) for campaign in running
         ]
-    for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE}):
+    # Paused ones too: they may be resumed a moment from now.
+    for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED}):
         _respace(tx, campaign, epoch, now)
     if home is not None:
         tx.leases.set_home(home)

@@ -16,12 +16,15 @@ from outreach.config import EngineConfig
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.states import DispatchState
 from outreach.operations.waves import may_start
+from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
 from outreach.runners.worker import Worker
 
 _log = logging.getLogger(__name__)
 
 _SAVE_AGAIN_SECONDS: Final = 0.5
+_STOP_CHECK_SECONDS: Final = 0.1
+"""How often a slice that waits for a place asks whether it is to stop."""
 
 
 @attrs.frozen(kw_only=True)
@@ -70,9 +73,16 @@ class Outbox:
         finally:
             self._tasks = None
 
-    async def reserve(self) -> None:
-        """Wait for a place for one intent."""
-        await self._places.acquire()
+    async def reserve(self, nudge: Nudge) -> bool:
+        """Wait for a place for one intent; return False when the slice is to stop instead.
+
+        A stop waits for the slices before it drains, so a slice must not wait here for a provider that hangs.
+        """
+        while not nudge.stopping:
+            with anyio.move_on_after(_STOP_CHECK_SECONDS):
+                await self._places.acquire()
+                return True
+        return False
 
     def reserve_nowait(self) -> bool:
         """Take a place for one intent if one is free."""
@@ -140,23 +150,35 @@ class Outbox:
     async def _last_check(self, errand: Errand) -> str | None:
         dispatch = errand.dispatch
         await self._sleep_until(dispatch.slot_at)
-        obstacle = await self._storage.read(lambda tx: may_start(tx, dispatch))
-        if obstacle is not None:
-            return obstacle
-        if errand.pace_key is not None:
-            await self._take_turn(errand.pace_key, errand.spacing)
-        if self._clock.now() > dispatch.valid_until:
-            return "too_late"
-        if self._worker.lease_seconds_left <= 0:
-            return "lease_over"
-        return None
+        while True:
+            await self._wait_for_turn(errand.pace_key)
+            # After the waiting, so that a stop that came meanwhile is heard.
+            obstacle = await self._storage.read(lambda tx: may_start(tx, dispatch))
+            if obstacle is not None:
+                return obstacle
+            if self._clock.now() > dispatch.valid_until:
+                return "too_late"
+            if self._worker.lease_seconds_left <= 0:
+                return "lease_over"
+            if self._take_turn(errand):
+                return None
 
-    async def _take_turn(self, key: str, spacing: timedelta) -> None:
+    async def _wait_for_turn(self, key: str | None) -> None:
+        while key is not None and (earliest := self._next_start.get(key)) is not None and self._clock.now() < earliest:
+            await self._sleep_until(earliest)
+
+    def _take_turn(self, errand: Errand) -> bool:
+        """Take the turn that was waited for; return False when another has taken it meanwhile."""
         # Slots are spaced in the ledger; starts are spaced here, so that one that begins late in its slot and
         # the next that begins on time do not come closer than the pace allows.
-        while (earliest := self._next_start.get(key)) is not None and self._clock.now() < earliest:
-            await self._sleep_until(earliest)
-        self._next_start[key] = self._clock.now() + spacing
+        if errand.pace_key is None:
+            return True
+        now = self._clock.now()
+        earliest = self._next_start.get(errand.pace_key)
+        if earliest is not None and now < earliest:
+            return False
+        self._next_start[errand.pace_key] = now + errand.spacing
+        return True
 
     async def _sleep_until(self, moment: datetime) -> None:
         # A loop, because the wall clock may be set while it sleeps; nothing announces that a moment has come.

@@ -51,9 +51,9 @@ class Runner:
             case "campaign":
                 return await self._campaigns.run_slice(unit, epoch=epoch, until=until, nudge=nudge)
             case "message":
-                return await self._singles.run_message(unit, epoch=epoch)
+                return await self._singles.run_message(unit, epoch=epoch, nudge=nudge)
             case "call":
-                return await self._singles.run_call(unit, epoch=epoch)
+                return await self._singles.run_call(unit, epoch=epoch, nudge=nudge)
 
     async def drain(self, *, grace_seconds: float) -> None:
         """Wait for the requests in flight."""

@@ -10,13 +10,14 @@ from outreach.ids import IdSource
 from outreach.models.call import Call
 from outreach.models.directory import Agent
 from outreach.models.dispatch import Dispatch, Outcome
-from outreach.models.states import CallStatus, DispatchState
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
 from outreach.operations import singles
 from outreach.operations.common import workspace_of
 from outreach.operations.singles import IntentTerms
 from outreach.protocols.carrier import OutboundMessage
+from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
 from outreach.runners.desk import ProviderDesk
@@ -46,9 +47,14 @@ class SinglesRunner:
         self._worker = worker
         self._outbox = outbox
 
-    async def run_message(self, unit: Unit, *, epoch: int) -> datetime | None:
+    async def run_message(self, unit: Unit, *, epoch: int, nudge: Nudge) -> datetime | None:
         """Send a queued message, once; return when it is due next, None for not before somebody touches it."""
-        await self._outbox.reserve()
+        message = await self._storage.read(lambda tx: tx.messages.get(unit.workspace_id, unit.id))
+        if message is None or message.status is not MessageStatus.QUEUED:
+            # It is on its way or over: whoever settles it says when it is due again.
+            return None
+        if not await self._outbox.reserve(nudge):
+            return self._clock.now()
         try:
             dispatch = await self._storage.write(
                 lambda tx: singles.commit_message(
@@ -65,14 +71,15 @@ class SinglesRunner:
         self._outbox.send(Errand(dispatch=dispatch, ask=lambda: self._send(workspace, dispatch)))
         return None
 
-    async def run_call(self, unit: Unit, *, epoch: int) -> datetime | None:
+    async def run_call(self, unit: Unit, *, epoch: int, nudge: Nudge) -> datetime | None:
         """Place a queued call, once, or ask how far a placed one has come; return when it is due next."""
         call = await self._storage.read(lambda tx: tx.calls.get(unit.workspace_id, unit.id))
         if call is None or not call.is_open:
             return None
         if call.status is not CallStatus.QUEUED:
             return await self._follow(call)
-        await self._outbox.reserve()
+        if not await self._outbox.reserve(nudge):
+            return self._clock.now()
         try:
             committed = await self._storage.write(
                 lambda tx: singles.commit_call(

@@ -81,6 +81,9 @@ class SmsCampaignRunner:
             if plan is None or plan.campaign.status is not CampaignStatus.ACTIVE:
                 return self._clock.now() if plan is not None else None
             campaign = plan.campaign
+            if campaign.effective_status(self._clock.now()) is CampaignStatus.EXPIRED:
+                # Every wave would be stale from now on: the next slice begins with the move to expired.
+                return self._clock.now()
             if plan.workspace.status is not WorkspaceStatus.ACTIVE:
                 return campaign.scheduled_expires_at
             hours = _hours(campaign, self._clock.now())
@@ -89,7 +92,7 @@ class SmsCampaignRunner:
             if not plan.due:
                 return await self._idle(plan)
             if await self._wait_for_slot(plan, nudge):
-                await self._wave(plan, epoch, hours)
+                await self._wave(plan, epoch, hours, nudge)
         return self._clock.now()
 
     async def _advance(self, unit: Unit) -> Campaign | None:
@@ -164,9 +167,9 @@ class SmsCampaignRunner:
             default=None,
         )
 
-    async def _wave(self, plan: Plan, epoch: int, hours: _Hours) -> None:
+    async def _wave(self, plan: Plan, epoch: int, hours: _Hours, nudge: Nudge) -> None:
         intents, endings = self._decide(plan)
-        reserved = await self._reserve(len(intents))
+        reserved = await self._reserve(len(intents), nudge)
         try:
             committed = await self._commit(plan, epoch, hours, intents[:reserved], endings)
         except BaseException:
@@ -176,11 +179,10 @@ class SmsCampaignRunner:
         for dispatch in committed.dispatches:
             self._send(plan.campaign, plan.workspace, dispatch)
 
-    async def _reserve(self, wanted: int) -> int:
+    async def _reserve(self, wanted: int, nudge: Nudge) -> int:
         """Take a place at the provider for each intent: wait for the first, take the others if they are free."""
-        if not wanted:
+        if not wanted or not await self._outbox.reserve(nudge):
             return 0
-        await self._outbox.reserve()
         reserved = 1
         while reserved < wanted and self._outbox.reserve_nowait():
             reserved += 1

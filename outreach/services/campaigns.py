@@ -212,6 +212,8 @@ def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campa
     given = attrs.asdict(change, filter=lambda _, value: value is not None)
     if "message_body" in given:
         given["sms_message_body"] = given.pop("message_body")
+    if "sms_from_number" in given:
+        given["sms_from_number"] = given["sms_from_number"] or None
     foreign = {"agent_id"} if before.channel == "sms" else {name for name in given if name.startswith("sms_")}
     wrong = sorted(foreign & given.keys())
     if wrong:

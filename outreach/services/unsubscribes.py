@@ -54,9 +54,10 @@ class Unsubscribes:
             NotFound: There is no such workspace.
             InvalidRequest: One is no phone number; none was written.
         """
-        now = self._context.now()
 
         def operation(tx: Transaction) -> Sequence[Unsubscribe]:
+            # The time of the commit: a campaign that began to load while this waited drops the numbers by it.
+            now = self._context.now()
             normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
             entries = [
                 _merge(

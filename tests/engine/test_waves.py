@@ -337,7 +337,7 @@ async def test_what_is_over_waits_for_no_receipts(storage: Storage, status: Camp
 
 
 async def test_campaigns_keep_paces_of_their_own(storage: Storage) -> None:
-    """One throttled campaign does not stall another: the next slot is the campaign's own."""
+    """Field, test 18: one throttled campaign does not stall another, because slots are the campaign's own."""
     campaign, other = await given_active(storage), await given_active(storage)
     await storage.write(lambda tx: tx.runs.put(make_run(campaign_id=other.id, next_slot_at=NOW + timedelta(hours=1))))
     (dispatch,) = (await commit(storage, campaign)).dispatches

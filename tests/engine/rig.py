@@ -1,0 +1,187 @@
+"""A dispatching engine in front of scripted providers, and a storage whose writes a test can make fail."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import anyio
+import attrs
+
+from outreach import EngineConfig, NewRecipient, NewSmsCampaign, Outreach
+from outreach.clock import Clock, SystemClock
+from outreach.dispatch.in_process import InProcessDispatcher
+from outreach.ids import UuidV7Source
+from outreach.models.campaign import Campaign
+from outreach.models.recipient import Recipient
+from outreach.models.workspace import Workspace
+from outreach.protocols.storage import DispatchLock, Operation, Storage
+from outreach.runners.desk import ProviderDesk
+from outreach.runners.runner import Runner
+from outreach.runners.worker import Worker
+from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice
+from outreach.voice.analysis import ProviderVerdict
+
+T = TypeVar("T")
+
+QUICK = EngineConfig(
+    poll_seconds=0.02,
+    heartbeat_seconds=0.05,
+    lock_seconds=0.03,
+    stop_grace_seconds=2.0,
+    backoff_seconds=0.05,
+    call_acceptance_seconds=0.3,
+)
+"""Looks around quickly; nothing of the rules is different."""
+
+
+class WatchedStorage:
+    """A storage that counts its writes and lets a test make them fail.
+
+    Attributes:
+        writes: How many were asked for.
+        before_write: Called before each; what it raises is raised instead of the write.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self.writes = 0
+        self.before_write: Callable[[], None] = lambda: None
+
+    async def __aenter__(self) -> Self:
+        """Open it."""
+        await self._storage.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Close it."""
+        await self._storage.__aexit__(exc_type, exc, tb)
+
+    async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
+        """Count, and write unless the test says otherwise."""
+        self.writes += 1
+        self.before_write()
+        return await self._storage.write(operation, bulk=bulk)
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Read."""
+        return await self._storage.read(operation)
+
+    @property
+    def lock(self) -> DispatchLock:
+        """The storage's own lock."""
+        return self._storage.lock
+
+
+@attrs.frozen(kw_only=True)
+class Rig:
+    """What a test of sending holds."""
+
+    engine: Outreach
+    storage: WatchedStorage
+    dispatcher: InProcessDispatcher
+    worker: Worker
+    carrier: ScriptedCarrier
+    voice: ScriptedVoice
+
+
+@asynccontextmanager
+async def dispatching(
+    storage: Storage,
+    *,
+    carrier: ScriptedCarrier | None = None,
+    voice: ScriptedVoice | None = None,
+    config: EngineConfig = QUICK,
+    clock: Clock | None = None,
+) -> AsyncIterator[Rig]:
+    """Open a storage and dispatch from it to scripted providers."""
+    clock = clock or SystemClock()
+    carrier, voice = carrier or ScriptedCarrier(), voice or ScriptedVoice()
+    watched = WatchedStorage(storage)
+    engine = Outreach(watched, clock=clock, config=config)
+    worker = Worker(storage=watched, clock=clock, config=config, analyser=ProviderVerdict())
+    ids = UuidV7Source(clock=clock, rng=random.Random(1))
+    runner = Runner(
+        storage=watched,
+        clock=clock,
+        ids=ids,
+        config=config,
+        desk=ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice),
+        worker=worker,
+    )
+    dispatcher = InProcessDispatcher(
+        worker=worker, runner=runner, report=worker.report, sources=(carrier, voice), clock=clock, config=config
+    )
+    # What `Outreach.open(…, dispatch=True)` does, with these providers in place of the simulators.
+    engine._dispatcher = dispatcher
+    async with engine, anyio.create_task_group() as tasks:
+        await tasks.start(dispatcher.run)
+        try:
+            yield Rig(
+                engine=engine, storage=watched, dispatcher=dispatcher, worker=worker, carrier=carrier, voice=voice
+            )
+        finally:
+            with anyio.CancelScope(shield=True):
+                await dispatcher.stop(grace_seconds=config.stop_grace_seconds)
+
+
+async def until(condition: Callable[[], Any], *, timeout_seconds: float = 30.0) -> Any:
+    """Wait until an asynchronous condition gives something true, and return that.
+
+    Raises:
+        TimeoutError: It never did.
+    """
+    with anyio.fail_after(timeout_seconds):
+        while not (result := await condition()):  # noqa: ASYNC110 - it is asked of a database
+            await anyio.sleep(0.02)
+    return result
+
+
+def contacts(count: int, *, first: int = 0) -> list[NewRecipient]:
+    """Return contacts with numbers of their own."""
+    return [NewRecipient(phone_number=f"+1415555{first + n:04d}", first_name=f"N{first + n}") for n in range(count)]
+
+
+async def given_workspace(engine: Outreach, **changes: Any) -> Workspace:
+    """Make a sandbox without a request limit."""
+    return await engine.workspaces.create("Acme", request_limit=None, default_region="US", **changes)
+
+
+async def given_campaign(
+    engine: Outreach, workspace: Workspace, recipients: int | Sequence[NewRecipient] = 3, **changes: Any
+) -> Campaign:
+    """Create a campaign that is ready, at the highest rate."""
+    fields: dict[str, Any] = {
+        "name": "Spring",
+        "message_body": "Hello {{first_name}}",
+        "sms_carrier": "twilio",
+        "sms_from_number": "+14155550199",
+        "sms_rate_per_minute": 600,
+        **changes,
+    }
+    people = contacts(recipients) if isinstance(recipients, int) else recipients
+    return (await engine.create_campaign.sms(workspace.id, NewSmsCampaign(**fields), people)).campaign
+
+
+async def reaches(engine: Outreach, campaign: Campaign, status: str) -> Campaign:
+    """Wait until a campaign has a status, with counters that equal a recount, and return it."""
+
+    async def there() -> Campaign | None:
+        found = await engine.campaigns.get(campaign.workspace_id, campaign.id)
+        return found if found.status == status else None
+
+    found: Campaign = await until(there)
+    assert (await engine.campaigns.get(campaign.workspace_id, campaign.id)).counters == await engine.campaigns.recount(
+        campaign.workspace_id, campaign.id
+    )
+    return found
+
+
+async def people(engine: Outreach, campaign: Campaign) -> list[Recipient]:
+    """Return a campaign's recipients."""
+    return [one async for one in engine.campaigns.recipients(campaign.workspace_id, campaign.id)]

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from outreach.errors import OutreachError
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Outcome
+from outreach.models.recipient import Recipient
+from outreach.models.reports import MessageReport
+from outreach.models.settings import SmsSettings
+from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
+from outreach.operations import campaign_moves as moves
+from outreach.operations import settling, waves
+from outreach.operations.waves import Ending
+from outreach.protocols.storage import Storage, Transaction
+from outreach.storage.memory import MemoryStorage
+from outreach.storage.sqlite import SqliteStorage
+from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, make_unsubscribe, make_workspace
+from outreach.testing.clock import ManualClock
+from outreach.testing.storage_tables.base_contract import HERE, pending, publish
+from outreach.voice.analysis import ProviderVerdict
+from tests.engine.given import BACKOFF, make_wave
+
+COUNT = 4
+OUTCOMES = [state for state in DispatchState if state is not DispatchState.DISPATCHING]
+REPORTS = [MessageStatus.SENT, MessageStatus.FAILED, MessageStatus.DELIVERED]
+MOVES = [moves.start, moves.pause, moves.resume, moves.cancel]
+
+
+class CountersMachine(RuleBasedStateMachine):
+    """Does one and the same thing in memory and on SQLite, and compares both with a recount after each step."""
+
+    directory: Path
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stack = AsyncExitStack()
+        self._portal_context = start_blocking_portal("asyncio")
+        self._portal: BlockingPortal = self._portal_context.__enter__()
+        self._now = NOW
+        self._ids = 0
+        self._sent: list[str] = []
+        self._storages: list[Storage] = []
+
+    @initialize(retry=st.booleans(), attempts=st.integers(1, 3))
+    def begin(self, retry: bool, attempts: int) -> None:
+        """Write the same campaign into both."""
+        path = self.directory / "counters.db"
+        for leftover in self.directory.glob("counters.db*"):
+            leftover.unlink()
+        clock = ManualClock()
+        made: list[Storage] = [MemoryStorage(clock=clock), SqliteStorage(path, clock=clock)]
+        self._storages = [self._portal.call(self._stack.enter_async_context, storage) for storage in made]
+        self._campaign = make_campaign()
+        people = [make_prepared() for _ in range(COUNT)]
+        self._phones = [one.phone for one in people]
+        wanted = attrs.evolve(SmsSettings(), retry_enabled=retry, retry_max_attempts=attempts)
+
+        def operation(tx: Transaction) -> None:
+            tx.workspaces.insert(make_workspace())
+            tx.settings.put(HERE, wanted)
+            tx.leases.put(make_lease())
+            publish(tx, self._campaign, pending(*people))
+
+        self._both(operation)
+
+    @rule(move=st.sampled_from(MOVES))
+    def move(self, move: Callable[..., Campaign]) -> None:
+        """Start, pause, resume or cancel."""
+        self._both(lambda tx: move(tx, HERE, self._campaign.id, now=self._now, actor="test"))
+
+    @rule(positions=st.lists(st.integers(0, COUNT - 1), unique=True, max_size=3), end=st.none() | st.integers(0, 3))
+    def wave(self, positions: list[int], end: int | None) -> None:
+        """Commit a wave over whoever is due."""
+        self._ids += 10
+
+        def operation(tx: Transaction) -> list[Any]:
+            due = {one.position: one for one in tx.recipients.due(HERE, self._campaign.id, self._now, limit=99)}
+            rows = [due[position] for position in positions if position in due and position != end]
+            endings = (
+                [Ending(recipient=due[end], status=RecipientStatus.FAILED, reason="over_segment_cap")]
+                if end in due
+                else []
+            )
+            wave = make_wave(tx, self._campaign, rows, endings=endings, now=self._now)
+            intents = [
+                attrs.evolve(intent, dispatch_id=f"d{self._ids + n:06d}") for n, intent in enumerate(wave.intents)
+            ]
+            committed = waves.commit_wave(tx, attrs.evolve(wave, intents=intents), clock_now=lambda: self._now)
+            return [dispatch.id for dispatch in committed.dispatches]
+
+        self._sent.extend(self._both(operation) or [])
+
+    @rule(which=st.integers(0, 5), state=st.sampled_from(OUTCOMES), reason=st.sampled_from(["temporary", "rejected"]))
+    def settle(self, which: int, state: DispatchState, reason: str) -> None:
+        """Merge an outcome of one of the latest dispatches."""
+        if not self._sent:
+            return
+        dispatch_id = self._sent[-1 - which % len(self._sent)]
+        outcome = Outcome(state=state, reason=None if state is DispatchState.ACCEPTED else reason)
+        self._both(lambda tx: settling.settle(tx, HERE, dispatch_id, outcome, backoff=BACKOFF, now=self._now) and None)
+
+    @rule(which=st.integers(0, 5), status=st.sampled_from(REPORTS))
+    def report(self, which: int, status: MessageStatus) -> None:
+        """Merge a receipt of one of the latest dispatches."""
+        if not self._sent:
+            return
+        event = MessageReport(
+            workspace_id=HERE,
+            provider="twilio",
+            dispatch_id=self._sent[-1 - which % len(self._sent)],
+            provider_id=None,
+            status=status,
+            at=self._now,
+            reason="unreachable" if status is MessageStatus.FAILED else None,
+        )
+        self._both(lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=self._now))
+
+    @rule(position=st.integers(0, COUNT - 1))
+    def opt_out(self, position: int) -> None:
+        """Put a contact on the register."""
+        entry = make_unsubscribe(phone=self._phones[position], created_at=self._now)
+        self._both(lambda tx: tx.register.put(entry))
+
+    @rule(limit=st.integers(1, 3))
+    def close(self, limit: int) -> None:
+        """Close a slice, and end the waits for receipts."""
+        self._both(lambda tx: waves.close_slice(tx, HERE, self._campaign.id, now=self._now, limit=limit))
+        self._both(lambda tx: waves.end_receipt_waits(tx, HERE, self._campaign.id, now=self._now, limit=limit))
+
+    @rule(minutes=st.sampled_from([0, 1, 20, 300]))
+    def wait(self, minutes: int) -> None:
+        """Let time pass."""
+        self._now += timedelta(minutes=minutes, seconds=1)
+
+    @invariant()
+    def counters_equal_a_recount_and_both_storages_agree(self) -> None:
+        """Design, section 5, rule 9, and what else must hold whatever has happened."""
+        if not self._storages:
+            return
+        campaign, rows = self._both(self._look)
+        by_state = {one.position: one for one in rows}
+        for position, opened in self._both(self._opened).items():
+            states = [state for state, _ in opened]
+            unsettled = [s for s in states if s in {DispatchState.DISPATCHING, DispatchState.UNKNOWN}]
+            assert len(unsettled) <= 1
+            # Nobody is contacted again whose message may have arrived: only a failed receipt allows it.
+            for state, receipt in opened[:-1]:
+                assert state not in {DispatchState.UNKNOWN, DispatchState.DISPATCHING}
+                assert state is not DispatchState.ACCEPTED or receipt in {
+                    MessageStatus.FAILED,
+                    MessageStatus.DELIVERED,
+                }
+            in_flight = bool(unsettled)
+            assert (by_state[position].status in {RecipientStatus.DISPATCHING, RecipientStatus.UNKNOWN}) == in_flight
+        assert campaign.status != "completed" or campaign.counters.open == 0
+
+    def teardown(self) -> None:
+        """Close both."""
+        self._portal.call(self._stack.aclose)
+        self._portal_context.__exit__(None, None, None)
+
+    def _look(self, tx: Transaction) -> tuple[Campaign, list[Recipient]]:
+        campaign = tx.campaigns.get(HERE, self._campaign.id)
+        assert campaign is not None
+        assert campaign.counters == tx.recipients.recount(HERE, campaign.id)
+        return campaign, list(tx.recipients.page(HERE, campaign.id))
+
+    def _opened(self, tx: Transaction) -> dict[int, list[tuple[DispatchState, MessageStatus | None]]]:
+        return {
+            position: [(one.state, one.report) for one in tx.dispatches.of_recipient(HERE, self._campaign.id, position)]
+            for position in range(COUNT)
+        }
+
+    def _both(self, operation: Callable[[Transaction], Any]) -> Any:
+        results = []
+        for storage in self._storages:
+            try:
+                results.append(self._portal.call(storage.write, operation))
+            except OutreachError as error:
+                results.append(type(error))
+        first, second = results
+        assert first == second
+        return None if isinstance(first, type) else first
+
+
+@pytest.mark.timeout(120)
+def test_counters_equal_a_recount_whatever_happens_and_memory_agrees_with_sqlite(tmp_path: Path) -> None:
+    """Design, section 5, rules 2 and 9; field, test 16: random operations, a recount after each of them."""
+    machine: Any = type("Machine", (CountersMachine,), {"directory": tmp_path})
+    run = machine.TestCase
+    run.settings = settings(
+        max_examples=25,
+        stateful_step_count=30,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    run("runTest").runTest()

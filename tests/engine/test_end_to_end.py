@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import anyio
+import attrs
+import pytest
+from anyio.abc import TaskStatus
+
+from outreach import CallStatus, ConfigError, NewCall, NewMessage, Outreach, SimulatorConfig, SystemClock
+from outreach.config import EngineConfig
+from outreach.policy.pacing import spacing
+from outreach.testing.clock import ShiftedClock
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_every_contacts_message_reaches_the_carrier_exactly_once(
+    open_storage: OpenStorage, tmp_path: Path
+) -> None:
+    """Design, section 5: no contact is reached twice, none is lost: the carrier's own log is the witness."""
+    log = tmp_path / "carrier.jsonl"
+    async with _engine(open_storage, log) as engine:
+        workspace = await given_workspace(engine)
+        await engine.unsubscribes.add(workspace.id, "+14155550003")
+        people = [*contacts(20), *contacts(5)]
+        campaign = await given_campaign(engine, workspace, people)
+        assert campaign.counters.total == 23
+        await engine.campaigns.start(workspace.id, campaign.id)
+        done = await reaches(engine, campaign, "completed")
+        entries = _entries(log)
+        ledger = {
+            dispatch.id: dispatch.to
+            for position in range(23)
+            for dispatch in await engine.campaigns.dispatches(workspace.id, campaign.id, position)
+        }
+    assert sorted(entry["to"] for entry in entries) == [f"+1415555{n:04d}" for n in range(20) if n != 3]
+    assert {entry["dispatch_id"]: entry["to"] for entry in entries} == ledger
+    assert (done.counters.completed, done.counters.successful, done.counters.total) == (19, 19, 23)
+
+
+@pytest.mark.parametrize("rate", [120, 300])
+async def test_starts_are_a_spacing_apart_over_pauses_and_never_more_than_the_rate(
+    open_storage: OpenStorage, tmp_path: Path, rate: int
+) -> None:
+    """Design, section 6, pace: over every half-open window of 60 s, and each start a spacing after the last."""
+    log = tmp_path / "carrier.jsonl"
+    async with _engine(open_storage, log) as engine:
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 7, sms_rate_per_minute=rate)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        for heard in (2, 4):
+            await until(lambda heard=heard: _logged(log, heard))  # type: ignore[misc]
+            await engine.campaigns.pause(workspace.id, campaign.id)
+            await engine.campaigns.resume(workspace.id, campaign.id)
+        await reaches(engine, campaign, "completed")
+    _check_pace(log, rate, 7)
+
+
+async def test_the_pace_holds_over_a_restart(tmp_path: Path) -> None:
+    """Design, section 6, pace: over restarts: the first start of the new worker is a spacing after the old one's."""
+    log, url = tmp_path / "carrier.jsonl", f"sqlite:///{tmp_path / 'pace.db'}"
+    simulator = SimulatorConfig(log=log, latency_ms=1.0)
+    async with Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator) as engine:
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 5, sms_rate_per_minute=120)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        await until(lambda: _logged(log, 2))
+    async with Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator) as engine:
+        await reaches(engine, campaign, "completed")
+    _check_pace(log, 120, 5)
+
+
+async def test_a_sandbox_takes_every_carrier_to_the_simulator(open_storage: OpenStorage, tmp_path: Path) -> None:
+    """Design, section 8: a sandbox sends everything to the simulators, whatever carrier is named."""
+    log = tmp_path / "carrier.jsonl"
+    async with _engine(open_storage, log) as engine:
+        workspace = await given_workspace(engine)
+        for n, carrier in enumerate(("twilio", "telnyx", "vonage")):
+            campaign = await given_campaign(engine, workspace, contacts(1, first=n), sms_carrier=carrier)
+            await engine.campaigns.start(workspace.id, campaign.id)
+            await reaches(engine, campaign, "completed")
+            (dispatch,) = await engine.campaigns.dispatches(workspace.id, campaign.id, 0)
+            assert dispatch.provider == carrier
+    assert len(_entries(log)) == 3
+
+
+async def test_a_single_call_is_placed_and_followed_to_its_end(open_storage: OpenStorage, tmp_path: Path) -> None:
+    """Interface, section 4.1: queued, dispatched through the agent's provider, and to be polled until it has ended."""
+    log = tmp_path / "calls.jsonl"
+    async with _engine(open_storage, log) as engine:
+        workspace = await given_workspace(engine)
+        agent = await engine.agents.create(workspace.id, "Ada", from_number="+14155550199")
+        call = await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to="14155550100"))
+        assert call.provider_call_id is not None
+        assert call.provider_call_id.startswith("sim_call_")
+
+        async def ended() -> Any:
+            found = await engine.calls.get(workspace.id, call.id)
+            return None if found.is_open else found
+
+        over = await until(ended)
+        assert (over.status, over.outcome, over.answered_by) == (CallStatus.COMPLETED, "positive", "human")
+        assert over.duration_seconds == 0
+        (entry,) = _entries(log)
+        assert (entry["kind"], entry["to"], entry["from"]) == ("call", "+14155550100", "+14155550199")
+        again = await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to="14155550100"))
+        assert again.id != call.id
+
+
+async def test_without_dispatch_nothing_is_sent(open_storage: OpenStorage) -> None:
+    """Design, section 6: an engine does not dispatch unless asked."""
+    async with Outreach(open_storage(SystemClock()), config=QUICK) as engine:
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 2)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        message = await engine.messages.send(workspace.id, NewMessage(to="+14155550100", body="x"))
+        await anyio.sleep(0.2)
+        assert not engine.health().dispatching
+        assert (await engine.messages.get(workspace.id, message.id)).status == "queued"
+        assert (await engine.campaigns.get(workspace.id, campaign.id)).counters.pending == 2
+
+
+async def test_two_engines_on_one_file_one_dispatches_and_the_other_takes_over(tmp_path: Path) -> None:
+    """Design, section 6: a second server on the same file serves and does not dispatch; it takes over at once."""
+    log, url = tmp_path / "carrier.jsonl", f"sqlite:///{tmp_path / 'two.db'}"
+    simulator = SimulatorConfig(log=log, latency_ms=1.0)
+
+    def engine() -> Outreach:
+        return Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator)
+
+    first, second, leave = engine(), engine(), anyio.Event()
+
+    async def be_first(*, task_status: TaskStatus[None]) -> None:
+        async with first:
+            task_status.started()
+            await leave.wait()
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(be_first)
+        async with second:
+            assert (first.health().dispatching, second.health().dispatching) == (True, False)
+            workspace = await given_workspace(second)
+            campaign = await given_campaign(second, workspace, 3)
+            # Started by the one that does not dispatch: the other hears of it.
+            await second.campaigns.start(workspace.id, campaign.id)
+            await reaches(second, campaign, "completed")
+            leave.set()
+            await until(lambda: _dispatches(second))
+            assert (second.health().epoch or 0) > 1
+            later = await given_campaign(second, workspace, contacts(2, first=50))
+            await second.campaigns.start(workspace.id, later.id)
+            await reaches(second, later, "completed")
+    assert sorted(entry["to"] for entry in _entries(log)) == [f"+1415555{n:04d}" for n in (0, 1, 2, 50, 51)]
+
+
+async def test_an_engine_may_be_opened_again_and_leaves_no_tasks_behind(open_storage: OpenStorage) -> None:
+    """Opening and closing leaves nothing running; warnings are errors here, so nothing unclosed either."""
+    storage = open_storage(SystemClock())
+    before = asyncio.all_tasks()
+    for _ in range(3):
+        async with Outreach(storage, dispatch=True, config=QUICK) as engine:
+            assert engine.health().dispatching
+        assert not engine.health().dispatching
+        assert asyncio.all_tasks() == before
+
+
+async def test_an_error_of_the_host_closes_the_engine_and_stays_the_hosts(open_storage: OpenStorage) -> None:
+    """Design, section 6: the engine's work and the host's code do not disturb each other."""
+    engine = Outreach(open_storage(SystemClock()), dispatch=True, config=QUICK)
+    with pytest.raises(ZeroDivisionError):
+        async with engine:
+            raise ZeroDivisionError
+    assert not engine.health().dispatching
+
+
+async def test_cancelling_the_host_closes_the_engine(open_storage: OpenStorage) -> None:
+    """A host that is cancelled gets out, and the database is free for the next engine."""
+    storage = open_storage(SystemClock())
+    with anyio.fail_after(30):
+        with anyio.move_on_after(0.1) as scope:
+            async with Outreach(storage, dispatch=True, config=QUICK):
+                await anyio.sleep_forever()
+        assert scope.cancelled_caught
+        async with Outreach(storage, dispatch=True, config=QUICK) as engine:
+            await until(lambda: _dispatches(engine))
+
+
+async def test_a_wall_clock_that_is_put_back_does_not_send_twice(open_storage: OpenStorage, tmp_path: Path) -> None:
+    """The operating system may set the wall clock at any time; each contact is reached once all the same."""
+    clock, log = ShiftedClock(), tmp_path / "carrier.jsonl"
+    config = attrs.evolve(QUICK, intent_seconds=5.0)
+    async with Outreach(
+        open_storage(clock),
+        dispatch=True,
+        clock=clock,
+        config=config,
+        simulator=SimulatorConfig(log=log, latency_ms=1.0),
+    ) as engine:
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 6)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        await until(lambda: _logged(log, 2))
+        clock.shift(timedelta(seconds=-2))
+        await reaches(engine, campaign, "completed")
+    assert sorted(entry["to"] for entry in _entries(log)) == [f"+1415555{n:04d}" for n in range(6)]
+
+
+def test_another_event_loop_is_told_so() -> None:
+    """Design, section 6: asyncio is the loop; under trio the engine says so with a ConfigError."""
+    # A coroutine that is driven by no asyncio loop sees what it would see under trio.
+    entering = Outreach.open("memory://").__aenter__()
+    with pytest.raises(ConfigError, match="asyncio"):
+        entering.send(None)
+
+
+@pytest.mark.parametrize("url", ["", "outreach.db", "mysql://x/y", "sqlite:outreach.db"])
+def test_a_url_that_names_no_database_is_refused(url: str) -> None:
+    """A wrong URL is refused with what would be right."""
+    with pytest.raises(ConfigError):
+        Outreach.open(url)
+
+
+def _engine(open_storage: OpenStorage, log: Path, *, config: EngineConfig = QUICK) -> Outreach:
+    return Outreach(
+        open_storage(SystemClock()),
+        dispatch=True,
+        config=attrs.evolve(config, call_acceptance_seconds=10.0),
+        simulator=SimulatorConfig(log=log, latency_ms=2.0, call_seconds=0.0),
+    )
+
+
+def _entries(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+
+async def _logged(log: Path, count: int) -> bool:
+    return len(_entries(log)) >= count
+
+
+async def _dispatches(engine: Outreach) -> bool:
+    return engine.health().dispatching
+
+
+def _check_pace(log: Path, rate: int, count: int) -> None:
+    starts = sorted(datetime.fromisoformat(entry["at"]) for entry in _entries(log))
+    assert len(starts) == count
+    assert all(later - earlier >= spacing(rate) for earlier, later in pairwise(starts))

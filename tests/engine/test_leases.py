@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from outreach.errors import LeaseLost
+from outreach.models.states import CampaignStatus
+from outreach.models.work import HighWater, Home
+from outreach.operations import leases, singles
+from outreach.operations.leases import Takeover
+from outreach.protocols.storage import Storage, Transaction
+from outreach.testing.builders import NOW, make_agent, make_call, make_campaign, make_message, make_run
+from outreach.testing.storage_tables.base_contract import HERE, given_campaign
+from tests.engine.given import reread
+
+pytestmark = pytest.mark.anyio
+
+HOME = Home(host="machine-1", path="/srv/outreach.db")
+ELSEWHERE = [Home(host="machine-2", path=HOME.path), Home(host=HOME.host, path="/tmp/copy.db")]  # noqa: S108
+
+
+async def test_each_takeover_has_a_higher_epoch_and_the_old_worker_finds_out(storage: Storage) -> None:
+    """Design, section 6: a worker has one lease; its epoch is the fencing number."""
+    first, second = await _take(storage), await _take(storage)
+    assert (first.epoch, second.epoch) == (1, 2)
+    await storage.write(lambda tx: leases.renew(tx, epoch=2, now=NOW + timedelta(seconds=2)))
+    with pytest.raises(LeaseLost):
+        await storage.write(lambda tx: leases.renew(tx, epoch=1, now=NOW))
+    lease = await storage.read(lambda tx: tx.leases.current())
+    assert lease is not None
+    assert (lease.epoch, lease.renewed_at) == (2, NOW + timedelta(seconds=2))
+
+
+@pytest.mark.parametrize("elsewhere", ELSEWHERE)
+async def test_a_database_on_another_host_or_path_does_not_start_sending(storage: Storage, elsewhere: Home) -> None:
+    """Design, section 5, rule 10: active and scheduled campaigns are paused as `moved`, once."""
+    running = {
+        status: await given_campaign(storage, campaign=make_campaign(status=status)) for status in CampaignStatus
+    }
+    assert (await _take(storage, home=HOME)).held_back == ()
+    moved = await _take(storage, home=elsewhere)
+    assert moved.reason == "moved"
+    for status, campaign in running.items():
+        after = await reread(storage, campaign)
+        if status in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}:
+            assert (after.status, after.pause_reason) == (CampaignStatus.PAUSED, "moved")
+        else:
+            assert after.status is status
+    assert (await _take(storage, home=elsewhere)).reason is None
+
+
+@pytest.mark.parametrize("noted", [(9, 0), (1, 10_000)])
+async def test_a_database_older_than_what_was_noted_beside_it_does_not_start_sending(
+    storage: Storage, noted: tuple[int, int]
+) -> None:
+    """Design, section 5, rule 10: a restored file pauses its campaigns as `restored`, and epochs never repeat."""
+    campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
+    await _take(storage, home=HOME)
+    taken = await _take(storage, home=HOME, noted=noted)
+    after = await reread(storage, campaign)
+    assert (taken.reason, after.status, after.pause_reason) == ("restored", CampaignStatus.PAUSED, "restored")
+    assert taken.epoch > noted[0]
+
+
+async def test_a_note_of_another_database_holds_nothing_back(storage: Storage) -> None:
+    """A note that an earlier database left at this place says nothing of this one; epochs still do not repeat."""
+    campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
+    taken = await _take(storage, home=HOME, noted=(9, 10_000), database="another")
+    assert (taken.reason, (await reread(storage, campaign)).status) == (None, CampaignStatus.ACTIVE)
+    assert taken.epoch > 9
+
+
+async def test_queued_singles_of_a_moved_database_are_canceled(storage: Storage) -> None:
+    """Design, section 5, rule 10: what was queued before the copy is not sent from it."""
+    agent, message = make_agent(), make_message()
+    call = make_call(agent_id=agent.id)
+    await storage.write(lambda tx: tx.agents.insert(agent))
+    await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))
+    await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
+    assert await storage.write(lambda tx: singles.hold_back_singles(tx, reason="moved", now=NOW)) == 2
+    held = await storage.read(lambda tx: (tx.messages.get(HERE, message.id), tx.calls.get(HERE, call.id)))
+    assert held[0] is not None
+    assert held[1] is not None
+    assert (held[0].status, held[0].reason, held[1].status, held[1].error) == ("canceled", "moved", "canceled", "moved")
+    assert await storage.read(lambda tx: list(tx.work.due())) == []
+
+
+@pytest.mark.parametrize("status", [CampaignStatus.ACTIVE, CampaignStatus.PAUSED])
+@pytest.mark.parametrize(("slot", "floor"), [(-60, 1), (0, 1), (30, 30)])
+async def test_a_new_worker_keeps_a_spacing_from_the_last_start_of_the_old_one(
+    storage: Storage, status: CampaignStatus, slot: int, floor: int
+) -> None:
+    """Design, section 6, pace: it holds over restarts; also for a campaign that is resumed a moment later."""
+    campaign = await given_campaign(storage, campaign=make_campaign(status=status, sms_rate_per_minute=60))
+    run = make_run(campaign_id=campaign.id, next_slot_at=NOW + timedelta(seconds=slot))
+    await storage.write(lambda tx: tx.runs.put(run))
+    await _take(storage)
+    after = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    assert after is not None
+    assert after.next_slot_at == NOW + timedelta(seconds=floor)
+
+
+async def _take(
+    storage: Storage,
+    *,
+    home: Home | None = None,
+    noted: tuple[int, int] | None = None,
+    database: str | None = None,
+) -> Takeover:
+    def operation(tx: Transaction) -> Takeover:
+        mark = None
+        if noted is not None:
+            mark = HighWater(database=database or tx.leases.database_id(), epoch=noted[0], change=noted[1])
+        return leases.take_over(tx, home=home, noted=mark, now=NOW)
+
+    return await storage.write(operation)

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import anyio
+import pytest
+
+from outreach import Outreach, SystemClock
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.states import DispatchState
+from outreach.operations import campaign_moves as moves
+from outreach.protocols.storage import Storage
+from outreach.runners.outbox import Errand, Outbox
+from outreach.runners.worker import Worker
+from outreach.testing.builders import make_workspace
+from outreach.testing.storage_tables.base_contract import HERE
+from outreach.voice.analysis import ProviderVerdict
+from tests.engine.conftest import OpenStorage
+from tests.engine.given import commit, given_active
+from tests.engine.rig import QUICK
+
+pytestmark = pytest.mark.anyio
+
+CLOCK = SystemClock()
+
+
+class _Unreserved:
+    """The nudge of a slice that is not to stop."""
+
+    stopping = False
+
+    async def wait(self, seconds: float) -> None:
+        """Wait."""
+        await anyio.sleep(seconds)
+
+
+async def test_a_stop_that_comes_while_a_request_waits_for_its_turn_is_heard(open_storage: OpenStorage) -> None:
+    """Design, section 5, rule 4: the stops are checked immediately before the request, not before the waiting."""
+    async with _served(open_storage) as (storage, outbox, campaign):
+        first, second = await _intents(storage, campaign, 2)
+        asked: list[str] = []
+        await _send(outbox, first, asked, spacing=timedelta(seconds=2))
+        await _send(outbox, second, asked, spacing=timedelta(seconds=2))
+        with anyio.fail_after(30):
+            while not asked:  # noqa: ASYNC110 - filled by the request itself
+                await anyio.sleep(0.01)
+        await storage.write(lambda tx: moves.pause(tx, HERE, campaign.id, now=CLOCK.now(), actor="test"))
+        await outbox.drain(grace_seconds=10)
+        assert asked in ([first.id], [second.id])
+        (other,) = {first.id, second.id} - set(asked)
+        settled = await storage.read(lambda tx: tx.dispatches.get(HERE, other))
+        assert settled is not None
+        assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "campaign_stopped")
+
+
+async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have_passed(
+    open_storage: OpenStorage,
+) -> None:
+    """Design, section 6, pace: requests that begin late do not come closer than the pace allows."""
+    async with _served(open_storage) as (storage, outbox, campaign):
+        starts: list[datetime] = []
+
+        async def ask() -> Outcome:
+            starts.append(CLOCK.now())
+            return Outcome(state=DispatchState.ACCEPTED)
+
+        for dispatch in await _intents(storage, campaign, 5):
+            assert await outbox.reserve(_Unreserved())
+            outbox.send(Errand(dispatch=dispatch, ask=ask, pace_key="pace", spacing=timedelta(seconds=0.1)))
+        await outbox.drain(grace_seconds=20)
+        assert len(starts) == 5
+        assert all(later - earlier >= timedelta(seconds=0.1) for earlier, later in pairwise(starts))
+
+
+async def test_no_request_starts_after_it_is_valid(open_storage: OpenStorage) -> None:
+    """Design, section 5, rule 4: an intent that is too late is withdrawn; field, test 8."""
+    async with _served(open_storage) as (storage, outbox, campaign):
+        (dispatch,) = await _intents(storage, campaign, 1, latest=CLOCK.now() + timedelta(seconds=0.02))
+        await anyio.sleep(0.05)
+        asked: list[str] = []
+        await _send(outbox, dispatch, asked)
+        await outbox.drain(grace_seconds=10)
+        settled = await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id))
+        assert asked == []
+        assert settled is not None
+        assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "too_late")
+
+
+async def test_without_a_lease_no_request_starts(open_storage: OpenStorage) -> None:
+    """Design, section 6: the remaining lease is measured on the monotonic clock; without it nothing starts."""
+    async with _served(open_storage, leased=False) as (storage, outbox, campaign):
+        (dispatch,) = await _intents(storage, campaign, 1)
+        asked: list[str] = []
+        await _send(outbox, dispatch, asked)
+        await outbox.drain(grace_seconds=10)
+        assert asked == []
+
+
+@asynccontextmanager
+async def _served(open_storage: OpenStorage, *, leased: bool = True) -> AsyncIterator[tuple[Storage, Outbox, Campaign]]:
+    storage = open_storage(CLOCK)
+    worker = Worker(storage=storage, clock=CLOCK, config=QUICK, analyser=ProviderVerdict())
+    outbox = Outbox(storage=storage, clock=CLOCK, config=QUICK, worker=worker)
+    async with Outreach(storage), anyio.create_task_group() as tasks:
+        await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
+        if leased:
+            assert await worker.take() == 1
+        campaign = await given_active(storage, 5)
+        await tasks.start(outbox.serve)
+        yield storage, outbox, campaign
+        tasks.cancel_scope.cancel()
+        await worker.release()
+
+
+async def _intents(
+    storage: Storage, campaign: Campaign, count: int, *, latest: datetime | None = None
+) -> list[Dispatch]:
+    now = datetime.now(UTC)
+    changes = {} if latest is None else {"latest": latest}
+    committed = await commit(storage, campaign, *range(count), now=now, spacing=timedelta(), **changes)
+    return list(committed.dispatches)
+
+
+async def _send(outbox: Outbox, dispatch: Dispatch, asked: list[str], *, spacing: timedelta = timedelta()) -> None:
+    async def ask() -> Outcome:
+        asked.append(dispatch.id)
+        return Outcome(state=DispatchState.ACCEPTED)
+
+    assert await outbox.reserve(_Unreserved())
+    outbox.send(Errand(dispatch=dispatch, ask=ask, pace_key="pace", spacing=spacing))

@@ -1,0 +1,476 @@
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+import anyio
+import attrs
+import pytest
+
+from outreach import (
+    BusinessHours,
+    NewMessage,
+    NewRecipient,
+    Outreach,
+    SmsSettingsChange,
+    SystemClock,
+    Window,
+    WorkspaceChange,
+    WorkspaceStatus,
+)
+from outreach.models.business_hours import DAYS
+from outreach.models.dispatch import Outcome
+from outreach.models.reports import MessageReport
+from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
+from outreach.operations import settling
+from outreach.protocols.carrier import OutboundMessage
+from outreach.testing.carriers import ScriptedCarrier, Step, accept, defer, drop, fail, hang, not_sent, refuse
+from outreach.testing.clock import ShiftedClock
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import QUICK, Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
+
+pytestmark = pytest.mark.anyio
+
+R: TypeAlias = RecipientStatus
+
+
+async def test_every_contact_gets_its_own_message_once(open_storage: OpenStorage) -> None:
+    """Interface, section 4.3 and 4.4: rendered for each contact, with the footer, from the campaign's number."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 5)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        done = await reaches(rig.engine, campaign, "completed")
+        assert (done.counters.completed, done.counters.successful, done.counters.pending) == (5, 5, 0)
+        assert done.completed_at is not None
+    assert sorted((message.to, message.body, message.sender) for message in rig.carrier.requests) == [
+        (f"+1415555{n:04d}", f"Hello N{n}\nReply STOP to opt out", "+14155550199") for n in range(5)
+    ]
+
+
+async def test_the_footer_follows_the_settings_as_they_are_at_the_time(open_storage: OpenStorage) -> None:
+    """Interface, section 4.4: the footer is appended while footer_enabled is true."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        await rig.engine.settings.update(workspace.id, SmsSettingsChange(footer_enabled=False))
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        assert [message.body for message in rig.carrier.requests] == ["Hello N0"]
+
+
+async def test_what_cannot_be_sent_as_a_whole_is_not_sent(open_storage: OpenStorage) -> None:
+    """Design, section 6, rendering: over the cap is `failed: over_segment_cap`; an empty text is not sent."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        await rig.engine.settings.update(workspace.id, SmsSettingsChange(max_segments=1, footer_text=""))
+        people_given = [
+            NewRecipient(phone_number="+14155550001", first_name="x" * 161),
+            NewRecipient(phone_number="+14155550002", first_name="y" * 160),
+            NewRecipient(phone_number="+14155550003", first_name=None),
+            NewRecipient(phone_number="nobody", first_name="z"),
+        ]
+        campaign = await given_campaign(rig.engine, workspace, people_given, message_body="{{first_name}}")
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        done = await reaches(rig.engine, campaign, "completed")
+        assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [
+            (R.FAILED, "over_segment_cap"),
+            (R.COMPLETED, None),
+            (R.FAILED, "empty_message"),
+            (R.SKIPPED, "invalid_number"),
+        ]
+        assert [message.to for message in rig.carrier.requests] == ["+14155550002"]
+        assert (done.counters.failed, done.counters.completed) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (fail(), "interrupted"),
+        (drop("connection_lost"), "connection_lost"),
+        (hang(), "timeout"),
+    ],
+)
+async def test_what_nobody_knows_is_unknown_and_never_repeated(
+    open_storage: OpenStorage, step: Step, reason: str
+) -> None:
+    """Design, section 5, rules 5 and 6: an adapter that raises, a lost connection, a timeout: unknown, sent once."""
+    config = attrs.evolve(QUICK, provider_timeout_seconds=0.1)
+    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([step]), config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 3)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await until(lambda: _settled(rig, campaign.workspace_id, campaign.id, 2))
+        await until(lambda: _reason(rig.engine, campaign.workspace_id, campaign.id, 0, reason))
+        await rig.engine.campaigns.pause(workspace.id, campaign.id)
+        await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await anyio.sleep(0.15)
+        assert sorted(message.to for message in rig.carrier.requests) == [f"+1415555{n:04d}" for n in range(3)]
+        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "active"
+
+
+@pytest.mark.parametrize("step", [defer(0.05), defer(None), not_sent()])
+async def test_a_deferral_spends_no_attempt_and_is_tried_again(open_storage: OpenStorage, step: Step) -> None:
+    """Field, test 7; design, section 5, rule 7: deferral is not failure."""
+    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([step, step])) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        (one,) = await people(rig.engine, campaign)
+        assert (one.status, one.attempts) == (R.COMPLETED, 1)
+        tried = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 0)
+        assert [(each.attempt, each.try_number, each.state) for each in tried] == [
+            (1, 1, step.outcome.state if step.outcome else None),
+            (1, 2, step.outcome.state if step.outcome else None),
+            (1, 3, DispatchState.ACCEPTED),
+        ]
+        assert len({each.id for each in tried}) == 3
+
+
+async def test_a_refusal_for_good_is_not_repeated(open_storage: OpenStorage) -> None:
+    """Design, section 6, retry: only failures that may pass are retried."""
+    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([refuse("invalid_number")])) as rig:
+        workspace = await given_workspace(rig.engine)
+        await rig.engine.settings.update(workspace.id, SmsSettingsChange(retry_enabled=True))
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        done = await reaches(rig.engine, campaign, "completed")
+        assert (done.counters.failed, len(rig.carrier.requests)) == (1, 1)
+
+
+async def test_an_outcome_that_cannot_be_written_at_first_is_written_later(open_storage: OpenStorage) -> None:
+    """Field, test 3: the provider accepted and the write fails: not failed, not sent again, recorded in the end."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        failures = 0
+
+        def break_after_the_request() -> None:
+            nonlocal failures
+            if rig.carrier.requests and failures < 3:
+                failures += 1
+                raise sqlite3.OperationalError("database or disk is full")
+
+        rig.storage.before_write = break_after_the_request
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        (one,) = await people(rig.engine, campaign)
+        assert (one.status, len(rig.carrier.requests), failures) == (R.COMPLETED, 1, 3)
+
+
+async def test_a_slice_that_fails_backs_off_and_is_reported(open_storage: OpenStorage) -> None:
+    """Design, section 6: errors of a runner are told in health(), and its unit is tried again after a while."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        failures = 0
+
+        def break_once() -> None:
+            nonlocal failures
+            if not failures and rig.dispatcher.health().active_units:
+                failures += 1
+                raise sqlite3.OperationalError("disk I/O error")
+
+        rig.storage.before_write = break_once
+        await reaches(rig.engine, campaign, "completed")
+        health = rig.dispatcher.health()
+        assert (failures, len(rig.carrier.requests)) == (1, 1)
+        assert health.failures >= 1
+        assert health.last_error is not None
+        assert health.last_error.startswith("OperationalError at ")
+
+
+async def test_an_opt_out_between_the_commit_and_the_request_is_heard(open_storage: OpenStorage) -> None:
+    """Field, test 10; design, section 5, rule 4: STOP between claim and request: not contacted."""
+    clock = SystemClock()
+    config = attrs.evolve(QUICK, look_ahead_seconds=2.0)
+    async with dispatching(open_storage(clock), config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 2, sms_rate_per_minute=60)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.carrier.wait_for_requests(1)
+        await until(lambda: _has(rig, workspace.id, campaign.id, R.DISPATCHING))
+        await rig.engine.unsubscribes.add(workspace.id, "+14155550001")
+        await reaches(rig.engine, campaign, "completed")
+        second = (await people(rig.engine, campaign))[1]
+        (withdrawn,) = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 1)
+        assert (second.status, second.reason, second.attempts) == (R.SKIPPED, "opted_out", 0)
+        assert (withdrawn.state, withdrawn.reason) == (DispatchState.WITHDRAWN, "opted_out")
+        assert [message.to for message in rig.carrier.requests] == ["+14155550000"]
+
+
+async def test_once_pause_returns_nothing_more_begins_and_resume_goes_on(open_storage: OpenStorage) -> None:
+    """Field, tests 5 and 6: a pause that has returned lets nothing out; resume contacts the others, once each."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 12)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        for heard in (2, 5):
+            await rig.carrier.wait_for_requests(heard)
+            await rig.engine.campaigns.pause(workspace.id, campaign.id)
+            sent = len(rig.carrier.requests)
+            await anyio.sleep(0.3)
+            assert len(rig.carrier.requests) == sent
+            assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "paused"
+            await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        assert sorted(message.to for message in rig.carrier.requests) == [f"+1415555{n:04d}" for n in range(12)]
+
+
+async def test_pause_and_resume_many_times_loses_and_doubles_nobody(open_storage: OpenStorage) -> None:
+    """Field, test 5: pause and resume at random points: no duplicates, no losses, no early completion."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 15)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        for number in range(25):
+            await anyio.sleep(0.013 * (number % 4))
+            if (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "completed":
+                break
+            await rig.engine.campaigns.pause(workspace.id, campaign.id)
+            await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        assert sorted(message.to for message in rig.carrier.requests) == [f"+1415555{n:04d}" for n in range(15)]
+
+
+async def test_cancel_lets_nothing_more_out_and_closes_the_others(open_storage: OpenStorage) -> None:
+    """Field, test 6; design, section 4: open recipients close as canceled, what was sent keeps its outcome."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 700)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.carrier.wait_for_requests(2)
+        await rig.engine.campaigns.cancel(workspace.id, campaign.id)
+        sent = {message.to for message in rig.carrier.requests}
+        await until(lambda: _closed(rig.engine, workspace.id, campaign.id))
+        over = await reaches(rig.engine, campaign, "cancelled")
+        assert {message.to for message in rig.carrier.requests} == sent
+        states = {one.phone: one.status for one in await people(rig.engine, campaign)}
+        assert {phone for phone, status in states.items() if status is R.COMPLETED} == sent
+        assert set(states.values()) == {R.COMPLETED, R.CANCELED}
+        assert over.counters.completed == len(sent)
+
+
+async def test_expiry_in_the_middle_ends_the_campaign_soon(open_storage: OpenStorage) -> None:
+    """Design, section 4: by the clock; a slice of 30 s does not keep an expired campaign active, or the loop busy."""
+    clock = ShiftedClock()
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        expiry = clock.now() + timedelta(minutes=10)
+        campaign = await given_campaign(rig.engine, workspace, 50, scheduled_expires_at=expiry)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.carrier.wait_for_requests(1)
+        clock.shift(timedelta(minutes=10))
+        with anyio.fail_after(10):
+            await reaches(rig.engine, campaign, "expired")
+            await until(lambda: _closed(rig.engine, workspace.id, campaign.id))
+        late = [message for message in rig.carrier.requests if message.not_after != expiry]
+        assert late == []
+        assert {one.status for one in await people(rig.engine, campaign)} <= {R.COMPLETED, R.EXPIRED}
+
+
+async def test_a_scheduled_campaign_starts_at_its_time(open_storage: OpenStorage) -> None:
+    """Design, section 4: scheduled becomes active when its start is reached, and not before."""
+    clock = ShiftedClock()
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        start = clock.now() + timedelta(hours=3)
+        campaign = await given_campaign(rig.engine, workspace, 1, schedule_type="scheduled", scheduled_start_at=start)
+        assert (await rig.engine.campaigns.start(workspace.id, campaign.id)).status == "scheduled"
+        await anyio.sleep(0.1)
+        assert rig.carrier.requests == []
+        clock.shift(timedelta(hours=3))
+        done = await reaches(rig.engine, campaign, "completed")
+        assert done.started_at is not None
+        assert done.started_at >= start
+
+
+async def test_a_start_that_was_missed_by_hours_is_no_surprise(open_storage: OpenStorage) -> None:
+    """Field, test 15; design, section 4: later than the grace it is paused, `missed_start`."""
+    clock = ShiftedClock()
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(
+            rig.engine,
+            workspace,
+            1,
+            schedule_type="scheduled",
+            scheduled_start_at=clock.now() + timedelta(hours=1),
+        )
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        clock.shift(timedelta(hours=9))
+        paused = await reaches(rig.engine, campaign, "paused")
+        assert (paused.pause_reason, rig.carrier.requests) == ("missed_start", [])
+        await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+
+
+async def test_outside_its_hours_a_campaign_is_active_and_idle_and_goes_on_at_opening(
+    open_storage: OpenStorage,
+) -> None:
+    """Design, section 6, hours: nothing is sent while closed; it is due at the opening."""
+    night = datetime(2026, 3, 2, 22, 0, tzinfo=UTC)
+    clock = ShiftedClock(night)
+    hours = BusinessHours(
+        enabled=True,
+        timezone="UTC",
+        schedule=dict.fromkeys(DAYS, (Window(start_minute=9 * 60, end_minute=17 * 60),)),
+        batch_concurrency=10,
+    )
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 2, business_hours=hours)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await anyio.sleep(0.15)
+        assert rig.carrier.requests == []
+        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "active"
+        clock.shift(timedelta(hours=11) - (clock.now() - night))
+        await reaches(rig.engine, campaign, "completed")
+        assert len(rig.carrier.requests) == 2
+
+
+async def test_a_suspended_workspace_sends_nothing_and_goes_on_when_it_is_active_again(
+    open_storage: OpenStorage,
+) -> None:
+    """Design, section 4: a suspended workspace keeps its campaigns' states and sends nothing."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 8)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.carrier.wait_for_requests(2)
+        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(status=WorkspaceStatus.SUSPENDED))
+        sent = len(rig.carrier.requests)
+        await anyio.sleep(0.3)
+        assert len(rig.carrier.requests) == sent
+        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "active"
+        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(status=WorkspaceStatus.ACTIVE))
+        await reaches(rig.engine, campaign, "completed")
+        assert sorted(message.to for message in rig.carrier.requests) == [f"+1415555{n:04d}" for n in range(8)]
+
+
+async def test_a_throttled_campaign_does_not_stall_another(open_storage: OpenStorage) -> None:
+    """Field, test 18: one campaign at one a minute, another at six hundred."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        slow = await given_campaign(rig.engine, workspace, 3, sms_rate_per_minute=1)
+        quick = await given_campaign(rig.engine, workspace, contacts(5, first=100))
+        for campaign in (slow, quick):
+            await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, quick, "completed")
+        assert sum(message.to < "+14155550100" for message in rig.carrier.requests) <= 1
+
+
+async def test_receipts_that_a_carrier_hears_of_are_merged(open_storage: OpenStorage) -> None:
+    """What an adapter hands to its listener is committed: a failed receipt fails its recipient."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        (message,) = rig.carrier.requests
+        rig.carrier.report(_receipt(message, MessageStatus.FAILED))
+        failed = await until(lambda: _reason(rig.engine, workspace.id, campaign.id, 0, "unreachable"))
+        assert failed
+        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).counters.failed == 1
+
+
+async def test_an_outcome_is_merged_after_the_lease_has_gone_to_another(open_storage: OpenStorage) -> None:
+    """Design, section 5, rule 8: whoever reports it, even after its worker lost its lease."""
+    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([hang()])) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.carrier.wait_for_requests(1)
+        (dispatch,) = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 0)
+        accepted = Outcome(state=DispatchState.ACCEPTED, provider_id="elsewhere")
+        await rig.storage.write(
+            lambda tx: settling.settle(
+                tx, workspace.id, dispatch.id, accepted, backoff=rig.worker.backoff, now=SystemClock().now()
+            )
+        )
+        done = await reaches(rig.engine, campaign, "completed")
+        assert done.counters.successful == 1
+
+
+async def test_stop_with_requests_in_flight_records_what_is_known(open_storage: OpenStorage) -> None:
+    """Design, section 6: stopping waits for what is in flight, within its grace; the rest is unknown."""
+    storage = open_storage(SystemClock())
+    carrier = ScriptedCarrier(lambda message: hang() if message.to.endswith("1") else accept(seconds=0.2))
+    config = attrs.evolve(QUICK, stop_grace_seconds=0.6)
+    async with dispatching(storage, carrier=carrier, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 2)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await carrier.wait_for_requests(2)
+    async with Outreach(storage) as engine:
+        assert [(one.status, one.reason) for one in await people(engine, campaign)] == [
+            (R.COMPLETED, None),
+            (R.UNKNOWN, "interrupted"),
+        ]
+
+
+async def test_stop_does_not_wait_for_a_place_at_a_provider_that_hangs(open_storage: OpenStorage) -> None:
+    """`stop` keeps its grace also while a slice waits for one of the bounded places."""
+    config = attrs.evolve(QUICK, max_unsettled=1, stop_grace_seconds=0.2, provider_timeout_seconds=30.0)
+    carrier = ScriptedCarrier([hang(), hang()])
+    async with dispatching(open_storage(SystemClock()), carrier=carrier, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        first = await given_campaign(rig.engine, workspace, 1)
+        second = await given_campaign(rig.engine, workspace, contacts(1, first=50))
+        for campaign in (first, second):
+            await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.engine.messages.send(workspace.id, NewMessage(to="+14155559999", body="x"))
+        await rig.carrier.wait_for_requests(1)
+        await anyio.sleep(0.3)
+        stopped_at = anyio.current_time()
+    assert anyio.current_time() - stopped_at < 15
+    assert len(carrier.requests) == 1
+
+
+async def test_no_more_intents_are_without_an_outcome_than_the_bound(open_storage: OpenStorage) -> None:
+    """Design, section 5, rule 1: intents without an outcome are bounded for each process."""
+    config = attrs.evolve(QUICK, max_unsettled=3, stop_grace_seconds=0.05)
+    storage = open_storage(SystemClock())
+    async with dispatching(storage, carrier=ScriptedCarrier(lambda _: hang()), config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 9)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.carrier.wait_for_requests(3)
+        await anyio.sleep(0.5)
+        states = [one.status for one in await people(rig.engine, campaign)]
+        assert states.count(R.DISPATCHING) == 3
+        assert len(rig.carrier.requests) == 3
+
+
+def _receipt(message: OutboundMessage, status: MessageStatus) -> MessageReport:
+    return MessageReport(
+        workspace_id=message.workspace_id,
+        provider="twilio",
+        dispatch_id=message.dispatch_id,
+        provider_id=None,
+        status=status,
+        at=datetime.now(UTC),
+        reason="unreachable",
+    )
+
+
+async def _settled(rig: Rig, workspace_id: str, campaign_id: str, count: int) -> bool:
+    counters = (await rig.engine.campaigns.get(workspace_id, campaign_id)).counters
+    return counters.completed >= count
+
+
+async def _reason(engine: Outreach, workspace_id: str, campaign_id: str, position: int, reason: str) -> bool:
+    found = [one async for one in engine.campaigns.recipients(workspace_id, campaign_id)]
+    return found[position].reason == reason
+
+
+async def _has(rig: Rig, workspace_id: str, campaign_id: str, status: RecipientStatus) -> bool:
+    found = [one async for one in rig.engine.campaigns.recipients(workspace_id, campaign_id)]
+    return found[1].status is status
+
+
+async def _closed(engine: Outreach, workspace_id: str, campaign_id: str) -> bool:
+    return (await engine.campaigns.get(workspace_id, campaign_id)).counters.open == 0

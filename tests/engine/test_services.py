@@ -1,0 +1,507 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from outreach import (
+    AgentChange,
+    CampaignStatus,
+    CampaignUpdate,
+    Conflict,
+    FlowStep,
+    InvalidRequest,
+    NewCall,
+    NewCallCampaign,
+    NewMessage,
+    NewRecipient,
+    NewSmsCampaign,
+    NotFound,
+    Outreach,
+    SmsCampaignsDisabled,
+    SmsSettingsChange,
+    SystemClock,
+    Unauthorized,
+    WorkspaceChange,
+    WorkspaceStatus,
+    prepare,
+)
+from outreach.models.recipient import PreparedRecipient
+from outreach.storage.memory import MemoryStorage
+from outreach.testing.builders import NOW, new_id
+from outreach.testing.clock import ManualClock
+from tests.engine.rig import contacts, given_campaign, given_workspace
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Outreach) -> None:
+    """Interface, section 5: a key belongs to one workspace; an invalid, malformed or revoked one is refused."""
+    mine, other = await given_workspace(engine), await given_workspace(engine)
+    key = await engine.workspaces.create_key(mine.id, name="ci")
+    assert await engine.workspaces.authenticate(key.api_key) == mine
+    assert key.api_key.startswith("outreach_")
+    assert key.api_key not in repr(key)
+    for wrong in ("", "x", "outreach_", key.api_key[:-1], key.api_key + "x", key.api_key.upper(), "outreach_é"):
+        with pytest.raises(Unauthorized):
+            await engine.workspaces.authenticate(wrong)
+    revoked = await engine.workspaces.revoke_key(key.id)
+    assert revoked == await engine.workspaces.revoke_key(key.id)
+    with pytest.raises(Unauthorized):
+        await engine.workspaces.authenticate(key.api_key)
+    assert [one.id for one in await engine.workspaces.list_keys(mine.id)] == [key.id]
+    assert list(await engine.workspaces.list_keys(other.id)) == []
+    with pytest.raises(NotFound):
+        await engine.workspaces.revoke_key(new_id())
+
+
+async def test_the_secret_of_a_key_is_nowhere_in_the_database(tmp_path: Path) -> None:
+    """Design, section 9: stored as a SHA-256, shown once: no file of the database holds the secret."""
+    path = tmp_path / "keys.db"
+    async with Outreach.open(f"sqlite:///{path}") as engine:
+        workspace = await given_workspace(engine)
+        key = await engine.workspaces.create_key(workspace.id)
+        await engine.workspaces.authenticate(key.api_key)
+        during = _bytes_of(tmp_path)
+    after = _bytes_of(tmp_path)
+    secret = key.api_key.removeprefix("outreach_").encode()
+    hint = (await _hint(path, workspace.id)).encode()
+    for stored in (during, after):
+        assert secret not in stored
+        assert secret[10:] not in stored
+        assert hint in stored
+
+
+async def test_a_suspended_workspace_is_authenticated_so_that_it_can_be_told(engine: Outreach) -> None:
+    """Interface, section 5: 401 is for keys, 403 for the workspace: the key still tells which one it is."""
+    workspace = await given_workspace(engine)
+    key = await engine.workspaces.create_key(workspace.id)
+    changed = await engine.workspaces.update(workspace.id, WorkspaceChange(status=WorkspaceStatus.SUSPENDED))
+    assert await engine.workspaces.authenticate(key.api_key) == changed
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "x" * 256}, "name"),
+        ({"name": "\x00"}, "name"),
+        ({"name": "\udcff"}, "name"),
+        ({"request_limit": 0}, "request_limit"),
+        ({"request_limit": 1_000_001}, "request_limit"),
+        ({"default_region": "usa"}, "default_region"),
+    ],
+)
+async def test_a_workspace_out_of_its_bounds_is_refused(engine: Outreach, fields: dict[str, Any], path: str) -> None:
+    """Bounds are checked where the value comes in, and the place is named."""
+    with pytest.raises(InvalidRequest) as caught:
+        await engine.workspaces.create(**{"name": "Acme", **fields})
+    assert [detail.path for detail in caught.value.details] == [path]
+
+
+async def test_who_did_what_is_kept(engine: Outreach) -> None:
+    """Design, section 8: an audit trail, newest first, of one workspace or of all."""
+    workspace = await given_workspace(engine)
+    await engine.workspaces.update(workspace.id, WorkspaceChange(name="New"), actor="cli:ann")
+    other = await given_workspace(engine)
+    entries = await engine.workspaces.audit(workspace.id)
+    assert [(entry.actor, entry.action) for entry in entries] == [
+        ("cli:ann", "workspace.update"),
+        ("library", "workspace.create"),
+    ]
+    assert entries[0].detail == "name=New"
+    assert {entry.workspace_id for entry in await engine.workspaces.audit()} == {workspace.id, other.id}
+
+
+@pytest.mark.parametrize(
+    ("change", "paths"),
+    [
+        (SmsSettingsChange(max_segments=0), ["max_segments"]),
+        (SmsSettingsChange(max_segments=6), ["max_segments"]),
+        (SmsSettingsChange(retry_max_attempts=0), ["retry_max_attempts"]),
+        (SmsSettingsChange(retry_max_attempts=4), ["retry_max_attempts"]),
+        (SmsSettingsChange(retry_delay_minutes=4), ["retry_delay_minutes"]),
+        (SmsSettingsChange(retry_delay_minutes=121), ["retry_delay_minutes"]),
+        (SmsSettingsChange(footer_text="x" * 121), ["footer_text"]),
+        (
+            SmsSettingsChange(custom_variables=["ok", "no-dash", "", "x" * 41, "é"]),
+            [f"custom_variables[{n}]" for n in (1, 2, 3, 4)],
+        ),
+        (SmsSettingsChange(max_segments=9, footer_text="\x00"), ["max_segments", "footer_text"]),
+    ],
+)
+async def test_settings_out_of_their_bounds_change_nothing(
+    engine: Outreach, change: SmsSettingsChange, paths: list[str]
+) -> None:
+    """Interface, section 2.4 and 4.4: out-of-range values are rejected, every place is named, nothing is changed."""
+    workspace = await given_workspace(engine)
+    before = await engine.settings.get(workspace.id)
+    with pytest.raises(InvalidRequest) as caught:
+        await engine.settings.update(workspace.id, change)
+    assert [detail.path for detail in caught.value.details] == paths
+    assert await engine.settings.get(workspace.id) == before
+
+
+async def test_the_settings_before_any_change_and_at_their_bounds(engine: Outreach) -> None:
+    """Design, section 3, settings before any PATCH; interface, section 2.4: the bounds themselves are allowed."""
+    workspace = await given_workspace(engine)
+    fresh = await engine.settings.get(workspace.id)
+    assert (fresh.footer_enabled, fresh.footer_text, fresh.max_segments) == (True, "Reply STOP to opt out", 5)
+    assert (fresh.retry_enabled, fresh.retry_max_attempts, fresh.retry_delay_minutes) == (False, 3, 15)
+    change = SmsSettingsChange(
+        footer_text="é" * 120,
+        max_segments=1,
+        retry_max_attempts=1,
+        retry_delay_minutes=120,
+        custom_variables=["x" * 40, "_9"],
+    )
+    changed = await engine.settings.update(workspace.id, change)
+    assert (changed.footer_text, changed.custom_variables) == ("é" * 120, ("x" * 40, "_9"))
+
+
+async def test_changes_of_different_settings_at_once_are_all_kept(engine: Outreach) -> None:
+    """PATCHes that come together each change their own fields."""
+    workspace = await given_workspace(engine)
+    changes = [
+        SmsSettingsChange(footer_enabled=False),
+        SmsSettingsChange(footer_text="Bye"),
+        SmsSettingsChange(max_segments=2),
+        SmsSettingsChange(retry_enabled=True),
+        SmsSettingsChange(retry_max_attempts=2),
+        SmsSettingsChange(retry_delay_minutes=30),
+        SmsSettingsChange(custom_variables=["a"]),
+    ]
+    async with anyio.create_task_group() as tasks:
+        for change in changes:
+            tasks.start_soon(engine.settings.update, workspace.id, change)
+    after = await engine.settings.get(workspace.id)
+    assert (after.footer_enabled, after.footer_text, after.max_segments, after.retry_enabled) == (False, "Bye", 2, True)
+    assert (after.retry_max_attempts, after.retry_delay_minutes, after.custom_variables) == (2, 30, ("a",))
+    assert after.revision == len(changes)
+
+
+async def test_the_register_normalises_merges_and_lists(engine: Outreach) -> None:
+    """Design, section 3, rows "same number" and "register"."""
+    workspace = await given_workspace(engine)
+    added = await engine.unsubscribes.add(workspace.id, "(415) 555-0102", "14155550103", scope="sms", evidence="STOP")
+    assert [entry.phone for entry in added] == ["+14155550102", "+14155550103"]
+    (grown,) = await engine.unsubscribes.add(workspace.id, "+1 415 555 0102", scope="call")
+    assert (grown.scope, grown.evidence) == ("all", "STOP")
+    listed = [entry.phone async for entry in engine.unsubscribes.list(workspace.id)]
+    assert listed == ["+14155550102", "+14155550103"]
+    with pytest.raises(InvalidRequest) as caught:
+        await engine.unsubscribes.add(workspace.id, "+14155550104", "nobody")
+    assert [detail.path for detail in caught.value.details] == ["phones[1]"]
+    assert await engine.unsubscribes.remove(workspace.id, "415-555-0102", "+14155550104") == 1
+    assert await engine.unsubscribes.stopped(workspace.id, "sms", listed) == {"+14155550103"}
+
+
+async def test_an_import_takes_the_good_rows_and_names_the_bad_ones(engine: Outreach) -> None:
+    """Field, test 17: one bad row does not stop the others, and is named with its number."""
+    workspace = await given_workspace(engine)
+
+    async def rows() -> AsyncIterator[str]:
+        for number in range(1203):
+            yield "bad" if number == 700 else f"+1415{5550000 + number}"
+
+    done = await engine.unsubscribes.import_numbers(workspace.id, rows())
+    assert (done.added, done.rejected) == (1202, ((701, "bad"),))
+    assert len([entry async for entry in engine.unsubscribes.list(workspace.id)]) == 1202
+
+
+async def test_an_entry_of_the_register_carries_the_time_of_its_commit() -> None:
+    """A campaign that begins to load while an entry waits for its commit drops the number all the same."""
+    clock = ManualClock(NOW)
+
+    class Slow(MemoryStorage):
+        """A database whose writer is busy for a while."""
+
+        async def write(self, operation: Any, *, bulk: bool = False) -> Any:
+            clock.advance(60)
+            return await super().write(operation, bulk=bulk)
+
+    async with Outreach(Slow(), clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        asked_at = clock.now()
+        (entry,) = await engine.unsubscribes.add(workspace.id, "+14155550102")
+        assert entry.created_at == asked_at + timedelta(seconds=60)
+
+
+async def test_agents_trunks_numbers_and_flows_are_kept_as_they_were_given(engine: Outreach) -> None:
+    """The directory: what an application sets up is there afterwards, oldest first."""
+    workspace = await given_workspace(engine)
+    agent = await engine.agents.create(workspace.id, "Ada", placeholders=["name"], from_number="(415) 555-0100")
+    assert agent.from_number == "+14155550100"
+    changed = await engine.agents.update(workspace.id, agent.id, AgentChange(is_active=False, name="Eve"))
+    assert (changed.name, changed.is_active, changed.revision, changed.placeholders) == ("Eve", False, 1, ("name",))
+    trunk = await engine.trunks.create(workspace.id, "Main", address="sip.example.com")
+    number = await engine.numbers.add(workspace.id, "415 555 0101", carrier="telnyx", trunk_id=trunk.id)
+    assert number.phone == "+14155550101"
+    with pytest.raises(InvalidRequest, match="already"):
+        await engine.numbers.add(workspace.id, "+14155550101")
+    with pytest.raises(InvalidRequest):
+        await engine.numbers.add(workspace.id, "nobody")
+    with pytest.raises(InvalidRequest):
+        await engine.flows.create(workspace.id, "Empty", steps=[])
+    flow = await engine.flows.create(workspace.id, "Hello", steps=[FlowStep(kind="send", body="Hi")])
+    assert [list(await service.list(workspace.id)) for service in (engine.agents, engine.trunks)] == [
+        [changed],
+        [trunk],
+    ]
+    assert [list(await service.list(workspace.id)) for service in (engine.numbers, engine.flows)] == [[number], [flow]]
+
+
+async def test_the_list_of_campaigns_pages_filters_and_searches(engine: Outreach) -> None:
+    """Interface, section 4.2; design, section 3, rows "query", "order" and "search"."""
+    workspace = await given_workspace(engine)
+    names = ["Été 100%", "Winter_1", "Winter 1", "Σίσυφος"]
+    made = [await given_campaign(engine, workspace, 1, name=name) for name in names]
+    await engine.campaigns.cancel(workspace.id, made[0].id)
+    agent = await engine.agents.create(workspace.id, "Ada")
+    call = (
+        await engine.create_campaign.call(workspace.id, NewCallCampaign(name="Calls", agent_id=agent.id), contacts(1))
+    ).campaign
+
+    async def named(**query: Any) -> list[str]:
+        return [campaign.name for campaign in (await engine.campaigns.list(workspace.id, **query)).items]
+
+    assert await named() == ["Calls", *reversed(names)]
+    assert await named(channel="sms") == list(reversed(names))
+    assert (await named(search="éTÉ"), await named(search="%"), await named(search="_")) == (
+        ["Été 100%"],
+        ["Été 100%"],
+        ["Winter_1"],
+    )
+    assert await named(search="σΊΣΥΦΟΣ") == ["Σίσυφος"]
+    assert await named(status=CampaignStatus.CANCELLED) == ["Été 100%"]
+    page = await engine.campaigns.list(workspace.id, page=2, page_size=2)
+    assert ([one.name for one in page.items], page.total, page.page, page.page_size) == (
+        [names[2], names[1]],
+        5,
+        2,
+        2,
+    )
+    far = await engine.campaigns.list(workspace.id, page=2**63, page_size=1000)
+    assert (list(far.items), far.total, far.page_size) == ([], 5, 100)
+    with pytest.raises(InvalidRequest):
+        await engine.campaigns.list(workspace.id, page=0)
+    with pytest.raises(InvalidRequest):
+        await engine.campaigns.list(workspace.id, page_size=0)
+    assert (await engine.campaigns.find(call.id)).agent is not None
+
+
+async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach) -> None:
+    """Design, section 4: draft <-> ready by update; interface, section 3: what makes it ready."""
+    workspace = await given_workspace(engine)
+    campaign = await given_campaign(engine, workspace, 1, sms_from_number="", message_body="")
+    assert (campaign.status, campaign.sms_from_number) == ("draft", None)
+
+    async def update(**fields: Any) -> Any:
+        return await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(**fields))
+
+    assert (await update(message_body="Hi")).status == "draft"
+    ready = await update(sms_from_number="+14155550199", sms_rate_per_minute=600)
+    assert (ready.status, ready.sms_message_body, ready.sms_rate_per_minute) == ("ready", "Hi", 600)
+    reopened = await update(sms_from_number="")
+    assert (reopened.status, reopened.sms_from_number) == ("draft", None)
+    assert (await update(sms_from_number="+14155550199")).status == "ready"
+    for wrong in ({"name": ""}, {"message_body": "x" * 1601}, {"sms_rate_per_minute": 601}, {"sms_carrier": "pigeon"}):
+        with pytest.raises(InvalidRequest):
+            await update(**wrong)
+    with pytest.raises(NotFound):
+        await update(sms_flow_id=new_id())
+    await engine.campaigns.start(workspace.id, campaign.id)
+    with pytest.raises(Conflict):
+        await update(name="Later")
+
+
+async def test_a_campaign_that_cannot_be_created_leaves_nothing(engine: Outreach) -> None:
+    """Design, section 6, loading: all of a campaign and its contacts, or nothing."""
+    workspace = await given_workspace(engine)
+    await engine.unsubscribes.add(workspace.id, *(f"+1415555000{n}" for n in range(3)))
+    bad_row = [*contacts(2500, first=10), NewRecipient(phone_number="")]
+
+    async def breaks() -> AsyncIterator[NewRecipient]:
+        for contact in contacts(2500):
+            yield contact
+        raise ZeroDivisionError
+
+    for source, error in (
+        (bad_row, InvalidRequest),
+        (contacts(3), InvalidRequest),
+        ([], InvalidRequest),
+        (breaks(), ZeroDivisionError),
+    ):
+        with pytest.raises(error) as caught:
+            await engine.create_campaign.sms(workspace.id, _new(), source)
+        if source is bad_row:
+            assert isinstance(caught.value, InvalidRequest)
+            assert caught.value.details[0].path == "recipients[2500].phone_number"
+    await _nothing(engine, workspace.id)
+
+
+async def test_a_creation_that_is_cancelled_leaves_nothing(engine: Outreach) -> None:
+    """A client that goes away in the middle of a load leaves no campaign and no recipient."""
+    workspace = await given_workspace(engine)
+    half_way = anyio.Event()
+
+    async def endless() -> AsyncIterator[NewRecipient]:
+        for contact in contacts(2500):
+            yield contact
+        half_way.set()
+        await anyio.sleep_forever()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(engine.create_campaign.sms, workspace.id, _new(), endless())
+        with anyio.fail_after(30):
+            await half_way.wait()
+        await anyio.sleep(0.05)
+        tasks.cancel_scope.cancel()
+    await _nothing(engine, workspace.id)
+
+
+async def test_a_flow_or_a_trunk_of_nobody_is_refused_before_anything_is_written(engine: Outreach) -> None:
+    """Design, section 3, row `sms_flow_id`: unknown or foreign is a 400; agents and trunks are 404."""
+    mine, other = await given_workspace(engine), await given_workspace(engine)
+    foreign = await engine.flows.create(other.id, "Theirs", steps=[FlowStep(kind="send", body="Hi")])
+    trunk = await engine.trunks.create(other.id, "Theirs", address="sip.example.com")
+    theirs = await engine.agents.create(other.id, "Theirs")
+    ours = await engine.agents.create(mine.id, "Ours")
+    for flow_id in (foreign.id, new_id()):
+        with pytest.raises(InvalidRequest, match="sms_flow_id"):
+            await engine.create_campaign.sms(mine.id, _new(sms_flow_id=flow_id), contacts(1))
+    with pytest.raises(NotFound):
+        await engine.create_campaign.call(mine.id, NewCallCampaign(name="x", agent_id=theirs.id), contacts(1))
+    with pytest.raises(NotFound, match="trunk"):
+        await engine.create_campaign.call(
+            mine.id, NewCallCampaign(name="x", agent_id=ours.id, sip_trunk_id=trunk.id), contacts(1)
+        )
+    await _nothing(engine, mine.id)
+
+
+async def test_sms_campaigns_must_be_turned_on(engine: Outreach) -> None:
+    """Interface, section 4.3, rule 1: 403 where the workspace has SMS campaigns off."""
+    workspace = await given_workspace(engine, sms_campaigns_enabled=False)
+    with pytest.raises(SmsCampaignsDisabled):
+        await engine.create_campaign.check_sms_enabled(workspace.id)
+    with pytest.raises(SmsCampaignsDisabled):
+        await engine.create_campaign.sms(workspace.id, _new(), contacts(1))
+
+
+async def test_prepared_chunks_and_contacts_one_by_one_make_the_same_campaign(engine: Outreach) -> None:
+    """Contacts come one by one or in chunks of any size that were prepared elsewhere."""
+    workspace = await given_workspace(engine)
+    people = contacts(2300)
+
+    async def prepared() -> AsyncIterator[list[PreparedRecipient]]:
+        for start in (0, 7, 2000):
+            end = {0: 7, 7: 2000, 2000: 2300}[start]
+            yield [prepare(contact, "US") for contact in people[start:end]]
+
+    made = [
+        (await engine.create_campaign.sms(workspace.id, _new(), source)).campaign for source in (people, prepared())
+    ]
+    first, second = [
+        [(one.position, one.phone, one.first_name) async for one in engine.campaigns.recipients(workspace.id, each.id)]
+        for each in made
+    ]
+    assert first == second
+    assert made[0].counters == made[1].counters == await engine.campaigns.recount(workspace.id, made[0].id)
+
+
+async def test_many_campaigns_created_at_once_are_all_there(engine: Outreach) -> None:
+    """400 campaigns by 8 tasks: each with its own contacts, none lost, none mixed up."""
+    workspace = await given_workspace(engine)
+
+    async def create(task: int) -> None:
+        for number in range(50):
+            await given_campaign(engine, workspace, contacts(2, first=task), name=f"{task}-{number}")
+
+    async with anyio.create_task_group() as tasks:
+        for task in range(8):
+            tasks.start_soon(create, task)
+    page = await engine.campaigns.list(workspace.id, page_size=100)
+    assert page.total == 400
+    names = {
+        c.name for n in range(1, 5) for c in (await engine.campaigns.list(workspace.id, page=n, page_size=100)).items
+    }
+    assert names == {f"{task}-{number}" for task in range(8) for number in range(50)}
+    for campaign in page.items[::20]:
+        assert campaign.counters == await engine.campaigns.recount(workspace.id, campaign.id)
+
+
+async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach) -> None:
+    """Design, section 9: every query carries its workspace; another one's ids are not found, in any service."""
+    mine, other = await given_workspace(engine), await given_workspace(engine)
+    campaign = await given_campaign(engine, other, 2)
+    agent = await engine.agents.create(other.id, "Theirs")
+    trunk = await engine.trunks.create(other.id, "Theirs", address="sip.example.com")
+    await engine.unsubscribes.add(other.id, "+14155550777")
+    message = await engine.messages.send(other.id, NewMessage(to="+14155550001", body="x"))
+    call = await engine.calls.create(other.id, NewCall(agent_id=agent.id, to="+14155550001"))
+    campaigns = engine.campaigns
+    attempts = [
+        campaigns.get(mine.id, campaign.id),
+        campaigns.start(mine.id, campaign.id),
+        campaigns.pause(mine.id, campaign.id),
+        campaigns.resume(mine.id, campaign.id),
+        campaigns.cancel(mine.id, campaign.id),
+        campaigns.unschedule(mine.id, campaign.id),
+        campaigns.update(mine.id, campaign.id, CampaignUpdate(name="Mine")),
+        campaigns.groups(mine.id, campaign.id),
+        campaigns.recount(mine.id, campaign.id),
+        anext(campaigns.recipients(mine.id, campaign.id)),
+        engine.agents.get(mine.id, agent.id),
+        engine.agents.update(mine.id, agent.id, AgentChange(name="Mine")),
+        engine.numbers.add(mine.id, "+14155550100", trunk_id=trunk.id),
+        engine.messages.get(mine.id, message.id),
+        engine.calls.get(mine.id, call.id),
+        engine.calls.create(mine.id, NewCall(agent_id=agent.id, to="+14155550001")),
+        engine.settings.get(new_id()),
+        engine.settings.update(new_id(), SmsSettingsChange(max_segments=1)),
+        engine.workspaces.get(new_id()),
+        engine.workspaces.create_key(new_id()),
+        engine.workspaces.list_keys(new_id()),
+        engine.agents.list(new_id()),
+        engine.unsubscribes.add(new_id(), "+14155550100"),
+        engine.unsubscribes.remove(new_id(), "+14155550100"),
+        engine.create_campaign.sms(new_id(), _new(), contacts(1)),
+    ]
+    for attempt in attempts:
+        with pytest.raises(NotFound):
+            await attempt
+    assert (await campaigns.list(mine.id)).total == 0
+    assert list(await campaigns.dispatches(mine.id, campaign.id, 0)) == []
+    assert await engine.unsubscribes.stopped(mine.id, "sms", ["+14155550777"]) == frozenset()
+    assert await engine.unsubscribes.remove(mine.id, "+14155550777") == 0
+    assert [list(await service.list(mine.id)) for service in (engine.agents, engine.trunks, engine.flows)] == [
+        [],
+        [],
+        [],
+    ]
+    assert await campaigns.get(other.id, campaign.id) == campaign
+    assert list(await campaigns.stop_all(mine.id)) == []
+
+
+def _new(**fields: Any) -> NewSmsCampaign:
+    return NewSmsCampaign(**{"name": "Spring", "message_body": "Hi", **fields})
+
+
+async def _nothing(engine: Outreach, workspace_id: str) -> None:
+    assert (await engine.campaigns.list(workspace_id)).total == 0
+    far = SystemClock().now() + timedelta(days=1)
+    assert not await engine.campaigns._context.storage.read(lambda tx: tx.campaigns.leftovers(far))
+
+
+def _bytes_of(directory: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in directory.iterdir())
+
+
+async def _hint(path: Path, workspace_id: str) -> str:
+    async with Outreach.open(f"sqlite:///{path}") as engine:
+        (key,) = await engine.workspaces.list_keys(workspace_id)
+        return key.hint

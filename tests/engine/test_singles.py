@@ -1,0 +1,357 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import anyio
+import attrs
+import pytest
+
+from outreach import (
+    AgentInactive,
+    AgentNotOutbound,
+    CallInProgress,
+    CallStatus,
+    InvalidRequest,
+    MessageStatus,
+    NewCall,
+    NewMessage,
+    NotFound,
+    Outreach,
+    RecipientUnsubscribed,
+    SystemClock,
+    WorkspaceChange,
+    WorkspaceStatus,
+    WorkspaceUnavailable,
+)
+from outreach.errors import LeaseLost
+from outreach.models.call import Call
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.message import Message
+from outreach.models.reports import CallReport
+from outreach.models.states import DispatchState
+from outreach.operations import settling, singles
+from outreach.operations.singles import IntentTerms
+from outreach.protocols.storage import Storage
+from outreach.testing.builders import (
+    NOW,
+    make_agent,
+    make_call,
+    make_lease,
+    make_message,
+    make_unsubscribe,
+    make_workspace,
+    new_id,
+)
+from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, accept, defer, hang, refuse
+from outreach.testing.storage_tables.base_contract import HERE, TICK
+from outreach.voice.analysis import ProviderVerdict
+from tests.engine.conftest import OpenStorage
+from tests.engine.given import BACKOFF
+from tests.engine.rig import dispatching, given_workspace, until
+
+pytestmark = pytest.mark.anyio
+
+STALE = timedelta(minutes=10)
+TO = "+14155550123"
+
+
+async def test_a_message_is_sent_once_without_a_footer(open_storage: OpenStorage) -> None:
+    """Interface, section 4.4: the footer is not appended to messages sent with POST /sms."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        sent = await rig.engine.messages.send(workspace.id, NewMessage(to="(415) 555-0123", body="Your code"))
+        assert (sent.status, sent.segments, sent.to) == (MessageStatus.QUEUED, 1, TO)
+        done = await until(lambda: _message(rig.engine, sent, MessageStatus.ACCEPTED))
+        await anyio.sleep(0.1)
+        assert [(message.to, message.body) for message in rig.carrier.requests] == [(TO, "Your code")]
+        assert (done.provider_id, done.attempts) == ("scripted-1", 1)
+
+
+async def test_a_message_on_its_way_is_not_looked_at_in_a_loop(open_storage: OpenStorage) -> None:
+    """While a provider takes its time, nothing is written for its message: the database is left in peace."""
+    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([accept(seconds=0.6)])) as rig:
+        workspace = await given_workspace(rig.engine)
+        sent = await rig.engine.messages.send(workspace.id, NewMessage(to=TO, body="x"))
+        await rig.carrier.wait_for_requests(1)
+        before = rig.storage.writes
+        await anyio.sleep(0.4)
+        # Heartbeats, no more: one each 50 ms.
+        assert rig.storage.writes - before < 20
+        await until(lambda: _message(rig.engine, sent, MessageStatus.ACCEPTED))
+
+
+async def test_a_message_that_was_deferred_is_sent_with_one_attempt(open_storage: OpenStorage) -> None:
+    """Design, section 5: single messages follow the same rules; a deferral spends no attempt."""
+    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([defer(), defer()])) as rig:
+        workspace = await given_workspace(rig.engine)
+        sent = await rig.engine.messages.send(workspace.id, NewMessage(to=TO, body="x"))
+        done = await until(lambda: _message(rig.engine, sent, MessageStatus.ACCEPTED))
+        assert (done.attempts, done.tries, len(rig.carrier.requests)) == (1, 3, 3)
+
+
+async def test_a_refused_message_has_failed_with_its_class(open_storage: OpenStorage) -> None:
+    """A refusal ends a single message: settings of retry are those of campaigns."""
+    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([refuse("temporary")])) as rig:
+        workspace = await given_workspace(rig.engine)
+        sent = await rig.engine.messages.send(workspace.id, NewMessage(to=TO, body="x"))
+        done = await until(lambda: _message(rig.engine, sent, MessageStatus.FAILED))
+        assert (done.reason, len(rig.carrier.requests)) == ("temporary", 1)
+
+
+async def test_a_call_waits_a_moment_for_the_providers_identifier(open_storage: OpenStorage) -> None:
+    """Design, section 3, row `callId`: if the acceptance comes in time, it is in the answer; our id finds it too."""
+    async with dispatching(open_storage(SystemClock()), voice=ScriptedVoice([accept("pc-1")])) as rig:
+        workspace, new = await _caller(rig.engine)
+        call = await rig.engine.calls.create(workspace, new)
+        assert (call.provider_call_id, call.status) == ("pc-1", CallStatus.INITIATED)
+        assert (await rig.engine.calls.get(workspace, "pc-1")).id == call.id
+        assert (await rig.engine.calls.get(workspace, call.id)).provider_call_id == "pc-1"
+        assert [request.to for request in rig.voice.requests] == ["+14155550123"]
+
+
+@pytest.mark.parametrize(("step", "status"), [(hang(), CallStatus.DISPATCHING), (refuse(), CallStatus.FAILED)])
+async def test_a_call_that_is_not_accepted_in_time_has_no_identifier(
+    open_storage: OpenStorage, step: Any, status: CallStatus
+) -> None:
+    """Design, section 3, row `callId`: if not, or on a refusal, it is absent and the call record tells."""
+    async with dispatching(open_storage(SystemClock()), voice=ScriptedVoice([step])) as rig:
+        workspace, new = await _caller(rig.engine)
+        call = await rig.engine.calls.create(workspace, new)
+        await rig.voice.wait_for_requests(1)
+        assert call.provider_call_id is None
+        found = await until(lambda: _call(rig.engine, call, status))
+        assert found.provider_call_id is None
+
+
+async def test_where_nothing_dispatches_a_call_is_answered_at_once(engine: Outreach) -> None:
+    """Design, section 3, row `callId`: the wait is not where nothing dispatches."""
+    workspace, new = await _caller(engine)
+    before = anyio.current_time()
+    call = await engine.calls.create(workspace, new)
+    assert anyio.current_time() - before < 1.0
+    assert (call.status, call.provider_call_id) == (CallStatus.QUEUED, None)
+
+
+async def test_the_events_of_a_call_move_it_up_only(storage: Storage) -> None:
+    """Design, section 5: the rank only goes up; times and outcome come with the events."""
+    _, call, dispatch = await _placed(storage)
+    accepted = Outcome(state=DispatchState.ACCEPTED, provider_id="pc-1")
+    await storage.write(lambda tx: settling.settle(tx, HERE, dispatch.id, accepted, backoff=BACKOFF, now=NOW))
+    heard = []
+    for seconds, status in enumerate(
+        (CallStatus.IN_PROGRESS, CallStatus.RINGING, CallStatus.COMPLETED, CallStatus.FAILED)
+    ):
+        event = CallReport(
+            workspace_id=HERE,
+            provider="simulator",
+            dispatch_id=dispatch.id,
+            provider_id="pc-1",
+            status=status,
+            at=NOW + timedelta(seconds=seconds),
+            outcome="positive" if status is CallStatus.COMPLETED else None,
+        )
+        heard.append(
+            await storage.write(
+                lambda tx, event=event: settling.report(  # type: ignore[misc]
+                    tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW
+                )
+            )
+        )
+    ended = await storage.read(lambda tx: tx.calls.get(HERE, call.id))
+    assert heard == [True, False, True, False]
+    assert ended is not None
+    assert (ended.status, ended.outcome, ended.duration_seconds) == (CallStatus.COMPLETED, "positive", 2)
+    assert (ended.answered_at, ended.ended_at) == (NOW, NOW + timedelta(seconds=2))
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [
+        (DispatchState.ACCEPTED, CallStatus.INITIATED),
+        (DispatchState.REFUSED, CallStatus.FAILED),
+        (DispatchState.UNKNOWN, CallStatus.UNKNOWN),
+        (DispatchState.DEFERRED, CallStatus.QUEUED),
+        (DispatchState.NOT_SENT, CallStatus.QUEUED),
+        (DispatchState.WITHDRAWN, CallStatus.QUEUED),
+    ],
+)
+async def test_each_outcome_of_a_call(storage: Storage, state: DispatchState, status: CallStatus) -> None:
+    """Design, section 5: single calls follow the same rules."""
+    agent, call, dispatch = await _placed(storage)
+    outcome = Outcome(state=state, reason="why")
+    await storage.write(lambda tx: settling.settle(tx, HERE, dispatch.id, outcome, backoff=BACKOFF, now=NOW))
+    found = await storage.read(lambda tx: tx.calls.get(HERE, call.id))
+    assert found is not None
+    assert found.status is status
+    blocks = await storage.read(lambda tx: tx.calls.open_between(HERE, agent.id, call.to))
+    assert (blocks is None) == (status is CallStatus.FAILED)
+
+
+@pytest.mark.parametrize(("age", "sent"), [(STALE - TICK, True), (STALE, False), (STALE * 2, False)])
+async def test_singles_that_waited_too_long_are_canceled_as_stale(storage: Storage, age: timedelta, sent: bool) -> None:
+    """Design, section 5: one that could not be dispatched for 10 minutes ends as `canceled: stale`."""
+    _, call, message = await _queued(storage)
+    committed = await _commit(storage, message, call, now=NOW + age)
+    assert [one is not None for one in committed] == [sent, sent]
+    if not sent:
+        await _both(storage, message, call, "canceled", "stale")
+
+
+@pytest.mark.parametrize("scope", ["all", "sms", "call"])
+async def test_singles_to_who_opted_out_since_are_canceled(storage: Storage, scope: Any) -> None:
+    """Design, section 3, row "register": POST /sms and POST /calls stop at the commit, too."""
+    _, call, message = await _queued(storage)
+    for phone in (call.to, message.to):
+        entry = make_unsubscribe(phone=phone, scope=scope)
+        await storage.write(lambda tx, entry=entry: tx.register.put(entry))  # type: ignore[misc]
+    sms, placed = await _commit(storage, message, call)
+    assert (sms is None, placed is None) == (scope != "call", scope != "sms")
+
+
+@pytest.mark.parametrize("change", [{"is_active": False}, {"direction": "inbound"}])
+async def test_a_call_whose_agent_may_not_call_any_more_is_canceled(storage: Storage, change: dict[str, Any]) -> None:
+    """Design, section 5, rule 3: everything again at the commit, the agent included."""
+    agent, call, message = await _queued(storage)
+    await storage.write(lambda tx: tx.agents.update(attrs.evolve(agent, **change)))
+    _, placed = await _commit(storage, message, call)
+    found = await storage.read(lambda tx: tx.calls.get(HERE, call.id))
+    assert placed is None
+    assert found is not None
+    assert (found.status, found.error, found.ended_at) == (CallStatus.CANCELED, "agent_unavailable", NOW)
+
+
+async def test_singles_of_a_suspended_workspace_wait_and_become_stale(storage: Storage) -> None:
+    """A workspace that may not work sends nothing; what waits is looked at again, at the latest when it is stale."""
+    _, call, message = await _queued(storage)
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(status=WorkspaceStatus.SUSPENDED)))
+    assert await _commit(storage, message, call) == (None, None)
+    due = await storage.read(lambda tx: [work.due_at for work in tx.work.due()])
+    assert all(at is not None and NOW < at <= NOW + STALE for at in due)
+    assert len(due) == 2
+    await _both(storage, message, call, "queued", None)
+    await _commit(storage, message, call, now=NOW + STALE)
+    await _both(storage, message, call, "canceled", "stale")
+
+
+async def test_singles_are_committed_once_and_under_the_present_lease_only(storage: Storage) -> None:
+    """Design, section 5, rules 2 and 3: one open dispatch, and none under a lost lease."""
+    _, call, message = await _queued(storage)
+    with pytest.raises(LeaseLost):
+        await _commit(storage, message, call, epoch=2)
+    assert all(one is not None for one in await _commit(storage, message, call))
+    assert await _commit(storage, message, call) == (None, None)
+
+
+async def test_a_call_is_refused_where_it_cannot_be_placed(engine: Outreach) -> None:
+    """Interface, section 4.1, and design, section 3: 404, 409 with their finer codes, 400, 403."""
+    workspace, new = await _caller(engine)
+    agents, calls = engine.agents, engine.calls
+    inactive = await agents.create(workspace, "Off", is_active=False)
+    inbound = await agents.create(workspace, "In", direction="inbound")
+    allowed = await agents.create(workspace, "In and out", direction="inbound", allow_outbound=True)
+    strict = await agents.create(workspace, "Strict", placeholders=["name"])
+    for agent_id, error in ((inactive.id, AgentInactive), (inbound.id, AgentNotOutbound), (new_id(), NotFound)):
+        with pytest.raises(error):
+            await calls.create(workspace, NewCall(agent_id=agent_id, to=TO))
+    with pytest.raises(InvalidRequest) as caught:
+        await calls.create(workspace, NewCall(agent_id=strict.id, to=TO, variables={"name": 1, "nme": 2}))
+    assert [detail.path for detail in caught.value.details] == ["variables.nme"]
+    for to in ("+04155550123", "123456", "+1415555012345678", "+14155550123\n", "+1 415 555 0123", "١٤١٥٥٥٥٠١٢٣"):
+        with pytest.raises(InvalidRequest):
+            await calls.create(workspace, NewCall(agent_id=new.agent_id, to=to))
+    await calls.create(workspace, NewCall(agent_id=allowed.id, to=TO))
+    await calls.create(workspace, new)
+    with pytest.raises(CallInProgress):
+        await calls.create(workspace, attrs.evolve(new, to=TO.removeprefix("+")))
+    await engine.unsubscribes.add(workspace, "+14155550124", scope="call")
+    with pytest.raises(RecipientUnsubscribed):
+        await calls.create(workspace, attrs.evolve(new, to="+14155550124"))
+    await engine.messages.send(workspace, NewMessage(to="+14155550124", body="x"))
+    await engine.workspaces.update(workspace, WorkspaceChange(status=WorkspaceStatus.PAYWALLED))
+    with pytest.raises(WorkspaceUnavailable):
+        await calls.create(workspace, attrs.evolve(new, to="+14155550125"))
+
+
+async def test_variables_are_handed_on_as_text(engine: Outreach) -> None:
+    """Design, section 3, row `variables`: strings as they are, numbers as written, the rest compact JSON."""
+    workspace, new = await _caller(engine)
+    call = await engine.calls.create(
+        workspace, attrs.evolve(new, variables={"a": "x", "b": 1, "c": True, "d": None, "e": {"f": [1]}})
+    )
+    assert call.variables == {"a": "x", "b": "1", "c": "true", "d": "", "e": '{"f":[1]}'}
+
+
+async def test_a_message_is_refused_where_it_cannot_be_sent(engine: Outreach) -> None:
+    """Design, section 3, row "POST /sms" and the register."""
+    workspace = await given_workspace(engine)
+    await engine.unsubscribes.add(workspace.id, TO, scope="sms")
+    with pytest.raises(RecipientUnsubscribed):
+        await engine.messages.send(workspace.id, NewMessage(to="415-555-0123", body="x"))
+    for new, path in (
+        (NewMessage(to="nobody", body="x"), "to"),
+        (NewMessage(to=TO, body=" \n"), "body"),
+        (NewMessage(to=TO, body="x" * 1601), "body"),
+        (NewMessage(to=TO, body="\x00"), "body"),
+        (NewMessage(to=TO, body="\ud800"), "body"),
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            await engine.messages.send(workspace.id, new)
+        assert [detail.path for detail in caught.value.details] == [path]
+
+
+async def _caller(engine: Outreach) -> tuple[str, NewCall]:
+    workspace = await given_workspace(engine)
+    agent = await engine.agents.create(workspace.id, "Ada")
+    return workspace.id, NewCall(agent_id=agent.id, to=TO)
+
+
+async def _queued(storage: Storage) -> tuple[Any, Call, Message]:
+    agent = make_agent()
+    call, message = make_call(agent_id=agent.id), make_message()
+    await storage.write(lambda tx: tx.leases.put(make_lease()))
+    await storage.write(lambda tx: tx.agents.insert(agent))
+    await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
+    await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))
+    return agent, call, message
+
+
+async def _placed(storage: Storage) -> tuple[Any, Call, Dispatch]:
+    agent, call, message = await _queued(storage)
+    _, placed = await _commit(storage, message, call)
+    assert placed is not None
+    return agent, call, placed
+
+
+async def _commit(
+    storage: Storage, message: Message, call: Call, *, now: Any = NOW, epoch: int = 1
+) -> tuple[Dispatch | None, Dispatch | None]:
+    def terms() -> IntentTerms:
+        return IntentTerms(
+            dispatch_id=new_id(),
+            epoch=epoch,
+            latest=now + timedelta(minutes=1),
+            lifetime=timedelta(seconds=5),
+            stale_after=STALE,
+        )
+
+    sms = await storage.write(lambda tx: singles.commit_message(tx, HERE, message.id, terms(), clock_now=lambda: now))
+    placed = await storage.write(lambda tx: singles.commit_call(tx, HERE, call.id, terms(), clock_now=lambda: now))
+    return sms, placed[0] if placed else None
+
+
+async def _both(storage: Storage, message: Message, call: Call, status: str, reason: str | None) -> None:
+    sms, placed = await storage.read(lambda tx: (tx.messages.get(HERE, message.id), tx.calls.get(HERE, call.id)))
+    assert sms is not None
+    assert placed is not None
+    assert (sms.status, sms.reason, placed.status, placed.error) == (status, reason, status, reason)
+
+
+async def _message(engine: Outreach, message: Message, status: MessageStatus) -> Message | None:
+    found = await engine.messages.get(message.workspace_id, message.id)
+    return found if found.status is status else None
+
+
+async def _call(engine: Outreach, call: Call, status: CallStatus) -> Call | None:
+    found = await engine.calls.get(call.workspace_id, call.id)
+    return found if found.status is status else None

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from outreach.models.reports import MessageReport, Report
+from outreach.models.states import DispatchState, MessageStatus
+from outreach.protocols.carrier import OutboundMessage
+from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
+from outreach.testing.carriers import ScriptedCarrier, accept, drop, fail, refuse
+
+pytestmark = pytest.mark.anyio
+
+
+def _message(to: str = "+14155550100") -> OutboundMessage:
+    return OutboundMessage(
+        dispatch_id=new_id(), workspace_id=WORKSPACE_ID, sender=None, to=to, body="x", not_after=None
+    )
+
+
+async def test_steps_are_taken_in_their_order_and_then_it_accepts() -> None:
+    """A plan that has run out accepts."""
+    carrier = ScriptedCarrier([refuse("temporary"), accept("mine")])
+    outcomes = [await carrier.send(_message()) for _ in range(3)]
+    assert [(one.state, one.provider_id) for one in outcomes] == [
+        (DispatchState.REFUSED, None),
+        (DispatchState.ACCEPTED, "mine"),
+        (DispatchState.ACCEPTED, "scripted-3"),
+    ]
+
+
+async def test_it_tells_who_was_asked_for_and_who_was_reached() -> None:
+    """A request that was refused reached nobody; one whose answer was lost may have, and counts."""
+    carrier = ScriptedCarrier([refuse(), drop(), fail()])
+    messages = [_message() for _ in range(3)]
+    for message in messages[:2]:
+        await carrier.send(message)
+    with pytest.raises(RuntimeError):
+        await carrier.send(messages[2])
+    assert (carrier.requests, carrier.reached) == (messages, messages[1:])
+
+
+async def test_a_function_chooses_by_the_request() -> None:
+    """A plan may be a function of the message."""
+    carrier = ScriptedCarrier(lambda message: refuse() if message.to.endswith("1") else accept())
+    states = [(await carrier.send(_message(to))).state for to in ("+14155550101", "+14155550102")]
+    assert states == [DispatchState.REFUSED, DispatchState.ACCEPTED]
+
+
+async def test_waiting_for_requests_ends_when_they_have_come_or_with_the_timeout() -> None:
+    """A test waits for a condition, never for a while."""
+    carrier = ScriptedCarrier()
+    with pytest.raises(TimeoutError):
+        await carrier.wait_for_requests(1, timeout_seconds=0.01)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(carrier.wait_for_requests, 2)
+        for _ in range(2):
+            await carrier.send(_message())
+
+
+async def test_reports_are_handed_in_whether_they_came_before_or_after_the_listener() -> None:
+    """What is reported before anybody listens is not lost."""
+    carrier = ScriptedCarrier()
+    heard: list[Report] = []
+    done = anyio.Event()
+
+    async def sink(report: Report) -> None:
+        heard.append(report)
+        if len(heard) == 2:
+            done.set()
+
+    event = MessageReport(
+        workspace_id=WORKSPACE_ID,
+        provider="scripted",
+        dispatch_id=new_id(),
+        provider_id=None,
+        status=MessageStatus.SENT,
+        at=NOW,
+    )
+    carrier.report(event)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(carrier.listen, sink)
+        await anyio.lowlevel.checkpoint()
+        carrier.report(event)
+        with anyio.fail_after(30):
+            await done.wait()
+        tasks.cancel_scope.cancel()
+    assert heard == [event, event]
