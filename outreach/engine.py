@@ -20,8 +20,10 @@ from outreach.errors import ConfigError
 from outreach.ids import IdSource, UuidV7Source
 from outreach.models.work import Unit
 from outreach.protocols.analyser import Analyser
-from outreach.protocols.dispatcher import Dispatcher, DispatcherHealth
+from outreach.protocols.carrier import Carrier
+from outreach.protocols.dispatcher import Dispatcher, DispatcherHealth, ReportSource
 from outreach.protocols.storage import Storage
+from outreach.protocols.voice import VoiceProvider
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
@@ -61,6 +63,8 @@ class Outreach:
         config: How it behaves.
         simulator: How the simulators behave.
         analyser: Decides what came of a call that has ended.
+        sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
+        sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
 
     Attributes:
         workspaces: Workspaces, keys, audit trail.
@@ -89,6 +93,8 @@ class Outreach:
         config: EngineConfig | None = None,
         simulator: SimulatorConfig | None = None,
         analyser: Analyser | None = None,
+        sandbox_carrier: Carrier | None = None,
+        sandbox_voice: VoiceProvider | None = None,
     ) -> None:
         self._storage = storage
         self._dispatch = dispatch
@@ -97,6 +103,8 @@ class Outreach:
         self._config = config or EngineConfig()
         self._simulator = simulator or SimulatorConfig()
         self._analyser = analyser or ProviderVerdict()
+        self._sandbox_carrier = sandbox_carrier
+        self._sandbox_voice = sandbox_voice
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
         self._stack: AsyncExitStack | None = None
@@ -212,8 +220,12 @@ class Outreach:
 
     async def _start_dispatching(self, stack: AsyncExitStack) -> None:
         rng = random.Random(self._simulator.seed) if self._simulator.seed is not None else self._rng  # noqa: S311 - no secret
-        carrier = SimulatedCarrier(config=self._simulator, clock=self._clock, rng=rng, ids=self._ids)
-        voice = SimulatedVoice(config=self._simulator, clock=self._clock, rng=rng, ids=self._ids)
+        carrier: Carrier = self._sandbox_carrier or SimulatedCarrier(
+            config=self._simulator, clock=self._clock, rng=rng, ids=self._ids
+        )
+        voice: VoiceProvider = self._sandbox_voice or SimulatedVoice(
+            config=self._simulator, clock=self._clock, rng=rng, ids=self._ids
+        )
         worker = Worker(storage=self._storage, clock=self._clock, config=self._config, analyser=self._analyser)
         desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice)
         runner = Runner(
@@ -223,7 +235,7 @@ class Outreach:
             worker=worker,
             runner=runner,
             report=worker.report,
-            sources=(carrier, voice),
+            sources=[source for source in (carrier, voice) if isinstance(source, ReportSource)],
             clock=self._clock,
             config=self._config,
         )

@@ -78,11 +78,10 @@ def test_large_bodies_at_once_do_not_exhaust_memory(place: Place) -> None:
     assert list(place.spool.iterdir()) == []
 
 
-@pytest.mark.parametrize("value", [b"{}", b"0"])
-def test_a_body_of_many_small_values_does_not_exhaust_memory(place: Place, value: bytes) -> None:
+def test_a_body_of_many_small_values_does_not_exhaust_memory(place: Place) -> None:
     """A body that would take far more memory than its own length is refused before it is parsed."""
     server = place.serve()
-    raw = b'{"recipients":[' + b",".join([value] * (60_000_000 // (len(value) + 1))) + b"]}"
+    raw = b'{"recipients":[' + b",".join([b"{}"] * 20_000_000) + b"]}"
     answers: list[httpx.Response] = []
 
     def post() -> None:

@@ -22,6 +22,11 @@ def wait_for_status(client: httpx.Client, status: int) -> timedelta:
     return datetime.now(UTC) - begun
 
 
+def intents_of_campaigns(place: Place) -> set[str]:
+    """Return the ids of all intents for recipients of campaigns."""
+    return {row["id"] for row in place.books.rows("SELECT id FROM dispatches WHERE campaign_number IS NOT NULL")}
+
+
 def prove_that_it_sends(place: Place, server: ServerProcess) -> None:
     """Have a single message sent, to know that what was not sent meanwhile is not coming."""
     before = place.books.sent()
@@ -44,13 +49,13 @@ def test_a_start_is_noticed_within_a_second(place: Place) -> None:
 def test_a_pause_stops_and_a_resume_goes_on(place: Place) -> None:
     """After a pause no further intent is committed; after a resume everybody left is reached, once."""
     server = place.serve()
-    (campaign,) = place.create(campaigns=1, recipients=25)
+    (campaign,) = place.create(campaigns=1, recipients=40)
     wait_for("some messages", lambda: place.books.sent() >= 3)
     paused = place.command("campaigns", "pause", campaign)
+    intents = intents_of_campaigns(place)
     assert paused["status"] == "paused"
     prove_that_it_sends(place, server)
-    (latest,) = place.books.rows("SELECT MAX(created_at) AS at FROM dispatches WHERE campaign_number IS NOT NULL")
-    assert datetime.fromisoformat(latest["at"]) <= datetime.fromisoformat(paused["updated_at"])
+    assert intents_of_campaigns(place) == intents
     assert place.books.recipients()["pending"] > 0
     assert place.command("campaigns", "resume", campaign)["status"] == "active"
     wait_for("everybody", lambda: not place.books.unfinished())
@@ -64,11 +69,11 @@ def test_stop_pauses_everything(place: Place) -> None:
     campaigns = place.create(campaigns=3, recipients=60)
     wait_for("some messages", lambda: place.books.sent() >= 3)
     place.command("stop")
-    stopped_at = datetime.now(UTC)
+    intents = intents_of_campaigns(place)
     prove_that_it_sends(place, server)
+    assert intents_of_campaigns(place) == intents
     assert {place.books.campaigns()[identifier]["status"] for identifier in campaigns} == {"paused"}
-    late = [entry for entry in place.books.accepted() if entry.at > stopped_at]
-    assert [entry.to for entry in late] == ["+14155550177"]
+    assert place.books.recipients()["pending"] > 0
 
 
 def test_a_revoked_key_is_refused_within_a_second(place: Place) -> None:
@@ -97,14 +102,14 @@ def test_a_changed_request_limit_counts_within_a_second(place: Place) -> None:
 def test_a_suspended_workspace_is_refused_and_sends_nothing(place: Place) -> None:
     """A suspended workspace gets 403 and its campaign rests without changing its state; lifted, it goes on."""
     server = place.serve()
-    (campaign,) = place.create(campaigns=1, recipients=25)
+    (campaign,) = place.create(campaigns=1, recipients=40)
     wait_for("some messages", lambda: place.books.sent() >= 3)
-    suspended = place.command("workspaces", "update", place.workspace_id, "--status", "suspended")
+    place.command("workspaces", "update", place.workspace_id, "--status", "suspended")
+    intents = intents_of_campaigns(place)
     with place.client(server) as client:
         assert wait_for_status(client, 403) < NOTICED + TOLERANCE
     wait_for("requests on their way to end", lambda: not place.books.dispatches("dispatching"))
-    (latest,) = place.books.rows("SELECT MAX(created_at) AS at FROM dispatches")
-    assert datetime.fromisoformat(latest["at"]) <= datetime.fromisoformat(suspended["updated_at"])
+    assert intents_of_campaigns(place) == intents
     assert place.books.campaigns()[campaign]["status"] == "active"
     assert place.books.recipients()["pending"] > 0
     place.command("workspaces", "update", place.workspace_id, "--status", "active")
