@@ -37,7 +37,7 @@ from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
 from outreach.services.requests import Requests
-from outreach.services.settings import Settings
+from outreach.services.settings import CallingSettings, Settings
 from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
@@ -73,6 +73,7 @@ class Outreach:
         numbers: Numbers to send and call from.
         flows: Automation flows.
         settings: SMS settings.
+        call_settings: Settings of calling campaigns.
         unsubscribes: The unsubscribe register.
         campaigns: Campaigns: reading and moving them.
         create_campaign: Creating campaigns with their contacts.
@@ -122,6 +123,7 @@ class Outreach:
         self.numbers = Numbers(context)
         self.flows = Flows(context)
         self.settings = Settings(context)
+        self.call_settings = CallingSettings(context)
         self.unsubscribes = Unsubscribes(context)
         self.campaigns = Campaigns(context)
         self.create_campaign = CampaignCreation(context)

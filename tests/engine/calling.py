@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -23,13 +23,18 @@ from tests.engine.rig import QUICK, Rig, contacts
 CALLS = attrs.evolve(QUICK, call_poll_seconds=0.05, call_status_seconds=0.2)
 """Polls quickly; nothing of the rules is different."""
 
-NO_ANSWER = {"status": CallStatus.NO_ANSWER}
-BUSY = {"status": CallStatus.BUSY}
-VOICEMAIL = {"status": CallStatus.COMPLETED, "answered_by": "machine"}
-DECLINED = {"status": CallStatus.COMPLETED, "outcome": "declined"}
-POSITIVE = {"status": CallStatus.COMPLETED, "outcome": "positive", "answered_by": "human", "summary": "Will come."}
-NEGATIVE = {"status": CallStatus.COMPLETED, "outcome": "negative", "answered_by": "human"}
-FAILED = {"status": CallStatus.FAILED, "error": "No route."}
+NO_ANSWER: Final[dict[str, Any]] = {"status": CallStatus.NO_ANSWER}
+BUSY: Final[dict[str, Any]] = {"status": CallStatus.BUSY}
+VOICEMAIL: Final[dict[str, Any]] = {"status": CallStatus.COMPLETED, "answered_by": "machine"}
+DECLINED: Final[dict[str, Any]] = {"status": CallStatus.COMPLETED, "outcome": "declined"}
+POSITIVE: Final[dict[str, Any]] = {
+    "status": CallStatus.COMPLETED,
+    "outcome": "positive",
+    "answered_by": "human",
+    "summary": "Will come.",
+}
+NEGATIVE: Final[dict[str, Any]] = {"status": CallStatus.COMPLETED, "outcome": "negative", "answered_by": "human"}
+FAILED: Final[dict[str, Any]] = {"status": CallStatus.FAILED, "error": "No route."}
 
 
 async def given_agent(engine: Outreach, workspace: Workspace, **changes: Any) -> str:

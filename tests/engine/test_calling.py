@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 import attrs
@@ -78,7 +78,12 @@ async def test_a_place_freed_by_a_refusal_is_taken(open_storage: OpenStorage) ->
 async def test_busy_no_answer_and_voicemail_share_one_budget(open_storage: OpenStorage) -> None:
     """Field, test 14: three attempts are three, whatever each came to."""
     voice = ScriptedVoice()
-    courses = {"0": [BUSY, NO_ANSWER, VOICEMAIL, POSITIVE], "1": [DECLINED, POSITIVE], "2": [FAILED], "3": [NEGATIVE]}
+    courses: dict[str, list[dict[str, Any]]] = {
+        "0": [BUSY, NO_ANSWER, VOICEMAIL, POSITIVE],
+        "1": [DECLINED, POSITIVE],
+        "2": [FAILED],
+        "3": [NEGATIVE],
+    }
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda request, count: courses[request.to[-1]][count])
         workspace = await given_workspace(rig.engine)
@@ -100,7 +105,7 @@ async def test_busy_no_answer_and_voicemail_share_one_budget(open_storage: OpenS
 async def test_a_double_dial_calls_twice_within_one_attempt(open_storage: OpenStorage) -> None:
     """Field, test 14: the second call follows a no answer at once and counts as the same attempt."""
     voice = ScriptedVoice()
-    courses = {"0": [NO_ANSWER, POSITIVE], "1": [NO_ANSWER] * 9, "2": [BUSY] * 9}
+    courses: dict[str, list[dict[str, Any]]] = {"0": [NO_ANSWER, POSITIVE], "1": [NO_ANSWER] * 9, "2": [BUSY] * 9}
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda request, count: courses[request.to[-1]][count])
         workspace = await given_workspace(rig.engine)
@@ -117,7 +122,7 @@ async def test_a_second_leg_that_cannot_be_placed_is_not_made_up_for(open_storag
     """Design, section 6: a double dial's second call is made at once or not at all."""
     voice = ScriptedVoice([accept(), not_sent(), accept()])
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
-        ends(voice, lambda _, count: [NO_ANSWER, POSITIVE][count])
+        ends(voice, lambda _, count: (NO_ANSWER, POSITIVE)[count])
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=2)
         campaign = await given_calls(rig.engine, workspace, 1, double_dial=True)
@@ -133,7 +138,7 @@ async def test_each_number_of_a_group_gets_its_recipients_and_a_retry_keeps_its_
     """Interface, section 2.2, cli_group_config: `count` recipients to each number in turn, kept for retries."""
     voice = ScriptedVoice()
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
-        ends(voice, lambda _, count: [NO_ANSWER, POSITIVE][count])
+        ends(voice, lambda _, count: (NO_ANSWER, POSITIVE)[count])
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=2)
         numbers = [await rig.engine.numbers.add(workspace.id, f"+1415555999{n}") for n in range(2)]
@@ -205,7 +210,7 @@ async def test_counters_equal_a_recount_at_every_step(open_storage: OpenStorage)
 
 @pytest.mark.parametrize("ending", [POSITIVE, NO_ANSWER, BUSY])
 async def test_cancel_keeps_the_true_outcome_of_what_is_in_flight_and_retries_nothing(
-    open_storage: OpenStorage, ending: dict[str, object]
+    open_storage: OpenStorage, ending: dict[str, Any]
 ) -> None:
     """Design, section 4: what is in flight keeps its outcome; the others are canceled."""
     async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
@@ -308,7 +313,7 @@ async def test_a_call_of_which_nothing_is_heard_ends_as_unconfirmed(open_storage
             await anyio.sleep_forever()
 
     voice = ScriptedVoice()
-    voice.status = status  # type: ignore[method-assign,assignment]
+    voice.status = status  # type: ignore[method-assign]
     config = attrs.evolve(CALLS, call_silence_seconds=0.5, call_status_seconds=0.1)
     async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
         workspace = await given_workspace(rig.engine)
@@ -336,7 +341,7 @@ async def test_stopping_does_not_wait_for_a_provider_that_does_not_tell(open_sto
         await anyio.sleep_forever()
 
     voice = ScriptedVoice()
-    voice.status = status  # type: ignore[method-assign,assignment]
+    voice.status = status  # type: ignore[method-assign]
     with anyio.fail_after(20):
         async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
             workspace = await given_workspace(rig.engine)

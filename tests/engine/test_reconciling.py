@@ -193,7 +193,7 @@ async def test_a_provider_that_hangs_keeps_no_others_waiting(open_storage: OpenS
         await anyio.sleep_forever()
 
     carrier = ScriptedCarrier(lambda _: drop(), look_up="evidence")
-    carrier.look_up = look_up  # type: ignore[method-assign,assignment]
+    carrier.look_up = look_up  # type: ignore[method-assign]
     config = attrs.evolve(QUICK, provider_timeout_seconds=0.5)
     async with dispatching(open_storage(clock), carrier=carrier, config=config, clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
@@ -496,7 +496,7 @@ def _answer(doubt: Doubt, answer: Any) -> None:
         return found
 
     for provider in (doubt.rig.carrier, doubt.rig.voice):
-        provider.look_up = look_up  # type: ignore[method-assign,assignment]
+        provider.look_up = look_up  # type: ignore[method-assign]
 
 
 def _hear(doubt: Doubt) -> None:

@@ -300,7 +300,7 @@ class DispatchesContract(ContractBase):
         """Oldest first, at or after the moment, of one workspace; what reached nobody for sure does not count."""
         reached_nobody = {DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
         campaign = await given_recipients(storage, len(DispatchState) + 1)
-        wanted = []
+        wanted: list[datetime] = []
         for position, state in enumerate(DispatchState):
             at = NOW - TICK * position
             place: dict[str, Any] = {"campaign_id": campaign.id, "position": position}
