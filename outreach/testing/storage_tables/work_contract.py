@@ -162,6 +162,24 @@ class WorkContract(ContractBase):
         assert await storage.read(lambda tx: tx.runs.get(THERE, theirs.id)) == other
         assert await storage.read(lambda tx: tx.runs.get(THERE, ours.id)) is None
 
+    @awkward_moments
+    async def test_the_slot_of_a_sending_number_is_put_over_the_last_one(
+        self, storage: Storage, moment: datetime
+    ) -> None:
+        """Each number of each workspace has its own, whether the workspace has added it or not; None at first."""
+        assert await storage.read(lambda tx: tx.runs.sender_slot(HERE, "+14155550100")) is None
+
+        def put(tx: Transaction) -> None:
+            tx.runs.put_sender_slot(HERE, "+14155550100", moment + TICK)
+            tx.runs.put_sender_slot(HERE, "+14155550100", moment)
+            tx.runs.put_sender_slot(HERE, "+14155550101", moment + 2 * TICK)
+            tx.runs.put_sender_slot(THERE, "+14155550100", moment + 3 * TICK)
+
+        await storage.write(put)
+        asked = [(HERE, "+14155550100"), (HERE, "+14155550101"), (THERE, "+14155550100"), (THERE, "+14155550101")]
+        slots = await storage.read(lambda tx: [tx.runs.sender_slot(*question) for question in asked])
+        assert slots == [moment, moment + 2 * TICK, moment + 3 * TICK, None]
+
     async def test_the_lock_is_held_once(self, database: Storage, open_storage: Callable[[], Storage]) -> None:
         """Nobody else gets it, on this storage or on another one over the same database, until it is given back."""
         assert database.lock.acquire() is True
