@@ -14,8 +14,9 @@ def contact_window(plan: Plan, recipient: Recipient, phone: str, now: datetime) 
     """Return what the workspace's frequency cap and contact hours say of a person.
 
     Returns:
-        `Hold` until the cap lets another request go, or the hours open; `Ending` when nobody can say where the number is, or no common hour is in
-        sight; the moment at which the hours close, when they are open; None when the workspace has no such rule.
+        `Hold` until the cap lets another request go or the hours open; `Ending` when nobody can say where the number
+        is, or no common hour is in sight; the moment at which the hours close, when they are open; None when the
+        workspace has no such rule.
     """
     capped = plan.capped.get(recipient.position)
     if capped is not None and capped > now:

@@ -281,11 +281,11 @@ class RecipientsContract(ContractBase):
         counts = await storage.write(spread)
         wanted = list(itertools.accumulate(int(status in IN_FLIGHT_RECIPIENT_STATUSES) for status in RecipientStatus))
         assert counts == wanted
-        assert IN_FLIGHT_RECIPIENT_STATUSES == {
+        assert {
             RecipientStatus.DISPATCHING,
             RecipientStatus.IN_PROGRESS,
             RecipientStatus.UNKNOWN,
-        }
+        } == IN_FLIGHT_RECIPIENT_STATUSES
         for workspace_id, campaign_id in ((THERE, ours.id), (HERE, other.id), (HERE, new_id())):
             assert await storage.read(lambda tx, w=workspace_id, c=campaign_id: tx.recipients.in_flight(w, c)) == 0  # type: ignore[misc]
 
