@@ -9,7 +9,7 @@ from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.operations.campaign_moves import move
-from outreach.policy.error_budget import HISTORY, counts, is_spent
+from outreach.policy.error_budget import LOOK_BACK, counts, is_spent
 from outreach.protocols.storage import Transaction
 
 _ACCOUNT_FAILURES: Final[dict[str, PauseReason]] = {
@@ -33,7 +33,7 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
                 _pause(tx, other, account, now)
         return
     # A resume is a new beginning: what failed before it has been seen by whoever resumed.
-    history = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=HISTORY)
+    history = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=LOOK_BACK)
     if campaign.status is CampaignStatus.ACTIVE and is_spent(history):
         _pause(tx, campaign, "error_budget", now)
 

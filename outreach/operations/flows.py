@@ -7,7 +7,9 @@ from datetime import datetime
 from outreach.models.campaign import Campaign
 from outreach.models.directory import FlowStep
 from outreach.models.recipient import Recipient
+from outreach.models.states import RecipientStatus
 from outreach.policy.flow_course import go_to
+from outreach.policy.settlement import ended
 from outreach.protocols.storage import Transaction
 
 
@@ -28,10 +30,25 @@ def go_on(
     now: datetime,
 ) -> Recipient:
     """Return a recipient after it has come to a step."""
+    after = go_to(recipient, index, steps, replied=lambda: _replied(tx, campaign, recipient), now=now)
+    phone = recipient.phone
+    if after.is_open and phone is not None and tx.register.stopped(campaign.workspace_id, campaign.channel, {phone}):
+        # Otherwise it would wait for its next step, perhaps for weeks, only to be skipped then.
+        return ended(recipient, RecipientStatus.SKIPPED, "opted_out", now)
+    return after
+
+
+def reply_stops(tx: Transaction, campaign: Campaign, recipient: Recipient, steps: tuple[FlowStep, ...]) -> bool:
+    """Return whether a reply stops a recipient that is about to be sent the step after a `stop_if_replied`.
+
+    It has been asked before, when the recipient came to that step; but then it may have waited for its hours, its
+    slot or another attempt, and have written meanwhile.
+    """
+    before = recipient.step - 1
+    return 0 <= before < len(steps) and steps[before].kind == "stop_if_replied" and _replied(tx, campaign, recipient)
+
+
+def _replied(tx: Transaction, campaign: Campaign, recipient: Recipient) -> bool:
     since = campaign.started_at or campaign.created_at
-
-    def replied() -> bool:
-        phone = recipient.phone
-        return phone is not None and tx.inbound.replied_since(campaign.workspace_id, phone, since)
-
-    return go_to(recipient, index, steps, replied=replied, now=now)
+    phone = recipient.phone
+    return phone is not None and tx.inbound.replied_since(campaign.workspace_id, phone, since)

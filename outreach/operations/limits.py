@@ -8,7 +8,9 @@ from typing import Final
 import attrs
 
 from outreach.models.campaign import Campaign
+from outreach.models.directory import Number
 from outreach.policy.pacing import spacing
+from outreach.policy.phones import normalise
 from outreach.protocols.storage import Transaction
 
 FREQUENCY_WINDOW: Final = timedelta(hours=24)
@@ -19,6 +21,7 @@ class SenderPace:
     """The pace of a sending number, over all campaigns.
 
     Attributes:
+        phone: The number as the workspace has it, however the campaign spells it.
         spacing: Time between two of its messages.
         next_slot_at: The first moment at which its next message may start; None for any.
     """
@@ -32,7 +35,7 @@ def sender_pace(tx: Transaction, campaign: Campaign) -> SenderPace | None:
     """Return the pace of the number that a campaign sends from; None when it has none of its own."""
     if campaign.channel != "sms" or campaign.sms_from_number is None:
         return None
-    number = tx.numbers.by_phone(campaign.workspace_id, campaign.sms_from_number)
+    number = _number(tx, campaign.workspace_id, campaign.sms_from_number)
     if number is None or number.rate_per_minute is None:
         return None
     return SenderPace(
@@ -40,6 +43,13 @@ def sender_pace(tx: Transaction, campaign: Campaign) -> SenderPace | None:
         spacing=spacing(number.rate_per_minute),
         next_slot_at=tx.runs.sender_slot(campaign.workspace_id, number.phone),
     )
+
+
+def _number(tx: Transaction, workspace_id: str, written: str) -> Number | None:
+    # Campaigns keep the number as it was written; two spellings of it share one pace.
+    workspace = tx.workspaces.get(workspace_id)
+    phone = normalise(written, workspace.default_region if workspace else None)
+    return tx.numbers.by_phone(workspace_id, phone) if phone is not None else None
 
 
 def cap_reached(tx: Transaction, workspace_id: str, phone: str, now: datetime) -> datetime | None:

@@ -8,16 +8,30 @@ import attrs
 
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
+from outreach.models.directory import FlowStep
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import MessageReport
-from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, CallStatus, DispatchState, RecipientStatus
+from outreach.models.states import (
+    IN_FLIGHT_RECIPIENT_STATUSES,
+    CallStatus,
+    DispatchState,
+    MessageStatus,
+    RecipientStatus,
+)
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.operations.flows import go_on, steps_of
 from outreach.operations.recipients import put_recipient
 from outreach.policy.call_settlement import end_call, settle_call_recipient
-from outreach.policy.settlement import Backoff, ended, may_go_on, receipt_for_recipient, settle_recipient
+from outreach.policy.settlement import (
+    Backoff,
+    ended,
+    failed_attempt,
+    may_go_on,
+    receipt_for_recipient,
+    settle_recipient,
+)
 from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.storage import Transaction
 
@@ -54,8 +68,8 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
         )
     steps = steps_of(tx, campaign)
     if steps is not None and outcome.state is DispatchState.ACCEPTED and may_go_on(recipient, campaign.status):
-        sent = attrs.evolve(before, dispatched=True, successful=True)
-        after = go_on(tx, campaign, sent, before.step + 1, steps, now)
+        # The last message of a flow waits for its receipt as any other does.
+        after = _next_step(tx, campaign, before, steps, now) or after
     store(tx, recipient, after, campaign, now)
     if standing is not None:
         _catch_up(tx, standing, now)
@@ -63,14 +77,27 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
 
 def receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: datetime) -> None:
     """Merge a delivery receipt that moved the status up; only the latest dispatch speaks for its recipient."""
-    found = _spoken_for(tx, dispatch)
+    found = _spoken_for(tx, dispatch) or _waits_behind(tx, dispatch)
     if found is None:
         return
     recipient, campaign = found
     settings = settings_of(tx, dispatch.workspace_id)
-    after = receipt_for_recipient(
-        recipient, event.status, event.reason, campaign=campaign.status, settings=settings, now=now
-    )
+    steps = steps_of(tx, campaign)
+    after = None
+    if recipient.status is RecipientStatus.WAITING and recipient.step > dispatch.step:
+        if event.status is not MessageStatus.FAILED:
+            return
+        # It waits for its next step, and the last one has failed: back to that one, for another attempt or its end.
+        back = attrs.evolve(recipient, step=dispatch.step, attempts=dispatch.attempt, tries=0)
+        reason = event.reason or "rejected"
+        after = failed_attempt(back, reason, campaign=campaign.status, settings=settings, now=now)
+    elif recipient.status is RecipientStatus.WAITING and event.status is MessageStatus.DELIVERED and steps is not None:
+        # It waits to try the step again, which has succeeded after all.
+        after = _next_step(tx, campaign, recipient, steps, now)
+    if after is None:
+        after = receipt_for_recipient(
+            recipient, event.status, event.reason, campaign=campaign.status, settings=settings, now=now
+        )
     if after != recipient:
         store(tx, recipient, after, campaign, now)
 
@@ -106,6 +133,26 @@ def store(tx: Transaction, before: Recipient, after: Recipient, campaign: Campai
     complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
 
 
+def _next_step(
+    tx: Transaction, campaign: Campaign, recipient: Recipient, steps: tuple[FlowStep, ...], now: datetime
+) -> Recipient | None:
+    """Return a recipient after a step has been sent; None when that was the last thing that its flow does."""
+    sent = attrs.evolve(recipient, dispatched=True, successful=True)
+    after = go_on(tx, campaign, sent, recipient.step + 1, steps, now)
+    return None if after.status is RecipientStatus.COMPLETED and after.reason is None else after
+
+
+def _waits_behind(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
+    """Return a recipient that has come past the step of a dispatch, with nothing sent to it since."""
+    found = _of(tx, dispatch)
+    if found is None or found[0].step <= dispatch.step or found[0].status in IN_FLIGHT_RECIPIENT_STATUSES:
+        return None
+    others = tx.dispatches.of_recipient(dispatch.workspace_id, dispatch.campaign_id or "", dispatch.position or 0)
+    if any(other.step > dispatch.step and other.state not in REACHED_NOBODY for other in others):
+        return None
+    return found if speaks_for(dispatch, [other for other in others if other.step == dispatch.step]) else None
+
+
 def _catch_up(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
     """Merge what was reported of a dispatch while a later one spoke for its recipient."""
     if dispatch.report is not None:
@@ -125,12 +172,10 @@ def _catch_up(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
 
 def _spoken_for(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
     """Return the recipient and its campaign, when this dispatch speaks for it."""
-    if dispatch.campaign_id is None or dispatch.position is None:
+    found = _of(tx, dispatch)
+    if found is None or found[0].step != dispatch.step:
         return None
-    recipient = tx.recipients.get(dispatch.workspace_id, dispatch.campaign_id, dispatch.position)
-    campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
-    if recipient is None or campaign is None or recipient.step != dispatch.step:
-        return None
+    recipient, campaign = found
     # While it is the one under way nothing else needs to be looked at; that is so for nearly every outcome.
     under_way = (recipient.attempts, recipient.leg, recipient.tries) == (
         dispatch.attempt,
@@ -140,6 +185,14 @@ def _spoken_for(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaig
     if under_way or speaks_for(dispatch, _siblings(tx, dispatch)):
         return recipient, campaign
     return None
+
+
+def _of(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
+    if dispatch.campaign_id is None or dispatch.position is None:
+        return None
+    recipient = tx.recipients.get(dispatch.workspace_id, dispatch.campaign_id, dispatch.position)
+    campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
+    return None if recipient is None or campaign is None else (recipient, campaign)
 
 
 def _standing(tx: Transaction, dispatch: Dispatch, outcome: Outcome) -> Dispatch | None:

@@ -10,6 +10,7 @@ from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
 from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes
+from outreach.policy.error_budget import OURS
 from outreach.policy.settlement import Backoff, may_settle
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
@@ -32,11 +33,13 @@ def settle(
             tx.dispatches.update(dispatch)
             _learn_provider_id(tx, dispatch)
         return dispatch
+    # That it was we who went away stays known when the doubt ends without an answer: it says nothing of the provider.
+    ours = outcome.state in {DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP} and dispatch.reason in OURS
     settled = attrs.evolve(
         dispatch,
         state=outcome.state,
         provider_id=outcome.provider_id or dispatch.provider_id,
-        reason=outcome.reason,
+        reason=dispatch.reason if ours else outcome.reason,
         error_code=outcome.error_code,
         error_message=outcome.error_message,
         settled_at=now,

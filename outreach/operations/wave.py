@@ -15,6 +15,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import RecipientStatus
 from outreach.models.workspace import Workspace
+from outreach.operations.limits import SenderPace
 
 
 @attrs.frozen(kw_only=True)
@@ -39,7 +40,8 @@ class Plan:
         trunk: The trunk of a calling campaign.
         in_flight: Recipients that take a place at the provider, or may.
         steps: The steps of the flow that drives the campaign; None when none does.
-        sender_spacing: Time between two messages of the sending number, over all campaigns; None for no such pace.
+        sender: The pace of the sending number, over all campaigns; None when it has none of its own.
+        capped: Until when the frequency cap keeps who of those that are due from being contacted, by position.
     """
 
     campaign: Campaign
@@ -53,7 +55,8 @@ class Plan:
     trunk: Trunk | None
     in_flight: int
     steps: Sequence[FlowStep] | None = None
-    sender_spacing: timedelta | None = None
+    sender: SenderPace | None = None
+    capped: Mapping[int, datetime] = attrs.field(factory=dict)
 
     @property
     def agent_missing(self) -> bool:
@@ -150,8 +153,10 @@ class Committed:
 
     Attributes:
         stale: The decision was made on something that has changed since; nothing was committed.
+        changed: Somebody is not as before: has an intent, waits, or has ended.
         dispatches: The intents that now stand in the ledger, in the order of their slots.
     """
 
     stale: bool
+    changed: bool
     dispatches: Sequence[Dispatch]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import attrs
@@ -11,11 +11,13 @@ import attrs
 from outreach.errors import LeaseLost
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
+from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
 from outreach.models.work import Run
+from outreach.models.workspace import Workspace
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import settings_of
-from outreach.operations.flows import steps_of
+from outreach.operations.flows import reply_stops, steps_of
 from outreach.operations.intents import open_dispatch
 from outreach.operations.limits import cap_reached, sender_pace
 from outreach.operations.recipients import end, go_on_without_request, hold
@@ -49,7 +51,8 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
         due=due,
         next_due=None if due or not active else tx.recipients.next_due(workspace_id, campaign_id),
         next_slot_at=max((moment for moment in moments if moment is not None), default=None),
-        sender_spacing=pace.spacing if pace else None,
+        sender=pace,
+        capped=_capped(tx, workspace, due, now),
         agent=agent,
         trunk=tx.trunks.get(workspace_id, campaign.sip_trunk_id) if campaign.sip_trunk_id else None,
         in_flight=tx.recipients.in_flight(workspace_id, campaign_id) if campaign.channel == "call" else 0,
@@ -70,7 +73,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     now = clock_now()
     campaign = tx.campaigns.get(wave.workspace_id, wave.campaign_id)
     if campaign is None or not _still_holds(tx, campaign, wave.basis, now) or now > wave.latest:
-        return Committed(stale=True, dispatches=())
+        return Committed(stale=True, changed=False, dispatches=())
     stopped = tx.register.stopped(wave.workspace_id, campaign.channel, {intent.to for intent in wave.intents})
     run = tx.runs.get(wave.workspace_id, wave.campaign_id) or Run(
         workspace_id=wave.workspace_id, campaign_id=wave.campaign_id, owner_epoch=wave.epoch, next_slot_at=None
@@ -80,7 +83,9 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     slot = max(now, wave.not_before, *(moment for moment in moments if moment is not None))
     spacing = max(wave.spacing, pace.spacing) if pace else wave.spacing
     places = _places(tx, campaign)
+    steps = steps_of(tx, campaign)
     change = Counters()
+    changed = bool(wave.endings or wave.holds or wave.moves)
     for ending in wave.endings:
         change += end(tx, wave.workspace_id, ending.recipient, ending.status, ending.reason, now)
     for held in wave.holds:
@@ -91,17 +96,27 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     for intent in wave.intents:
         if intent.to in stopped:
             change += end(tx, wave.workspace_id, intent.recipient, RecipientStatus.SKIPPED, "opted_out", now)
+            changed = True
+            continue
+        if steps is not None and reply_stops(tx, campaign, intent.recipient, steps):
+            change += end(tx, wave.workspace_id, intent.recipient, RecipientStatus.COMPLETED, "replied", now)
+            changed = True
             continue
         capped = cap_reached(tx, wave.workspace_id, intent.to, now)
         if capped is not None:
             change += hold(
                 tx, wave.workspace_id, Hold(recipient=intent.recipient, due_at=capped, reason="frequency_cap")
             )
+            changed = True
             continue
         if slot > min(wave.horizon, wave.latest) or len(dispatches) >= places:
             break
         if intent.latest is not None and slot >= intent.latest:
-            # Its evening comes before its slot: it is decided about again.
+            # Its evening comes before its slot. It is decided about again then; left due, it would be asked about
+            # without a pause until then, and others behind it not at all.
+            evening = Hold(recipient=intent.recipient, due_at=intent.latest, reason="contact_hours")
+            change += hold(tx, wave.workspace_id, evening)
+            changed = True
             continue
         opened = open_dispatch(tx, wave, campaign, run, intent, slot, now)
         if opened is None:
@@ -118,7 +133,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     if change != Counters():
         counters = tx.campaigns.add_counters(wave.workspace_id, wave.campaign_id, change)
         complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
-    return Committed(stale=False, dispatches=tuple(dispatches))
+    return Committed(stale=False, changed=changed or bool(dispatches), dispatches=tuple(dispatches))
 
 
 def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
@@ -139,6 +154,17 @@ def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
     if current is None or current.state is not DispatchState.DISPATCHING:
         return "settled_elsewhere"
     return None
+
+
+def _capped(
+    tx: Transaction, workspace: Workspace, recipients: Sequence[Recipient], now: datetime
+) -> Mapping[int, datetime]:
+    if workspace.frequency_cap is None:
+        return {}
+    known = (
+        (one.position, cap_reached(tx, workspace.id, one.phone, now)) for one in recipients if one.phone is not None
+    )
+    return {position: until for position, until in known if until is not None}
 
 
 def _still_holds(tx: Transaction, campaign: Campaign, basis: Basis, now: datetime) -> bool:

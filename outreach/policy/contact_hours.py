@@ -45,6 +45,8 @@ def zones_of(phone: str) -> tuple[str, ...]:
     return tuple(sorted(names)) if all(is_zone(name) for name in names) else ()
 
 
+# One wave asks for one moment and, of many numbers, for few sets of zones.
+@functools.lru_cache(maxsize=4096)
 def next_common_open(zones: tuple[str, ...], now: datetime) -> datetime | None:
     """Return the first moment from now on at which all zones are open; None when there is none within the search."""
     if not zones:
@@ -61,6 +63,7 @@ def next_common_open(zones: tuple[str, ...], now: datetime) -> datetime | None:
     return None
 
 
+@functools.lru_cache(maxsize=4096)
 def first_to_close(zones: tuple[str, ...], now: datetime) -> datetime | None:
     """Return when the first of the zones closes, from an open moment on."""
     closings = [closes_at(_HOURS, now, ZoneInfo(zone)) for zone in zones]

@@ -9,7 +9,10 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
 
 HISTORY: Final = 20
-"""How many of a campaign's latest dispatches are looked at."""
+"""How many of a campaign's latest dispatches are judged."""
+
+LOOK_BACK: Final = 3 * HISTORY
+"""How many are read for that: some of them say nothing."""
 
 IN_A_ROW: Final = 5
 OUT_OF_HISTORY: Final = 10
@@ -19,6 +22,10 @@ PROVIDER_FAILURES: Final = frozenset({"provider_auth", "provider_funds", "bad_se
 
 OURS: Final = frozenset({"worker_lost", "interrupted"})
 """Why a dispatch is unknown that says nothing of the provider: it was we who went away."""
+
+
+_UNHEARD: Final = frozenset({DispatchState.WITHDRAWN, DispatchState.DEFERRED, DispatchState.NOT_SENT})
+"""Outcomes that are neither trouble nor its end: nobody was asked, or told us to come again later."""
 
 
 def counts(dispatch: Dispatch) -> bool:
@@ -34,6 +41,7 @@ def is_spent(history: Sequence[Dispatch]) -> bool:
     Args:
         history: The campaign's latest dispatches that have an outcome, newest first.
     """
-    troubles = [counts(dispatch) for dispatch in history[:HISTORY]]
+    telling = [dispatch for dispatch in history if dispatch.state not in _UNHEARD and dispatch.reason not in OURS]
+    troubles = [counts(dispatch) for dispatch in telling[:HISTORY]]
     in_a_row = len(troubles) >= IN_A_ROW and all(troubles[:IN_A_ROW])
     return in_a_row or (len(troubles) == HISTORY and sum(troubles) >= OUT_OF_HISTORY)

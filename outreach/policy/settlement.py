@@ -145,7 +145,8 @@ def put_back(
     attempts = recipient.attempts - 1 if recipient.leg == 1 else recipient.attempts
     back = attrs.evolve(recipient, attempts=max(attempts, 0))
     if outcome.state is not DispatchState.GIVEN_UP:
-        back = attrs.evolve(back, dispatched=back.attempts > 0 or back.step > 0)
+        # What an earlier step of a flow sent stands; a flow that begins with a wait has sent nothing before it.
+        back = attrs.evolve(back, dispatched=back.attempts > 0 or back.successful)
     closing = closed_as(campaign)
     if closing is not None:
         return close_recipient(back, closing, now)

@@ -13,15 +13,22 @@ from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves, closing, waves
+from outreach.operations.limits import SenderPace
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage, Transaction
-from outreach.runners.channels import CampaignChannel
+from outreach.runners.channels import CampaignChannel, Decision
 from outreach.runners.hours import Hours, earliest, hours_of
 from outreach.runners.outbox import Errand, Outbox
 from outreach.runners.worker import Worker
 
 _SLICE: Final = 500
+
+_WIDEST: Final = 200
+"""Recipients that one wave looks at, at the most, while nobody may be contacted."""
+
+_NOTHING_DONE_SECONDS: Final = 0.05
+"""The pause after a wave of which nothing came: what is in the way changes by itself, but not at once."""
 
 
 class CampaignRunner:
@@ -52,8 +59,10 @@ class CampaignRunner:
         if campaign.status is not CampaignStatus.ACTIVE:
             return await self._close(campaign, until, nudge)
         channel = self._channels[campaign.channel]
+        look_at = 0
         while not nudge.stopping and self._clock.monotonic() < until:
-            plan = await self._plan(unit, channel.most(campaign))
+            most = channel.most(campaign)
+            plan = await self._plan(unit, max(look_at, most))
             if plan is None or plan.campaign.status is not CampaignStatus.ACTIVE:
                 return self._clock.now() if plan is not None else None
             campaign = plan.campaign
@@ -71,11 +80,16 @@ class CampaignRunner:
                 return earliest(campaign.scheduled_expires_at, hours.until)
             if plan.agent_missing:
                 return await self._hold_for_agent(campaign)
-            if await self._wait_for_slot(plan, nudge):
-                committed = await self._wave(plan, channel, epoch, hours, nudge)
-                if committed.stale:
-                    # What has changed may stay so (a lease that is over): never decide on it again at full speed.
-                    return self._clock.now() + timedelta(seconds=self._config.poll_seconds)
+            if not await self._wait_for_slot(plan, nudge):
+                continue
+            committed = await self._wave(plan, channel, most, epoch, hours, nudge)
+            if committed.stale:
+                # What has changed may stay so (a lease that is over): never decide on it again at full speed.
+                return self._clock.now() + timedelta(seconds=self._config.poll_seconds)
+            if not committed.changed:
+                await nudge.wait(_NOTHING_DONE_SECONDS)
+            # At night a whole campaign is put off until the morning: in few large waves, not in many small ones.
+            look_at = 0 if committed.dispatches else min(4 * max(look_at, most), _WIDEST)
         return self._clock.now()
 
     async def _advance(self, unit: Unit) -> Campaign | None:
@@ -146,10 +160,19 @@ class CampaignRunner:
         await nudge.wait(ahead)
         return False
 
-    async def _wave(self, plan: Plan, channel: CampaignChannel, epoch: int, hours: Hours, nudge: Nudge) -> Committed:
+    async def _wave(
+        self, plan: Plan, channel: CampaignChannel, most: int, epoch: int, hours: Hours, nudge: Nudge
+    ) -> Committed:
         now = self._clock.now()
-        decisions = [channel.decide(plan, recipient, now) for recipient in plan.due]
-        intents = [decision for decision in decisions if isinstance(decision, Intent)]
+        decisions: list[Decision] = []
+        intents: list[Intent] = []
+        for recipient in plan.due:
+            if len(intents) >= most:
+                break
+            decision = channel.decide(plan, recipient, now)
+            decisions.append(decision)
+            if isinstance(decision, Intent):
+                intents.append(decision)
         endings = [decision for decision in decisions if isinstance(decision, Ending)]
         moves = [decision for decision in decisions if isinstance(decision, Move)]
         holds = [decision for decision in decisions if isinstance(decision, Hold)]
@@ -178,12 +201,14 @@ class CampaignRunner:
         paces: dict[str, timedelta] = {}
         if spacing := channel.spacing(campaign):
             paces[campaign.id] = spacing
-        if plan.sender_spacing is not None:
-            paces[_sender_key(campaign)] = plan.sender_spacing
+        if plan.sender is not None:
+            paces[_sender_key(campaign, plan.sender)] = plan.sender.spacing
         return paces
 
     def _earliest_start(self, plan: Plan) -> datetime | None:
-        keys = (plan.campaign.id, _sender_key(plan.campaign))
+        keys = [plan.campaign.id]
+        if plan.sender is not None:
+            keys.append(_sender_key(plan.campaign, plan.sender))
         starts = (self._outbox.earliest_start(key) for key in keys)
         return max((start for start in starts if start is not None), default=None)
 
@@ -227,5 +252,5 @@ class CampaignRunner:
         return await self._storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=self._clock.now))
 
 
-def _sender_key(campaign: Campaign) -> str:
-    return f"{campaign.workspace_id}/{campaign.sms_from_number}"
+def _sender_key(campaign: Campaign, sender: SenderPace) -> str:
+    return f"{campaign.workspace_id}/{sender.phone}"

@@ -23,7 +23,7 @@ class CampaignChannel(Protocol):
         ...
 
     def most(self, campaign: Campaign) -> int:
-        """Return how many recipients one wave looks at, at the most."""
+        """Return how many intents one wave has at the most."""
         ...
 
     def room(self, plan: Plan) -> bool:

@@ -11,12 +11,16 @@ from outreach.policy.contact_hours import first_to_close, next_common_open, zone
 
 
 def contact_window(plan: Plan, recipient: Recipient, phone: str, now: datetime) -> Hold | Ending | datetime | None:
-    """Return what the workspace's contact hours say of a person.
+    """Return what the workspace's frequency cap and contact hours say of a person.
 
     Returns:
-        `Hold` until the hours open; `Ending` when nobody can say where the number is, or no common hour is in
-        sight; the moment at which the hours close, when they are open; None when the workspace has no such rule.
+        `Hold` until the cap lets another request go or the hours open; `Ending` when nobody can say where the number
+        is, or no common hour is in sight; the moment at which the hours close, when they are open; None when the
+        workspace has no such rule.
     """
+    capped = plan.capped.get(recipient.position)
+    if capped is not None and capped > now:
+        return Hold(recipient=recipient, due_at=capped, reason="frequency_cap")
     if not plan.workspace.contact_hours:
         return None
     zones = zones_of(phone)

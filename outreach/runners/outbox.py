@@ -141,6 +141,9 @@ class Outbox:
                 outcome = Outcome(state=DispatchState.UNKNOWN, reason="interrupted")
                 outcome = await self._ask(errand)
         except Exception:
+            if outcome.state is DispatchState.UNKNOWN:
+                # An adapter that breaks is trouble of the provider's, which its campaigns are paused for.
+                outcome = Outcome(state=DispatchState.UNKNOWN, reason="adapter_error")
             _log.exception(
                 "A request to a provider ended in an unexpected error.",
                 extra={"action": "dispatch_failed", "dispatch_id": errand.dispatch.id},

@@ -87,7 +87,7 @@ async def test_what_cannot_be_sent_as_a_whole_is_not_sent(open_storage: OpenStor
 @pytest.mark.parametrize(
     ("step", "reason"),
     [
-        (fail(), "interrupted"),
+        (fail(), "adapter_error"),
         (drop("connection_lost"), "connection_lost"),
         (hang(), "timeout"),
     ],

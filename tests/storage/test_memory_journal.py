@@ -146,6 +146,9 @@ steps: st.SearchStrategy[Step] = st.one_of(
     calling(lambda tx, key, at: tx.runs.put(make_run(campaign_id=key, next_slot_at=at)), key=keys, at=moments),
     calling(lambda tx, phone, at: tx.runs.put_sender_slot(WORKSPACE_ID, phone, at), phone=phones, at=moments),
     calling(
+        lambda tx, phone, at: tx.runs.put_sender_slot(WORKSPACE_ID, phone, next_slot_at=at), phone=phones, at=moments
+    ),
+    calling(
         lambda tx, key, at: tx.requests.put_window(make_window(workspace_id=key, started_at=at)), key=keys, at=moments
     ),
     calling(

@@ -75,6 +75,8 @@ class DirectoryContract(ContractBase):
             mode=mode,
             status=status,
             request_limit=BIGGEST,
+            contact_hours=True,
+            frequency_cap=BIGGEST,
             revision=BIGGEST,
             updated_at=NOW + TICK,
         )
@@ -235,7 +237,7 @@ class DirectoryContract(ContractBase):
         """(workspace, phone) is unique; two workspaces may have the same phone."""
         trunk = make_trunk()
         ours = make_number(carrier=None, trunk_id=trunk.id)
-        theirs = make_number(workspace_id=THERE, phone=ours.phone, carrier="vonage")
+        theirs = make_number(workspace_id=THERE, phone=ours.phone, carrier="vonage", rate_per_minute=BIGGEST)
 
         def insert(tx: Transaction) -> None:
             tx.trunks.insert(trunk)

@@ -277,6 +277,42 @@ class DispatchesContract(ContractBase):
         for dispatch in (theirs, ours):
             assert await storage.read(lambda tx, id_=dispatch.id: tx.dispatches.find(id_)) == dispatch  # type: ignore[misc]
 
+    async def test_what_was_sent_to_a_number_is_told_by_its_moments(self, storage: Storage) -> None:
+        """Of campaigns, messages and calls of one workspace, at or after the moment, oldest first."""
+        phone = "+14155550123"
+        campaign = await given_recipients(storage, 1)
+        single = {"message_id": await given_message(storage), "created_at": NOW + 2 * TICK}
+        call = {"channel": "call", "call_id": await given_call(storage), "created_at": NOW}
+        theirs = await given_message(storage, workspace_id=THERE)
+        await write(
+            storage,
+            make_dispatch(to=phone, **single),
+            make_dispatch(to=phone, campaign_id=campaign.id, position=0, created_at=NOW + TICK, **ACCEPTED),
+            make_dispatch(to=phone, **call),
+            make_dispatch(to="+14155550124", message_id=await given_message(storage)),
+            make_dispatch(to=phone, workspace_id=THERE, message_id=theirs),
+        )
+
+        def sent_to(workspace_id: str, since: datetime) -> Any:
+            return lambda tx: list(tx.dispatches.sent_to(workspace_id, phone, since=since))
+
+        assert await storage.read(sent_to(HERE, NOW)) == [NOW, NOW + TICK, NOW + 2 * TICK]
+        assert await storage.read(sent_to(HERE, NOW + TICK)) == [NOW + TICK, NOW + 2 * TICK]
+        assert await storage.read(sent_to(HERE, NOW + 3 * TICK)) == []
+        assert await storage.read(sent_to(THERE, NOW)) == [NOW]
+
+    @pytest.mark.parametrize("state", DispatchState)
+    async def test_what_reached_nobody_for_sure_was_not_sent_to_a_number(
+        self, storage: Storage, state: DispatchState
+    ) -> None:
+        """Not sent, withdrawn and deferred ones do not count; everything else does, in doubt or not."""
+        dispatch = make_dispatch(message_id=await given_message(storage), state=state)
+        await write(storage, dispatch)
+        counts = state not in {DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
+        assert list(await storage.read(lambda tx: tx.dispatches.sent_to(HERE, dispatch.to, since=NOW))) == [
+            NOW for _ in range(counts)
+        ]
+
     async def test_recent_ones_are_those_of_a_campaign_that_have_an_outcome(self, storage: Storage) -> None:
         """Newest first by (created_at, id), created at or after the moment, at most `limit`, none `dispatching`."""
         ours, other = await given_recipients(storage, 9), await given_recipients(storage, 1)

@@ -166,17 +166,19 @@ class WorkContract(ContractBase):
     async def test_the_slot_of_a_sending_number_is_put_over_the_last_one(
         self, storage: Storage, moment: datetime
     ) -> None:
-        """Each number of each workspace has its own; None before the first."""
+        """Each number of each workspace has its own, whether the workspace has added it or not; None at first."""
+        assert await storage.read(lambda tx: tx.runs.sender_slot(HERE, "+14155550100")) is None
 
         def put(tx: Transaction) -> None:
-            assert tx.runs.sender_slot(HERE, "+1") is None
-            tx.runs.put_sender_slot(HERE, "+1", NOW)
-            tx.runs.put_sender_slot(HERE, "+1", moment)
+            tx.runs.put_sender_slot(HERE, "+14155550100", moment + TICK)
+            tx.runs.put_sender_slot(HERE, "+14155550100", moment)
+            tx.runs.put_sender_slot(HERE, "+14155550101", moment + 2 * TICK)
+            tx.runs.put_sender_slot(THERE, "+14155550100", moment + 3 * TICK)
 
         await storage.write(put)
-        assert await storage.read(lambda tx: tx.runs.sender_slot(HERE, "+1")) == moment
-        assert await storage.read(lambda tx: tx.runs.sender_slot(HERE, "+2")) is None
-        assert await storage.read(lambda tx: tx.runs.sender_slot(THERE, "+1")) is None
+        asked = [(HERE, "+14155550100"), (HERE, "+14155550101"), (THERE, "+14155550100"), (THERE, "+14155550101")]
+        slots = await storage.read(lambda tx: [tx.runs.sender_slot(*question) for question in asked])
+        assert slots == [moment, moment + 2 * TICK, moment + 3 * TICK, None]
 
     async def test_the_lock_is_held_once(self, database: Storage, open_storage: Callable[[], Storage]) -> None:
         """Nobody else gets it, on this storage or on another one over the same database, until it is given back."""

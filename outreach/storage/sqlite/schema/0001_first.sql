@@ -327,6 +327,8 @@ CREATE TABLE inbound_messages (
     received_at TEXT NOT NULL
 ) STRICT;
 
+CREATE INDEX inbound_messages_by_time ON inbound_messages (workspace_id, received_at, id);
+
 CREATE INDEX inbound_messages_by_sender ON inbound_messages (workspace_id, from_number, received_at);
 
 -- What is due, and what changed last: a unit has the number of its latest change as key.
