@@ -97,6 +97,7 @@ class Outreach:
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
         self._stack: AsyncExitStack | None = None
+        self._grace_ends = 0.0
         context = ServiceContext(
             storage=storage,
             clock=self._clock,
@@ -171,6 +172,7 @@ class Outreach:
             raise ConfigError("The engine runs on asyncio, as its SQLite driver does; this is another loop.") from None
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._storage)
+            stack.push_async_callback(self._end_creations)
             if self._dispatch:
                 await self._start_dispatching(stack)
             self._stack = stack.pop_all()
@@ -179,7 +181,11 @@ class Outreach:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        """Stop dispatching, letting what is in flight end within the grace, and close the database."""
+        """Stop dispatching, letting what is in flight end within the grace, and close the database.
+
+        Campaigns that are being loaded are not created; within the same grace nothing of them is left.
+        """
+        self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:
             # An error of the host's goes past the task group of our own tasks, which would wrap it in a group.
@@ -220,6 +226,11 @@ class Outreach:
         self._dispatcher = dispatcher
         stack.push_async_callback(self._stop_dispatching, dispatcher)
         await tasks.start(dispatcher.run)
+
+    async def _end_creations(self) -> None:
+        with anyio.CancelScope(shield=True):
+            left = max(self._grace_ends - self._clock.monotonic(), 0.0)
+            await self.create_campaign.close(grace_seconds=left)
 
     async def _stop_dispatching(self, dispatcher: Dispatcher) -> None:
         with anyio.CancelScope(shield=True):

@@ -1,0 +1,28 @@
+"""`python -m tests.fuzz`, which `make fuzz` calls."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    command = [sys.executable, "-m", "tests.fuzz", "--no-color", "--phases", "examples", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_it_fuzzes_a_sandbox_and_says_how_that_went() -> None:
+    """A run without findings ends with 0, and has used the hooks."""
+    done = fuzz("--seed", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "8 passed" in done.stdout
+
+
+def test_what_it_finds_shows_in_the_exit_status() -> None:
+    """A run with findings ends with the status of Schemathesis: no answer comes within a microsecond."""
+    done = fuzz("--max-response-time", "0.000001")
+    assert done.returncode == 1, done.stdout + done.stderr

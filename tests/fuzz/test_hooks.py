@@ -1,0 +1,77 @@
+"""The rules that tell Schemathesis what only the server can know change that and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.fuzz import hooks
+
+EVEN, ODD = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e00", "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
+NOTHING = hooks.Known(agent_id=None, flow_id=None, trunk_id=None)
+ALL = hooks.Known(agent_id="A", flow_id="F", trunk_id="T")
+
+
+@pytest.fixture(autouse=True)
+def known_again() -> Iterator[None]:
+    """Let the rules know afterwards what they knew before."""
+    before = attrs.evolve(hooks.KNOWN)
+    yield
+    hooks.use(before)
+
+
+SCHEDULED = {"schedule_type": "scheduled", "scheduled_start_at": "2026-12-01T09:00:00"}
+SAME = {"start": "00:00", "end": "00:00"}
+DAY = {"start": "00:00", "end": "24:00"}
+
+
+@pytest.mark.parametrize(
+    ("known", "body", "changed"),
+    [
+        (NOTHING, {"sms_flow_id": ODD}, {"sms_flow_id": None}),
+        (
+            NOTHING,
+            {"sms_flow_id": ODD, "sms_message_source": "flow"},
+            {"sms_flow_id": None, "sms_message_source": "custom", "message_body": ""},
+        ),
+        (ALL, {"sms_flow_id": ODD, "sms_message_source": "flow"}, {"sms_flow_id": "F", "sms_message_source": "flow"}),
+        (ALL, {"sms_flow_id": "no uuid"}, {"sms_flow_id": "no uuid"}),
+        (ALL, {"agent_id": EVEN, "sip_trunk_id": EVEN}, {"agent_id": "A", "sip_trunk_id": "T"}),
+        (ALL, {"agent_id": ODD, "sip_trunk_id": None}, {"agent_id": ODD, "sip_trunk_id": None}),
+        (NOTHING, SCHEDULED | {"scheduled_expires_at": "2026-12-01T09:00:00Z"}, SCHEDULED),
+        (
+            NOTHING,
+            SCHEDULED | {"scheduled_expires_at": "2026-12-01T09:00:01z"},
+            SCHEDULED | {"scheduled_expires_at": "2026-12-01T09:00:01z"},
+        ),
+        (
+            NOTHING,
+            {"business_hours_config": {"days": ["mon"], **SAME}},
+            {"business_hours_config": {"days": ["mon"], **DAY}},
+        ),
+        (
+            NOTHING,
+            {"business_hours_config": {"days": {"mon": {**SAME}, "tue": 1}}},
+            {"business_hours_config": {"days": {"mon": DAY, "tue": 1}}},
+        ),
+        (
+            NOTHING,
+            {"business_hours_config": {"schedule": {"monday": [{**SAME}, None], "friday": 1}}},
+            {"business_hours_config": {"schedule": {"monday": [DAY, None], "friday": 1}}},
+        ),
+    ],
+)
+def test_a_rule_changes_what_it_is_for(known: hooks.Known, body: dict[str, Any], changed: dict[str, Any]) -> None:
+    """Each rule does what its docstring says, also with values that are not what they should be."""
+    hooks.use(known)
+    for rule in hooks.RULES:
+        rule(body)
+    assert body == changed
+
+
+def test_every_rule_has_its_reason() -> None:
+    """What Schemathesis is told has a reason beside it."""
+    assert all("Reason: " in (rule.__doc__ or "") for rule in hooks.RULES)
