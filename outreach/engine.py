@@ -172,6 +172,7 @@ class Outreach:
             raise ConfigError("The engine runs on asyncio, as its SQLite driver does; this is another loop.") from None
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._storage)
+            self.create_campaign.open()
             stack.push_async_callback(self._end_creations)
             if self._dispatch:
                 await self._start_dispatching(stack)

@@ -40,6 +40,10 @@ class CampaignCreation:
         self._closing = False
         self._idle = anyio.Event()
 
+    def open(self) -> None:
+        """Let campaigns be loaded, also after a `close`: an engine may be opened again."""
+        self._closing = False
+
     async def close(self, *, grace_seconds: float) -> None:
         """Let no campaign be loaded any more; wait until those that were are deleted, at most for the grace."""
         self._closing = True
