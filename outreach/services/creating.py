@@ -41,7 +41,7 @@ class CampaignCreation:
         self._idle = anyio.Event()
 
     def open(self) -> None:
-        """Let campaigns be loaded, also after a `close`: an engine may be opened again."""
+        """Let campaigns be loaded, again or for the first time."""
         self._closing = False
 
     async def close(self, *, grace_seconds: float) -> None:

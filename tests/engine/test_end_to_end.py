@@ -172,6 +172,16 @@ async def test_an_engine_may_be_opened_again_and_leaves_no_tasks_behind(open_sto
         assert asyncio.all_tasks() == before
 
 
+async def test_an_engine_that_was_closed_and_opened_again_creates_campaigns(open_storage: OpenStorage) -> None:
+    """Closing refuses what is being loaded then, and nothing that comes after the next opening."""
+    engine = Outreach(open_storage(SystemClock()))
+    async with engine:
+        workspace = await given_workspace(engine)
+    async with engine:
+        campaign = await given_campaign(engine, workspace, 2)
+    assert campaign.counters.total == 2
+
+
 async def test_an_error_of_the_host_closes_the_engine_and_stays_the_hosts(open_storage: OpenStorage) -> None:
     """Design, section 6: the engine's work and the host's code do not disturb each other."""
     engine = Outreach(open_storage(SystemClock()), dispatch=True, config=QUICK)
