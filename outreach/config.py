@@ -83,10 +83,9 @@ class SimulatorConfig:
         Raises:
             ConfigError: A value is not of its kind or out of its range; the message names the variable.
         """
-        log = environment.get("OUTREACH_SIMULATOR_LOG")
         seed = environment.get("OUTREACH_SIMULATOR_SEED")
         return cls(
-            log=Path(log) if log else None,
+            log=_file(environment, "OUTREACH_SIMULATOR_LOG"),
             latency_ms=_number(environment, "OUTREACH_SIMULATOR_LATENCY_MS", 20.0, maximum=600_000.0),
             failure_rate=_number(environment, "OUTREACH_SIMULATOR_FAILURE_RATE", 0.0, maximum=1.0),
             seed=int(_number(environment, "OUTREACH_SIMULATOR_SEED", 0.0, maximum=2.0**53)) if seed else None,
@@ -95,6 +94,17 @@ class SimulatorConfig:
 
 
 _LOWEST: Final = 0.0
+
+
+def _file(environment: Mapping[str, str], name: str) -> Path | None:
+    text = environment.get(name)
+    if not text:
+        return None
+    path = Path(text)
+    # Noticed now, and not when the first message cannot be logged, of which nobody would know whether it went out.
+    if path.is_dir() or not path.parent.is_dir():
+        raise ConfigError(f"{name} is {text!r}; it must be a file in a directory that is there.")
+    return path
 
 
 def _number(environment: Mapping[str, str], name: str, default: float, *, maximum: float) -> float:

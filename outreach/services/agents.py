@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import attrs
 
 from outreach.models.directory import Agent, AgentDirection, VoiceProviderName
 from outreach.operations.common import agent_of, note, workspace_of
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_name, check_phone
+from outreach.services.checks import check_choice, check_name, check_phone
 from outreach.services.context import ServiceContext
 
 
@@ -64,6 +65,8 @@ class Agents:
             InvalidRequest: A value is out of its bounds.
         """
         check_name("name", name, 255)
+        check_choice("provider", provider, get_args(VoiceProviderName))
+        check_choice("direction", direction, get_args(AgentDirection))
         now = self._context.now()
 
         def operation(tx: Transaction) -> Agent:

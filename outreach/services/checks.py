@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from outreach.errors import InvalidRequest
 from outreach.policy.phones import normalise
 
@@ -26,6 +28,25 @@ def text_problem(text: str) -> str | None:
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         return "must not contain lone surrogates"
     return None
+
+
+def choice_problem(value: object, choices: Sequence[str]) -> str | None:
+    """Return why a value is none of a few words; None when it is one.
+
+    What is stored but cannot be read again would make every list that holds it unreadable.
+    """
+    return None if value in choices else f"must be one of {', '.join(choices)}"
+
+
+def check_choice(path: str, value: object, choices: Sequence[str]) -> None:
+    """Check that a value is one of a few words.
+
+    Raises:
+        InvalidRequest: It is none of them.
+    """
+    problem = choice_problem(value, choices)
+    if problem is not None:
+        raise InvalidRequest.at(path, problem)
 
 
 def check_phone(path: str, raw: str | None, region: str | None) -> str | None:

@@ -22,6 +22,7 @@ from outreach.policy.holidays import refill
 from outreach.policy.readiness import is_ready
 from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
+from outreach.services.new_campaigns import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.preparing import RecipientSource, chunks
 from outreach.services.requests import Claim
 
@@ -66,7 +67,7 @@ class CampaignCreation:
 
         Args:
             workspace_id: Whose campaign it is.
-            campaign: Everything but the contacts; its bounds are checked by the converter that made it.
+            campaign: Everything but the contacts.
             recipients: At least one contact; any number of them, they are never all in memory.
             claim: The idempotency key that the request holds, with `render`.
             render: Makes the answer that is stored under the key, in the transaction that publishes the campaign.
@@ -77,6 +78,7 @@ class CampaignCreation:
             SmsCampaignsDisabled: SMS campaigns are not turned on for it.
             InvalidRequest: A rule is broken, a flow is not the workspace's, or every contact is opted out.
         """
+        check_new_sms_campaign(campaign)
         now = self._context.now()
 
         def draft(tx: Transaction) -> Campaign:
@@ -103,6 +105,7 @@ class CampaignCreation:
             NotFound: There is no such workspace, or it has no such agent or trunk.
             InvalidRequest: A rule is broken, or every contact is opted out.
         """
+        check_new_call_campaign(campaign)
         now = self._context.now()
 
         def draft(tx: Transaction) -> Campaign:

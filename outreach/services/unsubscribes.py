@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from typing import Final
+from typing import Final, get_args
 
 import attrs
 
@@ -13,6 +13,7 @@ from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
 from outreach.operations.common import note, workspace_of
 from outreach.policy.phones import normalise
 from outreach.protocols.storage import Transaction
+from outreach.services.checks import check_choice
 from outreach.services.context import ServiceContext
 
 _PAGE: Final = 500
@@ -52,8 +53,9 @@ class Unsubscribes:
 
         Raises:
             NotFound: There is no such workspace.
-            InvalidRequest: One is no phone number; none was written.
+            InvalidRequest: One is no phone number, or the scope is none; none was written.
         """
+        check_choice("scope", scope, get_args(UnsubscribeScope))
 
         def operation(tx: Transaction) -> Sequence[Unsubscribe]:
             # The time of the commit: a campaign that began to load while this waited drops the numbers by it.
@@ -100,7 +102,9 @@ class Unsubscribes:
 
         Raises:
             NotFound: There is no such workspace.
+            InvalidRequest: The scope is none.
         """
+        check_choice("scope", scope, get_args(UnsubscribeScope))
         region = (await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))).default_region
         added, rejected = 0, []
         batch: list[str] = []

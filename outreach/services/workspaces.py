@@ -15,7 +15,7 @@ from outreach.operations import workspaces as operations
 from outreach.operations.common import note, workspace_of
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import is_region
-from outreach.services.checks import check_name
+from outreach.services.checks import check_choice, check_name
 from outreach.services.context import ServiceContext
 
 KEY_PREFIX: Final = "outreach_"
@@ -55,13 +55,14 @@ class Workspaces:
             InvalidRequest: A value is out of its bounds.
         """
         check_name("name", name, 255)
+        check_choice("mode", mode, tuple(WorkspaceMode))
         _check_limit(request_limit)
         _check_region(default_region)
         now = self._context.now()
         workspace = Workspace(
             id=self._context.ids(),
             name=name,
-            mode=mode,
+            mode=WorkspaceMode(mode),
             status=WorkspaceStatus.ACTIVE,
             sms_campaigns_enabled=sms_campaigns_enabled,
             request_limit=request_limit,
@@ -81,6 +82,8 @@ class Workspaces:
         """
         if change.name is not None:
             check_name("name", change.name, 255)
+        if change.status is not None:
+            check_choice("status", change.status, tuple(WorkspaceStatus))
         _check_limit(change.request_limit)
         _check_region(change.default_region)
         clock = self._context.clock

@@ -28,6 +28,6 @@ def watch_(campaign_id: str) -> None:
     end = with_engine(work)
     groups = [documents.group(group) for group in end.groups]
     if as_json:
-        echo_json({**documents.campaign(end.campaign), "groups": groups})
+        echo_json({**documents.campaign(end.campaign), "held_by": end.held_by, "groups": groups})
     elif not out.is_terminal:
         out.print(groups_table(groups))

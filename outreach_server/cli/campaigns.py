@@ -20,8 +20,8 @@ _COLUMNS = ("id", "name", "channel", "effective_status", "total_recipients", "pe
 _WIDTHS = {"position": 8, "phone_number": 20, "phone": 16, "status": 11, "reason": 16, "attempts": 8, "ended_at": 27}
 _PAGE = 100
 _BRIEF = (
-    "id", "workspace_id", "name", "channel", "status", "effective_status", "pause_reason", "sms_message_body",
-    "sms_carrier", "sms_from_number", "sms_rate_per_minute", "schedule_type", "scheduled_start_at",
+    "id", "workspace_id", "name", "channel", "status", "effective_status", "pause_reason", "held_by",
+    "sms_message_body", "sms_carrier", "sms_from_number", "sms_rate_per_minute", "schedule_type", "scheduled_start_at",
     "scheduled_expires_at", "total_recipients", "pending_calls", "completed_calls", "successful_calls",
     "failed_calls", "created_at", "started_at", "completed_at",
 )  # fmt: skip
@@ -92,7 +92,7 @@ def update(campaign_id: str, **options: Any) -> None:
         workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
         return await engine.campaigns.update(workspace_id, campaign_id, change, actor=actor())
 
-    _show(with_engine(work))
+    _show(documents.campaign(with_engine(work)))
 
 
 def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -> click.Command:
@@ -146,16 +146,18 @@ for name, description, hint in (
 def show_(campaign_id: str) -> None:
     """Show a campaign, and how many of its recipients are in which state and why."""
 
-    async def work(engine: Outreach) -> tuple[Campaign, list[documents.Document]]:
+    async def work(engine: Outreach) -> tuple[documents.Document, list[documents.Document]]:
         campaign = await engine.campaigns.find(campaign_id)
+        owner = await engine.workspaces.get(campaign.workspace_id)
         groups = await engine.campaigns.groups(campaign.workspace_id, campaign_id)
-        return campaign, [documents.group(group) for group in groups]
+        document = {**documents.campaign(campaign), "held_by": documents.held_by(campaign, owner)}
+        return document, [documents.group(group) for group in groups]
 
-    campaign, groups = with_engine(work)
+    document, groups = with_engine(work)
     if state().as_json:
-        echo_json({**documents.campaign(campaign), "groups": groups})
+        echo_json({**document, "groups": groups})
         return
-    _show(campaign)
+    _show(document)
     console().print(groups_table(groups))
 
 
@@ -187,9 +189,8 @@ def recipients(campaign_id: str, status: RecipientStatus | None, limit: int | No
     with_engine(work)
 
 
-def _show(campaign: Campaign) -> None:
-    document = documents.campaign(campaign)
+def _show(document: documents.Document) -> None:
     if state().as_json:
         echo_json(document)
     else:
-        console().print(fields({name: document[name] for name in _BRIEF}))
+        console().print(fields({name: document[name] for name in _BRIEF if name in document}))

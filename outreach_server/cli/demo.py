@@ -47,7 +47,13 @@ def demo(exit_: bool, port: int) -> None:
             async with Outreach.open(database) as engine:
                 tenant = await furnish(engine, "Demo clinic")
                 story = Story(
-                    engine=engine, tenant=tenant, url=url_of(listener), database=database, out=console(), silent=as_json
+                    engine=engine,
+                    tenant=tenant,
+                    url=url_of(listener),
+                    database=database,
+                    out=console(),
+                    silent=as_json,
+                    stays=not exit_,
                 )
                 up = anyio.Event()
                 server = Server(create_app(database), level="warning", on_started=up.set)

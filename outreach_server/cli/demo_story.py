@@ -19,7 +19,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import actor
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Source
-from outreach_server.cli.output import cell
+from outreach_server.cli.output import cell, program
 from outreach_server.cli.progress import STYLES, Snapshot, follow, groups_table, view_for
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.sandbox import CARRIER, SENDER, Tenant
@@ -42,6 +42,7 @@ class Story:
     Attributes:
         out: Where it is told.
         silent: Whether nothing is told, only done.
+        stays: Whether the server is left running afterwards.
     """
 
     engine: Outreach
@@ -50,6 +51,7 @@ class Story:
     database: str
     out: Console
     silent: bool
+    stays: bool
 
     def say(self, *parts: str | tuple[str, str]) -> None:
         """Tell one line; a part is text, or text with its style."""
@@ -181,7 +183,7 @@ async def _call(story: Story, client: httpx.AsyncClient) -> dict[str, Any]:
 
 def _invite(story: Story, campaign_id: str) -> None:
     tenant = story.tenant
-    story.chapter(6, "Try it")
+    story.chapter(6, "Try it" if story.stays else "Try it: without --exit the server stays, for lines like these")
     for line in (
         f"export KEY={tenant.api_key}",
         f'curl -s {story.url}/sms-campaigns -H "Authorization: Bearer $KEY"',
@@ -190,7 +192,7 @@ def _invite(story: Story, campaign_id: str) -> None:
         f'curl -s -X PATCH {story.url}/sms/settings -H "Authorization: Bearer $KEY" '
         '-H "Content-Type: application/json" '
         '-d \'{"footer_text": "Text STOP to end"}\'',
-        f"outreach-server --database {story.database} campaigns recipients {campaign_id}",
+        f"{program()} --database {story.database} campaigns recipients {campaign_id}",
     ):
         story.say("   ", (line, "cyan"))
     story.say()

@@ -15,6 +15,7 @@ from outreach import (
     AuditEntry,
     Call,
     Campaign,
+    CampaignStatus,
     Flow,
     Number,
     Recipient,
@@ -24,6 +25,7 @@ from outreach import (
     Trunk,
     Unsubscribe,
     Workspace,
+    WorkspaceStatus,
     to_text,
     write_call,
     write_campaign,
@@ -95,6 +97,12 @@ def campaign(item: Campaign) -> Document:
     """Return a campaign's document, with the names of the interface's section 2.2."""
     document = write_campaign(item, now=SystemClock().now())
     return {**document, "pause_reason": item.pause_reason, "open_recipients": item.counters.open}
+
+
+def held_by(item: Campaign, owner: Workspace) -> str | None:
+    """Return what keeps a campaign from sending although its state would let it; None when nothing does."""
+    runs = item.status in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
+    return f"workspace_{owner.status}" if runs and owner.status is not WorkspaceStatus.ACTIVE else None
 
 
 def group(item: RecipientGroup) -> Document:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -19,6 +22,8 @@ _WIDE: Final = 400
 """Columns where no terminal sets them: a pipe's reader wants whole lines."""
 
 _MISSING: Final = "-"
+_PROGRAM: Final = "outreach-server"
+_MODULE: Final = "outreach_server"
 
 Document = Mapping[str, Any]
 
@@ -60,6 +65,14 @@ def note(text: str) -> None:
 def echo_json(document: object) -> None:
     """Print the one JSON document, in UTF-8 whatever the terminal speaks."""
     click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+
+
+def program() -> str:
+    """Return how a shell calls this command line: by its name where the PATH has it, else by where it is."""
+    if shutil.which(_PROGRAM):
+        return _PROGRAM
+    called_as = sys.argv[0]
+    return shlex.quote(called_as) if Path(called_as).name == _PROGRAM else f"{shlex.quote(sys.executable)} -m {_MODULE}"
 
 
 def show(document: Document) -> None:

@@ -49,12 +49,14 @@ class Snapshot:
     """A campaign at one moment.
 
     Attributes:
+        held_by: What keeps it from sending although its state would let it; None when nothing does.
         rate_per_minute: Recipients that ended a minute, lately.
         eta_seconds: How long the rest takes at this rate; None when nothing moves.
     """
 
     campaign: Campaign
     groups: Sequence[RecipientGroup]
+    held_by: str | None = None
     rate_per_minute: float
     eta_seconds: float | None
 
@@ -90,11 +92,11 @@ class Lines:
     def update(self, snapshot: Snapshot) -> None:
         """Print how it is now, unless it is as before."""
         campaign = snapshot.campaign
-        key = (campaign.status, campaign.counters)
+        key = (campaign.status, snapshot.held_by, campaign.counters)
         if key != self._last:
             self._last = key
             groups = ", ".join(f"{group.count} {_group_name(documents.group(group))}" for group in snapshot.groups)
-            self._echo(f"{campaign.status}  {snapshot.ended}/{campaign.counters.total} ended  {groups}")
+            self._echo(f"{_state(snapshot)}  {snapshot.ended}/{campaign.counters.total} ended  {groups}")
 
 
 class Terminal:
@@ -133,6 +135,7 @@ async def follow(
         # In this order, so that a campaign that is over is shown with its last groups.
         campaign = await engine.campaigns.get(workspace_id, campaign_id)
         groups = await engine.campaigns.groups(workspace_id, campaign_id)
+        held_by = documents.held_by(campaign, await engine.workspaces.get(workspace_id))
         now, ended = clock.monotonic(), campaign.counters.total - campaign.counters.open
         seen.append((now, ended))
         while now - seen[0][0] > _RATE_SECONDS:
@@ -140,7 +143,9 @@ async def follow(
         elapsed = now - seen[0][0]
         rate = (ended - seen[0][1]) / elapsed if elapsed > 0 else 0.0
         eta = campaign.counters.open / rate if rate > 0 else None
-        snapshot = Snapshot(campaign=campaign, groups=groups, rate_per_minute=rate * 60, eta_seconds=eta)
+        snapshot = Snapshot(
+            campaign=campaign, groups=groups, held_by=held_by, rate_per_minute=rate * 60, eta_seconds=eta
+        )
         view.update(snapshot)
         if campaign.is_terminal:
             return snapshot
@@ -152,9 +157,7 @@ def render(snapshot: Snapshot) -> RenderableType:
     campaign = snapshot.campaign
     total = max(1, campaign.counters.total)
     head = Table.grid(padding=(0, 2))
-    status = Text(campaign.status, style=STYLES.get(campaign.status, ""))
-    if campaign.pause_reason:
-        status.append(f" ({campaign.pause_reason})")
+    status = Text(_state(snapshot), style=STYLES.get(campaign.status, ""))
     facts = [f"{snapshot.ended}/{campaign.counters.total}"]
     if not campaign.is_terminal:
         facts.append(f"{snapshot.rate_per_minute:.0f}/min")
@@ -179,6 +182,11 @@ def groups_table(groups: Sequence[documents.Document]) -> Table:
         why = WHY.get((status, reason)) or cell(reason)
         table.add_row(str(group["count"]), Text(_group_name(group), style=STYLES.get(status, "")), why)
     return table
+
+
+def _state(snapshot: Snapshot) -> str:
+    why = snapshot.campaign.pause_reason or snapshot.held_by
+    return f"{snapshot.campaign.status} ({why})" if why else str(snapshot.campaign.status)
 
 
 def _group_name(group: documents.Document) -> str:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import click
 import pytest
 
 from outreach_server.cli import main
+from outreach_server.cli.output import program
 from tests.cli.conftest import ROOT, Cli
 
 RUNNING = {"serve", "sandbox", "demo"}
@@ -213,3 +216,16 @@ def test_the_database_may_be_named_anywhere(cli: Cli, database: str, words: str)
 def test_the_version_is_told(cli: Cli) -> None:
     """The name and the version."""
     assert re.fullmatch(r"outreach-server, version \d+\.\d+\.\d+\n", cli.tell("--version"))
+
+
+def test_a_line_to_be_copied_calls_the_command_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`make demo` installs into .venv, which no PATH has: what it prints must work all the same."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [".venv/bin/outreach-server"])
+    assert program() == ".venv/bin/outreach-server"
+    monkeypatch.setattr(sys, "argv", ["outreach_server/__main__.py"])
+    monkeypatch.setattr(sys, "executable", "/opt/my python")
+    assert program() == "'/opt/my python' -m outreach_server"
+    script = tmp_path / "outreach-server"
+    script.touch(mode=0o755)
+    assert program() == "outreach-server"

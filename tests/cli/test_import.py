@@ -267,6 +267,22 @@ def test_people_are_told_what_comes_next(cli: Cli, workspace_id: str, csv_file: 
     assert "Paused 0 campaigns." in cli.tell("stop")
 
 
+def test_why_a_campaign_of_a_suspended_workspace_sends_nothing_is_shown(
+    cli: Cli, workspace_id: str, csv_file: Write
+) -> None:
+    """Design, section 4: a suspended workspace keeps its campaigns' states and sends nothing; the reason is shown."""
+    args = ("campaigns", "import", workspace_id, csv_file("phone\n+14155550101\n"), "--name", "C", "--message", "Hi")
+    campaign_id = cli.ask(*args, "--from", "+14155550100")["id"]
+    cli.ask("campaigns", "start", campaign_id)
+    assert cli.ask("campaigns", "show", campaign_id)["held_by"] is None
+    cli.ask("workspaces", "update", workspace_id, "--status", "suspended")
+    shown = cli.ask("campaigns", "show", campaign_id)
+    assert (shown["status"], shown["held_by"]) == ("active", "workspace_suspended")
+    assert "workspace_suspended" in cli.tell("campaigns", "show", campaign_id)
+    cli.ask("campaigns", "pause", campaign_id)
+    assert cli.ask("campaigns", "show", campaign_id)["held_by"] is None
+
+
 def test_stop_pauses_what_runs(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """Of one workspace, or of all."""
     file = csv_file("phone\n+14155550101\n")

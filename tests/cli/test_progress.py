@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime
 
+import attrs
 from rich.console import Console
 
 from outreach import Campaign, CampaignStatus, Counters, RecipientGroup, RecipientStatus
@@ -55,6 +56,17 @@ def test_a_campaign_that_runs_shows_how_far_it_is_and_when_it_ends() -> None:
 def test_a_campaign_that_is_paused_says_why() -> None:
     """The reason is what an operator needs."""
     assert "paused (error_budget)" in drawn(snapshot(CampaignStatus.PAUSED))
+
+
+def test_a_campaign_that_is_held_says_by_what() -> None:
+    """Design, section 4: the reason is shown, on a terminal and line by line."""
+    held = attrs.evolve(snapshot(), held_by="workspace_suspended")
+    assert "active (workspace_suspended)" in drawn(held)
+    printed: list[str] = []
+    view = Lines(printed.append)
+    for picture in (snapshot(), held):
+        view.update(picture)
+    assert [line.partition("  ")[0] for line in printed] == ["active", "active (workspace_suspended)"]
 
 
 def test_a_campaign_that_has_ended_shows_no_rate() -> None:

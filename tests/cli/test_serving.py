@@ -247,6 +247,7 @@ def test_a_demo_shows_what_happened_to_everybody(start: Start) -> None:
         "Hi Ada, your check-up is on Mon 9:00.",
         "Reply STOP to opt out",
         "answered by",
+        "Try it: without --exit the server stays",
         "curl -s http://127.0.0.1:",
     ):
         assert words in process.stdout

@@ -94,6 +94,7 @@ async def test_a_suspended_workspace_is_authenticated_so_that_it_can_be_told(eng
         ({"request_limit": 0}, "request_limit"),
         ({"request_limit": 1_000_001}, "request_limit"),
         ({"default_region": "usa"}, "default_region"),
+        ({"mode": "playground"}, "mode"),
     ],
 )
 async def test_a_workspace_out_of_its_bounds_is_refused(engine: Outreach, fields: dict[str, Any], path: str) -> None:
@@ -253,6 +254,29 @@ async def test_agents_trunks_numbers_and_flows_are_kept_as_they_were_given(engin
         [trunk],
     ]
     assert [list(await service.list(workspace.id)) for service in (engine.numbers, engine.flows)] == [[number], [flow]]
+
+
+async def test_a_word_that_could_not_be_read_again_is_not_stored(engine: Outreach) -> None:
+    """Design, section 3, row "register": a scope that stops no channel would let a stopped number be contacted."""
+    workspace = await given_workspace(engine)
+    unknown: Any = "unknown"
+
+    async def rows() -> AsyncIterator[str]:
+        yield "+14155550102"
+
+    for path, asked in (
+        ("scope", engine.unsubscribes.add(workspace.id, "+14155550102", scope=unknown)),
+        ("scope", engine.unsubscribes.import_numbers(workspace.id, rows(), scope=unknown)),
+        ("provider", engine.agents.create(workspace.id, "Ada", provider=unknown)),
+        ("direction", engine.agents.create(workspace.id, "Ada", direction=unknown)),
+        ("status", engine.workspaces.update(workspace.id, WorkspaceChange(status=unknown))),
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            await asked
+        assert [detail.path for detail in caught.value.details] == [path]
+    assert [entry async for entry in engine.unsubscribes.list(workspace.id)] == []
+    assert list(await engine.agents.list(workspace.id)) == []
+    assert await engine.workspaces.get(workspace.id) == workspace
 
 
 async def test_the_list_of_campaigns_pages_filters_and_searches(engine: Outreach) -> None:

@@ -1,0 +1,106 @@
+"""The bounds of a campaign that is to be created, for those that no converter has read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, get_args
+
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.campaign import NewCallCampaign, NewSmsCampaign
+from outreach.models.carriers import CARRIERS, CliMode, ScheduleType, SmsMessageSource, SmsMode
+from outreach.services.checks import choice_problem, text_problem
+
+_LONGEST_NAME: Final = 100
+_LONGEST_DESCRIPTION: Final = 500
+_LONGEST_MESSAGE: Final = 1600
+_MOST_RATE: Final = 600
+_MOST_CONCURRENCY: Final = 40
+
+
+def check_new_sms_campaign(campaign: NewSmsCampaign) -> None:
+    """Check an SMS campaign by the rules of the interface, section 4.3.
+
+    A body has been through them when it was read; a program that embeds the engine makes the campaign itself.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each.
+    """
+    details = _shared_problems(campaign)
+    details += _text("message_body", campaign.message_body, 0, _LONGEST_MESSAGE)
+    details += _text("sms_from_number", campaign.sms_from_number, 0, None)
+    details += _choice("sms_mode", campaign.sms_mode, get_args(SmsMode))
+    details += _choice("sms_message_source", campaign.sms_message_source, get_args(SmsMessageSource))
+    if campaign.sms_carrier is not None:
+        details += _choice("sms_carrier", campaign.sms_carrier, CARRIERS)
+    details += _integer("sms_rate_per_minute", campaign.sms_rate_per_minute, _MOST_RATE)
+    if campaign.sms_message_source == "custom" and campaign.message_body is None:
+        details.append(ErrorDetail("message_body", "is required when sms_message_source is custom"))
+    if campaign.sms_message_source == "flow" and campaign.sms_flow_id is None:
+        details.append(ErrorDetail("sms_flow_id", "is required when sms_message_source is flow"))
+    _refuse(details)
+
+
+def check_new_call_campaign(campaign: NewCallCampaign) -> None:
+    """Check a calling campaign by the same rules as its body; see `check_new_sms_campaign`.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each.
+    """
+    details = _shared_problems(campaign)
+    details += _choice("cli_mode", campaign.cli_mode, get_args(CliMode))
+    if campaign.batch_concurrency is not None:
+        details += _integer("batch_concurrency", campaign.batch_concurrency, _MOST_CONCURRENCY)
+    if campaign.cli_mode == "group" and not campaign.cli_group:
+        details.append(ErrorDetail("cli_group_config", "must have at least 1 element when cli_mode is group"))
+    _refuse(details)
+
+
+def _shared_problems(campaign: NewSmsCampaign | NewCallCampaign) -> list[ErrorDetail]:
+    details = _text("name", campaign.name, 1, _LONGEST_NAME)
+    details += _text("description", campaign.description, 0, _LONGEST_DESCRIPTION)
+    for index, header in enumerate(campaign.csv_column_headers):
+        details += _text(f"csv_column_headers[{index}]", header, 0, None)
+    details += _choice("schedule_type", campaign.schedule_type, get_args(ScheduleType))
+    start, expiry = campaign.scheduled_start_at, campaign.scheduled_expires_at
+    naive = _naive("scheduled_start_at", start) + _naive("scheduled_expires_at", expiry)
+    if naive or campaign.schedule_type != "scheduled":
+        return details + naive
+    if start is None:
+        details.append(ErrorDetail("scheduled_start_at", "is required when schedule_type is scheduled"))
+    elif expiry is not None and expiry <= start:
+        details.append(ErrorDetail("scheduled_expires_at", "must be later than scheduled_start_at"))
+    return details
+
+
+def _text(path: str, value: Any, least: int, most: int | None) -> list[ErrorDetail]:
+    if value is None and least == 0:
+        return []
+    if not isinstance(value, str):
+        return [ErrorDetail(path, "must be a string")]
+    problem = text_problem(value)
+    if problem is None and (len(value) < least or (most is not None and len(value) > most)):
+        problem = f"must have {least} to {most} characters, not {len(value)}"
+    return [ErrorDetail(path, problem)] if problem else []
+
+
+def _integer(path: str, value: Any, most: int) -> list[ErrorDetail]:
+    # A boolean is an integer to Python, and to nobody else.
+    right = type(value) is int and 1 <= value <= most
+    return [] if right else [ErrorDetail(path, f"must be an integer from 1 to {most}")]
+
+
+def _choice(path: str, value: object, choices: Sequence[str]) -> list[ErrorDetail]:
+    problem = choice_problem(value, choices)
+    return [ErrorDetail(path, problem)] if problem else []
+
+
+def _naive(path: str, moment: datetime | None) -> list[ErrorDetail]:
+    if moment is None or moment.utcoffset() is not None:
+        return []
+    return [ErrorDetail(path, "must tell its offset from UTC: use datetime(..., tzinfo=UTC)")]
+
+
+def _refuse(details: Sequence[ErrorDetail]) -> None:
+    if details:
+        raise InvalidRequest(details=details)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from outreach import InvalidRequest, NewCallCampaign, NewSmsCampaign, Outreach
+from outreach.testing.builders import NOW
+from tests.engine.rig import contacts, given_workspace
+
+pytestmark = pytest.mark.anyio
+
+LATER = datetime(2999, 1, 1, tzinfo=UTC)
+NAIVE = datetime(2999, 1, 1)  # noqa: DTZ001 - what is refused
+
+
+@pytest.mark.parametrize(
+    ("fields", "paths"),
+    [
+        ({"name": ""}, ["name"]),
+        ({"name": "x" * 101}, ["name"]),
+        ({"name": "a\x00"}, ["name"]),
+        ({"name": 5}, ["name"]),
+        ({"description": "x" * 501}, ["description"]),
+        ({"message_body": None}, ["message_body"]),
+        ({"message_body": "x" * 1601}, ["message_body"]),
+        ({"message_body": "\ud800"}, ["message_body"]),
+        ({"sms_message_source": "flow"}, ["sms_flow_id"]),
+        ({"sms_message_source": "letter"}, ["sms_message_source"]),
+        ({"sms_mode": "loud"}, ["sms_mode"]),
+        ({"sms_carrier": "pigeon"}, ["sms_carrier"]),
+        ({"sms_from_number": "\x00"}, ["sms_from_number"]),
+        ({"sms_rate_per_minute": 0}, ["sms_rate_per_minute"]),
+        ({"sms_rate_per_minute": 601}, ["sms_rate_per_minute"]),
+        ({"sms_rate_per_minute": 1.5}, ["sms_rate_per_minute"]),
+        ({"sms_rate_per_minute": True}, ["sms_rate_per_minute"]),
+        ({"csv_column_headers": ["a", 1]}, ["csv_column_headers[1]"]),
+        ({"schedule_type": "soon"}, ["schedule_type"]),
+        ({"schedule_type": "scheduled"}, ["scheduled_start_at"]),
+        ({"schedule_type": "scheduled", "scheduled_start_at": NAIVE}, ["scheduled_start_at"]),
+        ({"scheduled_expires_at": NAIVE}, ["scheduled_expires_at"]),
+        (
+            {"schedule_type": "scheduled", "scheduled_start_at": LATER, "scheduled_expires_at": LATER},
+            ["scheduled_expires_at"],
+        ),
+        ({"name": "", "sms_rate_per_minute": 0}, ["name", "sms_rate_per_minute"]),
+    ],
+)
+async def test_an_sms_campaign_made_in_python_has_the_bounds_of_a_body(
+    engine: Outreach, fields: dict[str, Any], paths: list[str]
+) -> None:
+    """Interface, sections 4.3 and 8: its rules hold for a program that embeds the engine as well."""
+    workspace = await given_workspace(engine)
+    campaign = NewSmsCampaign(**{"name": "Spring", "message_body": "Hi", **fields})
+    with pytest.raises(InvalidRequest) as caught:
+        await engine.create_campaign.sms(workspace.id, campaign, contacts(1))
+    assert [detail.path for detail in caught.value.details] == paths
+    assert (await engine.campaigns.list(workspace.id)).total == 0
+
+
+async def test_the_bounds_themselves_are_within(engine: Outreach) -> None:
+    """Interface, section 8: the limits are inclusive; an expiry in the past is accepted (design, section 3)."""
+    workspace = await given_workspace(engine)
+    campaign = NewSmsCampaign(
+        name="x" * 100,
+        description="x" * 500,
+        message_body="x" * 1600,
+        sms_rate_per_minute=600,
+        scheduled_expires_at=NOW,
+    )
+    created = (await engine.create_campaign.sms(workspace.id, campaign, contacts(1))).campaign
+    assert (created.name, created.sms_rate_per_minute, created.status) == ("x" * 100, 600, "draft")
+
+
+@pytest.mark.parametrize(
+    ("fields", "paths"),
+    [
+        ({"name": ""}, ["name"]),
+        ({"cli_mode": "all"}, ["cli_mode"]),
+        ({"cli_mode": "group"}, ["cli_group_config"]),
+        ({"batch_concurrency": 0}, ["batch_concurrency"]),
+        ({"batch_concurrency": 41}, ["batch_concurrency"]),
+        ({"scheduled_expires_at": NAIVE}, ["scheduled_expires_at"]),
+    ],
+)
+async def test_a_calling_campaign_made_in_python_has_the_bounds_of_a_body(
+    engine: Outreach, fields: dict[str, Any], paths: list[str]
+) -> None:
+    """Interface, section 8: batch_concurrency is 1 to 40, the name 1 to 100 characters."""
+    workspace = await given_workspace(engine)
+    agent = await engine.agents.create(workspace.id, "Ada")
+    campaign = NewCallCampaign(**{"name": "Spring", "agent_id": agent.id, **fields})
+    with pytest.raises(InvalidRequest) as caught:
+        await engine.create_campaign.call(workspace.id, campaign, contacts(1))
+    assert [detail.path for detail in caught.value.details] == paths
+    assert (await engine.campaigns.list(workspace.id)).total == 0
