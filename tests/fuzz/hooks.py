@@ -82,20 +82,20 @@ def let_windows_end_at_another_time(body: Body) -> None:
 
 
 def use_an_agent_of_the_workspace(body: Body) -> None:
-    """Name an agent that exists, in one of two bodies; a made-up one stays in the others.
+    """Name an agent that exists, in three of four bodies; a made-up one stays in the others.
 
     Reason: with made-up identifiers alone the answer is always 404, and nothing behind it would be tried.
     """
-    if KNOWN.agent_id is not None and _is_one_of_two(body.get("agent_id")):
+    if KNOWN.agent_id is not None and _is_three_of_four(body.get("agent_id")):
         body["agent_id"] = KNOWN.agent_id
 
 
 def use_a_trunk_of_the_workspace(body: Body) -> None:
-    """Name a trunk that exists, in one of two bodies that name one.
+    """Name a trunk that exists, in three of four bodies that name one.
 
     Reason: the same as for agents.
     """
-    if KNOWN.trunk_id is not None and _is_one_of_two(body.get("sip_trunk_id")):
+    if KNOWN.trunk_id is not None and _is_three_of_four(body.get("sip_trunk_id")):
         body["sip_trunk_id"] = KNOWN.trunk_id
 
 
@@ -149,6 +149,6 @@ def _is_uuid(value: Any) -> bool:
         return False
 
 
-def _is_one_of_two(value: Any) -> bool:
+def _is_three_of_four(value: Any) -> bool:
     """Choose by the identifier itself, so that a case that is run again is the same case."""
-    return _is_uuid(value) and value[-1].lower() in "02468ace"
+    return _is_uuid(value) and value[-1].lower() not in "1357"

@@ -14,24 +14,24 @@ from schemathesis.schemas import BaseSchema
 
 from outreach_server.contract import contract_text
 from tests.fuzz import hooks
-from tests.fuzz.workspace import Target, make_target
+from tests.fuzz.workspace import STABLE_KEY, Target, make_target
 
 
 def bind(target: Target) -> BaseSchema:
     """Return the contract, bound to an app whose lifespan has not begun."""
     schema = schemathesis.openapi.from_dict(yaml.safe_load(contract_text()))
-    schema.app = target.app
+    schema.app = target
+    schema.config.update(headers={"Authorization": f"Bearer {STABLE_KEY}"})
     return schema
 
 
-def begin(target: Target, schema: BaseSchema) -> None:
-    """Begin the lifespan, which makes the key, if it has not begun; tell Schemathesis and the hooks."""
-    schemathesis.openapi.from_asgi("/openapi.yaml", target.app)
-    schema.config.update(headers={"Authorization": f"Bearer {target.api_key}"})
+def begin(target: Target) -> None:
+    """Begin the lifespan, which makes the workspace and the key, and tell the hooks what there is."""
+    schemathesis.openapi.from_asgi("/openapi.yaml", target)
     hooks.use(target.known)
 
 
-# Schemathesis ends the lifespans when pytest ends, after every fixture: so the directory goes last of all.
+# Schemathesis ends the lifespan after every fixture: so the directory goes last of all.
 _DIRECTORY: Final = Path(tempfile.mkdtemp(prefix="outreach-fuzz-"))
 atexit.register(shutil.rmtree, _DIRECTORY, ignore_errors=True)
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from outreach_server import create_app, running
 from outreach_server.contract import contract_bytes, contract_text
 from outreach_server.prose import prose
 from outreach_server.routes import ROUTES
-from tests.server.conftest import Service
+from tests.server.conftest import Service, sms_body
 
 
 def test_the_app_opens_and_closes_its_own_engine(tmp_path: Path) -> None:
@@ -183,3 +184,21 @@ def test_examples_are_accepted_as_they_stand(memory_service: Service) -> None:
                 assert answer.status_code in {200, 201, 409}, answer.text
                 tried += 1
     assert tried > 8
+
+
+def test_an_engine_that_was_closed_may_be_opened_again(tmp_path: Path) -> None:
+    """An app that is started again with the same engine creates campaigns as before."""
+    engine = Outreach.open(f"sqlite:///{tmp_path / 'outreach.db'}")
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with engine:
+            yield
+
+    for _ in range(2):
+        with TestClient(Starlette(routes=[Mount("", create_app(engine=engine))], lifespan=lifespan)) as client:
+            assert client.portal is not None
+            workspace = client.portal.call(partial(engine.workspaces.create, "Acme"))
+            key = client.portal.call(engine.workspaces.create_key, workspace.id).api_key
+            answer = client.post("/sms-campaigns", json=sms_body(), headers={"Authorization": f"Bearer {key}"})
+            assert answer.status_code == 201, answer.text
