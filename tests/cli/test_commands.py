@@ -17,7 +17,8 @@ DESIGNED = {
     "serve": {"--host", "--port", "--no-dispatch"},
     "sandbox": set(),
     "workspaces create": {
-        "--sandbox", "--live", "--sms-campaigns", "--no-sms-campaigns", "--request-limit", "--default-region",
+        "--sandbox", "--live", "--sms-campaigns", "--no-sms-campaigns", "--request-limit", "--default-region", "--contact-hours",
+        "--no-contact-hours", "--frequency-cap",
     },
     "workspaces update": {"--status", "--sms-campaigns", "--no-sms-campaigns", "--request-limit"},
     "workspaces list": set(),
@@ -30,7 +31,7 @@ DESIGNED = {
     "agents update": set(),
     "trunks create": set(),
     "trunks list": set(),
-    "numbers add": set(),
+    "numbers add": {"--rate"},
     "numbers list": set(),
     "flows create": {"--file"},
     "flows list": set(),
@@ -52,6 +53,7 @@ DESIGNED = {
     "campaigns watch": set(),
     "campaigns recipients": set(),
     "calls show": set(),
+    "messages list": set(),
     "stop": set(),
     "audit": set(),
 }  # fmt: skip
@@ -174,6 +176,7 @@ CALLS = {
     "campaigns show": "ACTIVE",
     "campaigns watch": "CANCELLED",
     "campaigns recipients": "ACTIVE",
+    "messages list": "W",
     "stop": "W",
     "audit": "W",
 }
