@@ -105,7 +105,7 @@ def create_flow(workspace_id: str, name: str, file: BinaryIO) -> None:
     {"kind": "send", "body": "Hi {{first_name}}"}   sends a message; the footer of the settings follows
     {"kind": "wait", "wait_minutes": 60}            waits, at most 525600 minutes (a year)
     {"kind": "stop_if_replied"}                     ends here for who has written back since the campaign started
-    """
+    """  # noqa: D301 - click reads the \b as what it is: do not wrap
     steps = _read_steps(file)
     made = with_engine(lambda engine: engine.flows.create(workspace_id, name, steps=steps, actor=actor()))
     show(documents.flow(made))

@@ -17,8 +17,8 @@ DESIGNED = {
     "serve": {"--host", "--port", "--no-dispatch"},
     "sandbox": set(),
     "workspaces create": {
-        "--sandbox", "--live", "--sms-campaigns", "--no-sms-campaigns", "--request-limit", "--default-region", "--contact-hours",
-        "--no-contact-hours", "--frequency-cap",
+        "--sandbox", "--live", "--sms-campaigns", "--no-sms-campaigns", "--request-limit", "--default-region",
+        "--contact-hours", "--no-contact-hours", "--frequency-cap",
     },
     "workspaces update": {"--status", "--sms-campaigns", "--no-sms-campaigns", "--request-limit"},
     "workspaces list": set(),
