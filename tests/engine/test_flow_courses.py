@@ -4,7 +4,7 @@ from collections import defaultdict
 from datetime import timedelta
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outreach.models.directory import FlowStep
@@ -301,7 +301,7 @@ happenings = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, phases=[Phase.generate])
+@settings(max_examples=60, deadline=None)
 @given(steps, outcomes, happenings, st.booleans())
 async def test_no_step_is_sent_twice_and_every_flow_ends(
     flow: list[FlowStep], planned: list[Outcome], events: list[str | None], retry: bool

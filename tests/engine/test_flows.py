@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ HOUR = timedelta(minutes=61)
 FOOTER = "\nReply STOP to opt out"
 
 
-async def given_flow_campaign(engine: Outreach, *steps: FlowStep, count: int = 3, **changes: object) -> Campaign:
+async def given_flow_campaign(engine: Outreach, *steps: FlowStep, count: int = 3, **changes: Any) -> Campaign:
     """Create a campaign that a flow drives, ready to start."""
     workspace = await given_workspace(engine)
     flow = await engine.flows.create(workspace.id, "Reminder", steps=steps)
@@ -96,7 +97,7 @@ async def test_a_campaign_that_ends_during_a_wait_sends_no_more(
     clock = ShiftedClock()
     async with dispatching(open_storage(clock), clock=clock) as rig:
         expiry = datetime.now(UTC) + timedelta(minutes=30)
-        changes = {"scheduled_expires_at": expiry} if way == "expired" else {}
+        changes: dict[str, Any] = {"scheduled_expires_at": expiry} if way == "expired" else {}
         campaign = await given_flow_campaign(rig.engine, HELLO, WAIT, AGAIN, **changes)
         await rig.engine.campaigns.start(campaign.workspace_id, campaign.id)
         await all_wait(rig, campaign)
