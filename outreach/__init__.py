@@ -61,7 +61,7 @@ from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientGroup
-from outreach.models.settings import SmsSettings, SmsSettingsChange
+from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettings, SmsSettingsChange
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
@@ -98,6 +98,8 @@ __all__ = [
     "BusinessHours",
     "Call",
     "CallInProgress",
+    "CallSettings",
+    "CallSettingsChange",
     "CallStatus",
     "Campaign",
     "CampaignCreated",

@@ -58,7 +58,7 @@ class EngineConfig:
     missed_start_seconds: float = 3600.0
     idempotency_seconds: float = 86_400.0
     idempotency_wait_seconds: float = 30.0
-    chunk_rows: int = 1_000
+    chunk_rows: int = 250
     backoff_seconds: float = 1.0
     backoff_max_seconds: float = 300.0
     call_poll_seconds: float = 10.0

@@ -20,8 +20,10 @@ from outreach.errors import ConfigError
 from outreach.ids import IdSource, UuidV7Source
 from outreach.models.work import Unit
 from outreach.protocols.analyser import Analyser
-from outreach.protocols.dispatcher import Dispatcher, DispatcherHealth
+from outreach.protocols.carrier import Carrier
+from outreach.protocols.dispatcher import Dispatcher, DispatcherHealth, ReportSource
 from outreach.protocols.storage import Storage
+from outreach.protocols.voice import VoiceProvider
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
@@ -35,7 +37,7 @@ from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
 from outreach.services.requests import Requests
-from outreach.services.settings import Settings
+from outreach.services.settings import CallingSettings, Settings
 from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
@@ -61,6 +63,8 @@ class Outreach:
         config: How it behaves.
         simulator: How the simulators behave.
         analyser: Decides what came of a call that has ended.
+        sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
+        sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
 
     Attributes:
         workspaces: Workspaces, keys, audit trail.
@@ -69,6 +73,7 @@ class Outreach:
         numbers: Numbers to send and call from.
         flows: Automation flows.
         settings: SMS settings.
+        call_settings: Settings of calling campaigns.
         unsubscribes: The unsubscribe register.
         campaigns: Campaigns: reading and moving them.
         create_campaign: Creating campaigns with their contacts.
@@ -88,6 +93,8 @@ class Outreach:
         config: EngineConfig | None = None,
         simulator: SimulatorConfig | None = None,
         analyser: Analyser | None = None,
+        sandbox_carrier: Carrier | None = None,
+        sandbox_voice: VoiceProvider | None = None,
     ) -> None:
         self._storage = storage
         self._dispatch = dispatch
@@ -96,9 +103,12 @@ class Outreach:
         self._config = config or EngineConfig()
         self._simulator = simulator or SimulatorConfig()
         self._analyser = analyser or ProviderVerdict()
+        self._sandbox_carrier = sandbox_carrier
+        self._sandbox_voice = sandbox_voice
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
         self._stack: AsyncExitStack | None = None
+        self._grace_ends = 0.0
         context = ServiceContext(
             storage=storage,
             clock=self._clock,
@@ -113,6 +123,7 @@ class Outreach:
         self.numbers = Numbers(context)
         self.flows = Flows(context)
         self.settings = Settings(context)
+        self.call_settings = CallingSettings(context)
         self.unsubscribes = Unsubscribes(context)
         self.campaigns = Campaigns(context)
         self.create_campaign = CampaignCreation(context)
@@ -174,6 +185,7 @@ class Outreach:
             raise ConfigError("The engine runs on asyncio, as its SQLite driver does; this is another loop.") from None
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._storage)
+            stack.push_async_callback(self._end_creations)
             if self._dispatch:
                 await self._start_dispatching(stack)
             self._stack = stack.pop_all()
@@ -182,7 +194,11 @@ class Outreach:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        """Stop dispatching, letting what is in flight end within the grace, and close the database."""
+        """Stop dispatching, letting what is in flight end within the grace, and close the database.
+
+        Campaigns that are being loaded are not created; within the same grace nothing of them is left.
+        """
+        self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:
             # An error of the host's goes past the task group of our own tasks, which would wrap it in a group.
@@ -204,8 +220,12 @@ class Outreach:
 
     async def _start_dispatching(self, stack: AsyncExitStack) -> None:
         rng = random.Random(self._simulator.seed) if self._simulator.seed is not None else self._rng  # noqa: S311 - no secret
-        carrier = SimulatedCarrier(config=self._simulator, clock=self._clock, rng=rng, ids=self._ids)
-        voice = SimulatedVoice(config=self._simulator, clock=self._clock, rng=rng, ids=self._ids)
+        carrier: Carrier = self._sandbox_carrier or SimulatedCarrier(
+            config=self._simulator, clock=self._clock, rng=rng, ids=self._ids
+        )
+        voice: VoiceProvider = self._sandbox_voice or SimulatedVoice(
+            config=self._simulator, clock=self._clock, rng=rng, ids=self._ids
+        )
         worker = Worker(storage=self._storage, clock=self._clock, config=self._config, analyser=self._analyser)
         desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice)
         runner = Runner(
@@ -215,7 +235,7 @@ class Outreach:
             worker=worker,
             runner=runner,
             report=worker.report,
-            sources=(carrier, voice),
+            sources=[source for source in (carrier, voice) if isinstance(source, ReportSource)],
             clock=self._clock,
             config=self._config,
         )
@@ -223,6 +243,11 @@ class Outreach:
         self._dispatcher = dispatcher
         stack.push_async_callback(self._stop_dispatching, dispatcher)
         await tasks.start(dispatcher.run)
+
+    async def _end_creations(self) -> None:
+        with anyio.CancelScope(shield=True):
+            left = max(self._grace_ends - self._clock.monotonic(), 0.0)
+            await self.create_campaign.close(grace_seconds=left)
 
     async def _stop_dispatching(self, dispatcher: Dispatcher) -> None:
         with anyio.CancelScope(shield=True):

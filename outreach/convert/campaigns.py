@@ -179,6 +179,12 @@ def _business_hours(value: Any) -> BusinessHours:
 
 
 def _holidays(value: Any, *, this_year: int) -> HolidayCalendar:
+    if type(value) is dict:
+        # The library takes calendars of no country, the interface's form has one; null is none of its values.
+        if value.get("country") is None:
+            raise Refused("is required: the two-letter code of a country, such as US", ".country")
+        if value.get("holidays", ()) is None:
+            raise Refused("must be an array", ".holidays")
     try:
         return parse_holidays(value, this_year=this_year, path="")
     except InvalidRequest as error:

@@ -110,7 +110,11 @@ def without_fraction(value: Any) -> Any:
     """Return the integer that a number such as `60.0` or `6e1` is; anything else as it came."""
     if type(value) is not WrittenNumber or len(value.text) > _LONGEST_INTEGER:
         return value
-    number = Decimal(value.text)
+    try:
+        number = Decimal(value.text)
+    except ArithmeticError:
+        # Its exponent is larger than the arithmetic knows.
+        return value
     # The size first: what `1e999999` stands for must not be written out.
     if number.adjusted() > _MOST_DIGITS or number != number.to_integral_value():
         return value

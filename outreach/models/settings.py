@@ -47,6 +47,18 @@ class CallSettings:
 
 
 @attrs.frozen(kw_only=True)
+class CallSettingsChange:
+    """The fields to change; None leaves a field as it is."""
+
+    retry_max_attempts: int | None = None
+    retry_delay_minutes: int | None = None
+
+    def apply(self, settings: CallSettings) -> CallSettings:
+        """Return the settings with this change made."""
+        return attrs.evolve(settings, **attrs.asdict(self, filter=lambda _, value: value is not None))
+
+
+@attrs.frozen(kw_only=True)
 class SmsSettingsChange:
     """The fields to change; None leaves a field as it is (no field of the settings can be null)."""
 

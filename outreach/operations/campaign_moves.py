@@ -191,6 +191,28 @@ def advance(
     return campaign
 
 
+def hold_for_agent(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> Campaign | None:
+    """Pause an active calling campaign whose agent may not call any more; return it, None when it is gone.
+
+    It is resumed by hand, once the agent may call again: nobody is called by surprise.
+    """
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if campaign is None or campaign.status is not CampaignStatus.ACTIVE or campaign.channel != "call":
+        return campaign
+    obstacles = _calling_obstacles(tx, campaign)
+    if not obstacles:
+        return campaign
+    return move(
+        tx,
+        campaign,
+        CampaignMove.PAUSE,
+        now=now,
+        actor="engine",
+        pause_reason="agent_unavailable",
+        detail=" ".join(obstacles),
+    )
+
+
 def complete_if_done(tx: Transaction, campaign: Campaign, *, now: datetime) -> Campaign:
     """Complete an active campaign whose ledger has nothing open; return it as it is then."""
     if campaign.status is CampaignStatus.ACTIVE and campaign.counters.open == 0:

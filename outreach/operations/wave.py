@@ -58,6 +58,12 @@ class Plan:
     sender: SenderPace | None = None
     capped: Mapping[int, datetime] = attrs.field(factory=dict)
 
+    @property
+    def agent_missing(self) -> bool:
+        """Whether this is a calling campaign whose agent is gone, switched off or may not call out."""
+        fit = self.agent is not None and self.agent.is_active and self.agent.may_call_out
+        return self.campaign.channel == "call" and not fit
+
 
 @attrs.frozen(kw_only=True)
 class Intent:

@@ -15,10 +15,11 @@ def caller_id(group: Sequence[CliGroupEntry], assigned: int) -> str:
     Args:
         group: At least one entry; counts are at least 1.
         assigned: How many recipients have got a number so far.
+
+    Raises:
+        ValueError: The group has no place to give.
     """
-    place = assigned % sum(entry.count for entry in group)
-    for entry in group:
-        if place < entry.count:
-            return entry.phone_e164
-        place -= entry.count
-    raise ValueError("A caller-ID group needs at least one entry with a count of at least 1.")
+    places = [entry.phone_e164 for entry in group for _ in range(entry.count)]
+    if not places:
+        raise ValueError("A caller-ID group needs at least one entry with a count of at least 1.")
+    return places[assigned % len(places)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import attrs
 
@@ -107,6 +107,7 @@ class Worker(Protocol):
         ...
 
 
+@runtime_checkable
 class ReportSource(Protocol):
     """An adapter that hears of things by itself."""
 

@@ -78,9 +78,14 @@ class CampaignRunner:
                 return await self._idle(plan)
             if not channel.room(plan):
                 return earliest(campaign.scheduled_expires_at, hours.until)
+            if plan.agent_missing:
+                return await self._hold_for_agent(campaign)
             if not await self._wait_for_slot(plan, nudge):
                 continue
             committed = await self._wave(plan, channel, most, epoch, hours, nudge)
+            if committed.stale:
+                # What has changed may stay so (a lease that is over): never decide on it again at full speed.
+                return self._clock.now() + timedelta(seconds=self._config.poll_seconds)
             if not committed.changed:
                 await nudge.wait(_NOTHING_DONE_SECONDS)
             # At night a whole campaign is put off until the morning: in few large waves, not in many small ones.
@@ -110,6 +115,14 @@ class CampaignRunner:
             if not more:
                 return None
         return self._clock.now()
+
+    async def _hold_for_agent(self, campaign: Campaign) -> datetime | None:
+        """Pause a calling campaign whose agent may not call any more, and tell when to look again."""
+        now = self._clock.now()
+        held = await self._storage.write(
+            lambda tx: campaign_moves.hold_for_agent(tx, campaign.workspace_id, campaign.id, now=now)
+        )
+        return campaign_moves.due_time(held, now) if held is not None else None
 
     async def _plan(self, unit: Unit, most: int) -> Plan | None:
         def operation(tx: Transaction) -> Plan | None:

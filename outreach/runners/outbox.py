@@ -26,6 +26,20 @@ _SAVE_AGAIN_SECONDS: Final = 0.5
 _STOP_CHECK_SECONDS: Final = 0.1
 """How often a slice that waits for a place asks whether it is to stop."""
 
+_MOST_PACES: Final = 10_000
+"""Paces remembered before those that are over are forgotten."""
+
+ANSWERS: Final = frozenset(
+    {
+        DispatchState.ACCEPTED,
+        DispatchState.REFUSED,
+        DispatchState.DEFERRED,
+        DispatchState.NOT_SENT,
+        DispatchState.UNKNOWN,
+    }
+)
+"""What an adapter may answer (`protocols.carrier.Carrier`)."""
+
 
 @attrs.frozen(kw_only=True)
 class Errand:
@@ -145,7 +159,11 @@ class Outbox:
 
     async def _ask(self, errand: Errand) -> Outcome:
         with anyio.move_on_after(self._config.provider_timeout_seconds):
-            return await errand.ask()
+            answer: object = await errand.ask()
+            if isinstance(answer, Outcome) and answer.state in ANSWERS:
+                return answer
+            # An adapter that breaks its contract has told us nothing.
+            raise TypeError(f"The adapter of {errand.dispatch.provider} answered {answer!r}.")
         return Outcome(state=DispatchState.UNKNOWN, reason="timeout")
 
     async def _last_check(self, errand: Errand) -> str | None:
@@ -181,6 +199,9 @@ class Outbox:
         if earliest is not None and now < earliest:
             return False
         self._next_start.update({key: now + spacing for key, spacing in errand.paces.items()})
+        if len(self._next_start) > _MOST_PACES:
+            # Turns that have passed hold nobody up any more.
+            self._next_start = {key: turn for key, turn in self._next_start.items() if turn > now}
         return True
 
     async def _sleep_until(self, moment: datetime) -> None:

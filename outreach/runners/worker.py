@@ -116,17 +116,20 @@ class Worker:
         )
 
     async def sweep(self) -> None:
-        """Clear away a slice of what nobody needs: leftovers of loads that died, keys that expired."""
+        """Clear away what nobody needs: leftovers of loads that died, a slice of the keys that expired."""
         leftovers = await self._storage.read(lambda tx: tx.campaigns.leftovers(self._clock.now()))
         for workspace_id, campaign_id in leftovers:
-            await self._storage.write(
-                lambda tx, workspace_id=workspace_id, campaign_id=campaign_id: tx.campaigns.delete_loading(  # type: ignore[misc]
-                    workspace_id, campaign_id, limit=self._config.chunk_rows
-                ),
-                bulk=True,
-            )
+            await self._delete_leftover(workspace_id, campaign_id)
         await self._storage.write(lambda tx: tx.requests.sweep(self._clock.now(), limit=_SLICE), bulk=True)
         await self._storage.write(lambda tx: tx.work.forget(limit=_SLICE), bulk=True)
+
+    async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
+        """Delete what a load that died has left behind: all of it, in slices, for it may be a million people."""
+        limit = self._config.chunk_rows
+        while not await self._storage.write(
+            lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=limit), bulk=True
+        ):
+            pass
 
     async def _settle_abandoned(self, epoch: int) -> None:
         total = 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 
 import anyio
 import attrs
 
-from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled
+from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
 from outreach.models.directory import Agent
 from outreach.models.holidays import HolidayCalendar
@@ -24,6 +25,8 @@ from outreach.services.context import ServiceContext
 from outreach.services.preparing import RecipientSource, chunks
 from outreach.services.requests import Claim
 
+_log = logging.getLogger(__name__)
+
 Render = Callable[[CampaignCreated], Answer]
 """Makes the answer that an idempotency key replays."""
 
@@ -33,6 +36,17 @@ class CampaignCreation:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._running = 0
+        self._closing = False
+        self._idle = anyio.Event()
+
+    async def close(self, *, grace_seconds: float) -> None:
+        """Let no campaign be loaded any more; wait until those that were are deleted, at most for the grace."""
+        self._closing = True
+        with anyio.move_on_after(grace_seconds):
+            while self._running:
+                self._idle = anyio.Event()
+                await self._idle.wait()
 
     async def sms(
         self,
@@ -121,31 +135,37 @@ class CampaignCreation:
             loading.begin(tx, campaign, now=context.now())
             return campaign, workspace_of(tx, workspace_id).default_region
 
-        campaign, region = await context.storage.write(begin)
+        self._running += 1
         try:
-            loaded, excluded = await self._load(campaign, recipients, region, claim)
+            campaign, region = await context.storage.write(begin)
+            try:
+                loaded, excluded = await self._load(campaign, recipients, region, claim)
 
-            def publish(tx: Transaction) -> CampaignCreated:
-                published, left_out = loading.publish(
-                    tx,
-                    campaign,
-                    loaded=loaded,
-                    excluded=excluded,
-                    since=campaign.created_at,
-                    now=context.now(),
-                    actor=actor,
-                )
-                created = CampaignCreated(campaign=published, opted_out_excluded=left_out)
-                if claim is not None and render is not None:
-                    claim.finish(tx, render(created), context)
-                return created
+                def publish(tx: Transaction) -> CampaignCreated:
+                    published, left_out = loading.publish(
+                        tx,
+                        campaign,
+                        loaded=loaded,
+                        excluded=excluded,
+                        since=campaign.created_at,
+                        now=context.now(),
+                        actor=actor,
+                    )
+                    created = CampaignCreated(campaign=published, opted_out_excluded=left_out)
+                    if claim is not None and render is not None:
+                        claim.finish(tx, render(created), context)
+                    return created
 
-            return await context.storage.write(publish)
-        except BaseException:
-            # Whatever went wrong, cancellation included: nothing of the campaign stays.
-            with anyio.CancelScope(shield=True):
-                await self.discard(workspace_id, campaign.id)
-            raise
+                return await context.storage.write(publish)
+            except BaseException:
+                # Whatever went wrong, cancellation included: nothing of the campaign stays.
+                with anyio.CancelScope(shield=True):
+                    await self._discard(workspace_id, campaign.id)
+                raise
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
 
     async def _load(
         self, campaign: Campaign, recipients: RecipientSource, region: str | None, claim: Claim | None
@@ -154,6 +174,8 @@ class CampaignCreation:
         position = excluded = 0
         loaded = Counters()
         async for chunk in chunks(recipients, default_region=region, size=context.config.chunk_rows):
+            if self._closing:
+                raise StorageError("The engine is being closed; the campaign was not created.")
 
             def write(tx: Transaction, chunk: object = chunk, position: int = position) -> loading.ChunkResult:
                 if claim is not None:
@@ -168,13 +190,21 @@ class CampaignCreation:
             raise InvalidRequest.at("recipients", "must have at least 1 element")
         return loaded, excluded
 
-    async def discard(self, workspace_id: str, campaign_id: str) -> None:
+    async def _discard(self, workspace_id: str, campaign_id: str) -> None:
         """Delete what was written of a campaign that never became visible, in slices."""
         limit = self._context.config.chunk_rows
-        while not await self._context.storage.write(
-            lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=limit), bulk=True
-        ):
-            pass
+        try:
+            while not await self._context.storage.write(
+                lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=limit), bulk=True
+            ):
+                pass
+        except StorageError:
+            # What made the creation fail must be told, not this; a dispatcher sweeps what is left.
+            _log.warning(
+                "What was loaded of campaign %s could not be deleted yet.",
+                campaign_id,
+                extra={"action": "discard_failed", "campaign_id": campaign_id},
+            )
 
     def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, now: datetime) -> Campaign:
         hours = new.business_hours

@@ -1,13 +1,14 @@
-"""SMS settings of a workspace."""
+"""Settings of a workspace: of its messages, and of its calling campaigns."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from outreach.errors import ErrorDetail, InvalidRequest
-from outreach.models.settings import SmsSettings, SmsSettingsChange
-from outreach.operations.common import note, settings_of, touch_running, workspace_of
+from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettings, SmsSettingsChange
+from outreach.operations.common import call_settings_of, note, settings_of, touch_running, workspace_of
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import text_problem
 from outreach.services.context import ServiceContext
@@ -17,6 +18,8 @@ MAX_VARIABLES: Final = 1000
 VARIABLE_NAME: Final = re.compile(r"[A-Za-z0-9_]{1,40}")
 BOUNDS: Final = {"max_segments": (1, 5), "retry_max_attempts": (1, 3), "retry_delay_minutes": (5, 120)}
 """Bounds of the interface, section 2.4."""
+
+CALL_BOUNDS: Final = {"retry_max_attempts": (1, 10), "retry_delay_minutes": (1, 1440)}
 
 
 class Settings:
@@ -56,12 +59,59 @@ class Settings:
         return await self._context.storage.write(operation)
 
 
-def _check(change: SmsSettingsChange) -> None:
-    details = [
+class CallingSettings:
+    """Settings of workspaces' calling campaigns (design, section 6)."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def get(self, workspace_id: str) -> CallSettings:
+        """Return how a workspace's calling campaigns try again.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        return await self._context.storage.read(lambda tx: call_settings_of(tx, workspace_of(tx, workspace_id).id))
+
+    async def update(self, workspace_id: str, change: CallSettingsChange, *, actor: str = "library") -> CallSettings:
+        """Change the fields that are given and return all; what waits already keeps its time.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: A value is out of its bounds; nothing was changed.
+        """
+        details = _out_of_bounds(change, CALL_BOUNDS)
+        if details:
+            raise InvalidRequest(details=details)
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> CallSettings:
+            workspace_of(tx, workspace_id)
+            after = change.apply(call_settings_of(tx, workspace_id))
+            tx.call_settings.put(workspace_id, after)
+            note(
+                tx,
+                now=now,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="call_settings.update",
+                subject=workspace_id,
+            )
+            return after
+
+        return await self._context.storage.write(operation)
+
+
+def _out_of_bounds(change: object, bounds: Mapping[str, tuple[int, int]]) -> list[ErrorDetail]:
+    return [
         ErrorDetail(name, f"must be between {low} and {high}")
-        for name, (low, high) in BOUNDS.items()
+        for name, (low, high) in bounds.items()
         if (value := getattr(change, name)) is not None and not low <= value <= high
     ]
+
+
+def _check(change: SmsSettingsChange) -> None:
+    details = _out_of_bounds(change, BOUNDS)
     if change.footer_text is not None:
         problem = text_problem(change.footer_text)
         if problem is None and len(change.footer_text) > MAX_FOOTER:

@@ -34,8 +34,13 @@ class Callbacks:
             self._changed = anyio.Event()
             now = self._clock.now()
             if self._queue and self._queue[0][0] <= now:
-                _, _, make = heapq.heappop(self._queue)
-                await sink(make())
+                due = heapq.heappop(self._queue)
+                try:
+                    await sink(due[2]())
+                except BaseException:
+                    # It was not taken in, so it is told again.
+                    heapq.heappush(self._queue, due)
+                    raise
                 continue
             wait = (self._queue[0][0] - now).total_seconds() if self._queue else None
             with anyio.move_on_after(wait):

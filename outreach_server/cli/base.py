@@ -31,6 +31,7 @@ _LISTING: Final = {
     "trunk": "outreach-server trunks list WORKSPACE_ID",
     "flow": "outreach-server flows list WORKSPACE_ID",
     "key": "outreach-server keys list WORKSPACE_ID",
+    "dispatch": "outreach-server dispatches unknown WORKSPACE_ID",
 }
 
 

@@ -14,7 +14,9 @@ from outreach import (
     ApiKey,
     AuditEntry,
     Call,
+    CallSettings,
     Campaign,
+    Dispatch,
     Flow,
     InboundMessage,
     Number,
@@ -87,9 +89,14 @@ def inbound(item: InboundMessage) -> Document:
     return _document(item)
 
 
-def settings(item: SmsSettings) -> Document:
-    """Return the document of SMS settings."""
-    return write_settings(item)
+def settings(messages: SmsSettings, calls: CallSettings) -> Document:
+    """Return the document of a workspace's settings: the interface's names, and those of calls behind `call_`."""
+    return {**write_settings(messages), **{f"call_{name}": value for name, value in _document(calls).items()}}
+
+
+def dispatch(item: Dispatch) -> Document:
+    """Return the document of a dispatch: what it was for and what is known of it, never the text."""
+    return _document(item, "body", "epoch")
 
 
 def unsubscribe(item: Unsubscribe) -> Document:

@@ -11,6 +11,7 @@ from outreach_server.cli.calls import calls
 from outreach_server.cli.campaigns import campaigns
 from outreach_server.cli.demo import demo
 from outreach_server.cli.directory import flows, numbers, trunks
+from outreach_server.cli.dispatches import dispatches
 from outreach_server.cli.keys import keys
 from outreach_server.cli.messages import messages
 from outreach_server.cli.operating import audit, stop
@@ -45,6 +46,7 @@ for command in (
     campaigns,
     messages,
     calls,
+    dispatches,
     stop,
     audit,
 ):

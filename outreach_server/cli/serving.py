@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import signal
@@ -13,15 +14,20 @@ from typing import Final
 
 import click
 import uvicorn
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import OutreachError
+from outreach_server.errors import error_response
 
 DRAIN_SECONDS: Final = 1
 """How long open requests may take after a signal; the engine then has 8 s for what is on its way: 10 s in all."""
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
+_STOPPING: Final = (
+    "The server is being stopped before it has an answer. With an Idempotency-Key it is safe to send this again."
+)
 _BACKLOG: Final = 2048
 _PORTS: Final = 65536
 _NEIGHBOURS: Final = 20
@@ -138,7 +144,11 @@ class Server(uvicorn.Server):
 
 
 class _Guard:
-    """Keeps the error with which an application's lifespan fails, which a server would print as a traceback."""
+    """Keeps from the server what it would print as a traceback, and what is none.
+
+    That is the error with which the application's lifespan fails, and the end of a request that is cancelled
+    because it outlasts the drain.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -146,7 +156,7 @@ class _Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
-            await self._app(scope, receive, send)
+            await self._handle(scope, receive, send)
             return
 
         async def quietly(message: Message) -> None:
@@ -157,6 +167,23 @@ class _Guard:
             await self._app(scope, receive, quietly)
         except (OutreachError, OSError) as error:
             self.error = error
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def send_watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_watched)
+        except asyncio.CancelledError:
+            # Nobody else cancels a request: the server is stopping, and its client is told to try again.
+            if not started:
+                headers = {"Connection": "close", "Retry-After": "1"}
+                answer = error_response(Request(scope), 503, "internal_error", _STOPPING, headers=headers)
+                await answer(scope, receive, send)
 
 
 def _bind_problem(host: str, port: int, error: OSError) -> str:

@@ -114,6 +114,22 @@ def test_settings_are_set_one_by_one(cli: Cli, workspace_id: str) -> None:
     assert "exclude" in cli.refuse("settings", "set", workspace_id, "--variable", "a", "--no-variables", code=2)
 
 
+def test_settings_of_calling_campaigns_stand_beside_those_of_messages(cli: Cli, workspace_id: str) -> None:
+    """Design, section 6: 3 attempts and 30 minutes before any change; one budget for all reasons."""
+    before = cli.ask("settings", "show", workspace_id)
+    assert (before["call_retry_max_attempts"], before["call_retry_delay_minutes"]) == (3, 30)
+    after = cli.ask("settings", "set", workspace_id, "--call-retry-max-attempts", "10", "--no-footer")
+    assert after == before | {"call_retry_max_attempts": 10, "footer_enabled": False}
+    after = cli.ask("settings", "set", workspace_id, "--call-retry-delay-minutes", "1440")
+    assert cli.ask("settings", "show", workspace_id) == after
+    assert (after["call_retry_max_attempts"], after["call_retry_delay_minutes"]) == (10, 1440)
+    for option, value in (("attempts", "0"), ("attempts", "11"), ("minutes", "0"), ("minutes", "1441")):
+        name = f"--call-retry-{'max-attempts' if option == 'attempts' else 'delay-minutes'}"
+        assert "is not in the range" in cli.refuse("settings", "set", workspace_id, name, value, code=2)
+    actions = [entry["action"] for entry in cli.ask("audit", workspace_id)]
+    assert actions.count("call_settings.update") == 2
+
+
 @pytest.mark.parametrize(
     "args",
     ["workspaces update ID", "agents update ID", "settings set ID", "campaigns update ID"],
@@ -150,6 +166,8 @@ def test_a_change_of_nothing_is_wrong_usage(cli: Cli, args: str) -> None:
         ("campaigns watch ID", "campaign"),
         ("campaigns recipients ID", "campaign"),
         ("calls show ID", "call"),
+        ("dispatches unknown ID", "workspace"),
+        ("dispatches resolve ID --retry", "dispatch"),
         ("stop ID", "workspace"),
         ("audit ID", "workspace"),
     ],

@@ -127,7 +127,20 @@ def test_a_value_at_its_bound_is_taken(field: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["60.5", "6e-1", "60.0000000001", "1e999999999", "1e30", "-0", "0.0", '"60"', "true"]
+    "written",
+    [
+        "60.5",
+        "6e-1",
+        "60.0000000001",
+        "1e999999999",
+        "1e30",
+        "1e9999999999999999999",
+        "1e-9999999999999999999",
+        "-0",
+        "0.0",
+        '"60"',
+        "true",
+    ],
 )
 def test_what_is_no_integer_as_the_parser_delivers_it(written: str) -> None:
     """Row "types": fractions and what is out of bounds, however it is written."""

@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 
 from outreach import Agent, Outreach, SystemClock, Workspace
 from outreach_server import create_app
+from tests.contract.checked_client import CheckedClient
 
 T = TypeVar("T")
 
@@ -115,7 +116,7 @@ def serve(url: str, *, dispatch: bool = False, mount: str = "", **options: Any) 
 
     app = create_app(engine=engine, **options)
     host = Starlette(routes=[Mount(mount, app)], lifespan=lifespan)
-    with TestClient(host, base_url=f"http://testserver{mount}", follow_redirects=False) as client:
+    with CheckedClient(host, mount=mount, base_url=f"http://testserver{mount}", follow_redirects=False) as client:
         yield Service(client=client, engine=engine, clock=clock)
 
 

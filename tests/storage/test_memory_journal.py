@@ -144,6 +144,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
     calling(lambda tx, at: tx.leases.put(make_lease(renewed_at=at)), at=moments),
     calling(lambda tx, key: tx.leases.set_home(Home(host=key, path=key)), key=keys),
     calling(lambda tx, key, at: tx.runs.put(make_run(campaign_id=key, next_slot_at=at)), key=keys, at=moments),
+    calling(lambda tx, phone, at: tx.runs.put_sender_slot(WORKSPACE_ID, phone, at), phone=phones, at=moments),
     calling(
         lambda tx, phone, at: tx.runs.put_sender_slot(WORKSPACE_ID, phone, next_slot_at=at), phone=phones, at=moments
     ),

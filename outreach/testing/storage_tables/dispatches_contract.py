@@ -332,6 +332,26 @@ class DispatchesContract(ContractBase):
         assert await storage.read(recent(NOW + TICK)) == wanted[:-1]
         assert await storage.read(lambda tx: ids(tx.dispatches.recent(THERE, ours.id, since=NOW, limit=9))) == []
 
+    async def test_sent_to_are_the_moments_at_which_a_number_may_have_been_reached(self, storage: Storage) -> None:
+        """Oldest first, at or after the moment, of one workspace; what reached nobody for sure does not count."""
+        reached_nobody = {DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
+        campaign = await given_recipients(storage, len(DispatchState) + 1)
+        wanted: list[datetime] = []
+        for position, state in enumerate(DispatchState):
+            at = NOW - TICK * position
+            place: dict[str, Any] = {"campaign_id": campaign.id, "position": position}
+            await write(storage, make_dispatch(**place, to="+1", state=state, created_at=at))
+            if state not in reached_nobody:
+                wanted.insert(0, at)
+        await write(storage, make_dispatch(campaign_id=campaign.id, position=len(DispatchState), to="+2"))
+
+        def sent(since: datetime, workspace_id: str = HERE) -> Any:
+            return lambda tx: list(tx.dispatches.sent_to(workspace_id, "+1", since=since))
+
+        assert await storage.read(sent(NOW - TICK * 99)) == wanted
+        assert await storage.read(sent(wanted[1])) == wanted[1:]
+        assert await storage.read(sent(NOW, THERE)) == []
+
     async def test_a_settled_dispatch_is_neither_abandoned_nor_unknown(self, storage: Storage) -> None:
         """The lists follow the updates of a transaction."""
         dispatch = make_dispatch(message_id=await given_message(storage))

@@ -1,0 +1,213 @@
+"""Storage as the simulated processes see it: one database, a process that can be cut off from it."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
+
+import anyio
+
+from outreach.errors import StorageError
+from outreach.models.work import HighWater, Home
+from outreach.protocols.storage import DispatchLock, Operation, Transaction
+from outreach.storage.memory.journal import Journal
+from outreach.storage.memory.transaction import Tables
+from outreach.storage.sqlite.schema import bring_up_to_date
+from outreach.storage.sqlite.transaction import SqliteTransaction
+from outreach.testing.simulation.faults import Faults
+
+T = TypeVar("T")
+
+
+class Database(Protocol):
+    """The one database: operations run at once, each in a transaction."""
+
+    def write(self, operation: Operation[T]) -> T:
+        """Run an operation that may write, and commit it."""
+        ...
+
+    def read(self, operation: Operation[T]) -> T:
+        """Run an operation that reads."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+        ...
+
+
+class MemoryDatabase:
+    """The tables in memory."""
+
+    def __init__(self) -> None:
+        self._journal = Journal()
+        self._tables = Tables(self._journal)
+
+    def write(self, operation: Operation[T]) -> T:
+        """Run an operation that may write, and commit it."""
+        with self._journal.recording():
+            return operation(self._tables)
+
+    def read(self, operation: Operation[T]) -> T:
+        """Run an operation that reads."""
+        return operation(self._tables)
+
+    def close(self) -> None:
+        """Do nothing: memory goes by itself."""
+
+
+class SqliteDatabase:
+    """The tables of SQLite, over one connection in this thread: an inline executor of the same functions."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._raw = sqlite3.connect(str(path) if path else ":memory:", isolation_level=None)
+        self._raw.row_factory = sqlite3.Row
+        self._raw.execute("PRAGMA foreign_keys = ON")
+        bring_up_to_date(self._raw)
+        self._tables = SqliteTransaction(self._raw)
+
+    def write(self, operation: Operation[T]) -> T:
+        """Run an operation that may write, and commit it."""
+        self._raw.execute("BEGIN IMMEDIATE")
+        try:
+            result = operation(self._tables)
+        except BaseException:
+            self._raw.execute("ROLLBACK")
+            raise
+        self._raw.execute("COMMIT")
+        return result
+
+    def read(self, operation: Operation[T]) -> T:
+        """Run an operation that reads."""
+        return operation(self._tables)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._raw.close()
+
+
+class Killed(StorageError):
+    """The simulated process is dead: nothing that it still does has any effect."""
+
+
+class Machine:
+    """What outlives a process: the lock file and the note beside the database."""
+
+    def __init__(self) -> None:
+        self.holder: object | None = None
+        self.noted: HighWater | None = None
+
+
+class ProcessLock:
+    """The dispatch lock as one process sees it."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def acquire(self) -> bool:
+        """Take the lock unless some process has it."""
+        if self._machine.holder is not None:
+            return False
+        self._machine.holder = self
+        return True
+
+    def release(self) -> None:
+        """Give it back if it is ours."""
+        if self._machine.holder is self:
+            self._machine.holder = None
+
+    def home(self) -> Home | None:
+        """Return where the database is."""
+        return Home(host="simulated", path="/simulated.db")
+
+    def high_water(self) -> HighWater | None:
+        """Return what was last noted."""
+        return self._machine.noted
+
+    def note(self, mark: HighWater) -> None:
+        """Note how far the database has come."""
+        if self._machine.holder is self:
+            self._machine.noted = mark
+
+
+class ProcessStorage:
+    """The database as one process sees it.
+
+    Args:
+        database: The one database.
+        machine: Lock and note.
+        rng: Decides how long operations take.
+        faults: Decides at which commits the process dies; None for one that never does.
+        check: Run after every commit, within this turn: what it raises ends the simulation.
+        die: Called when the process is to die.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        machine: Machine,
+        rng: random.Random,
+        faults: Faults | None,
+        check: Callable[[Transaction], None],
+        die: Callable[[], None],
+    ) -> None:
+        self._database = database
+        self._rng = rng
+        self._faults = faults
+        self._check = check
+        self._die = die
+        self._lock = ProcessLock(machine)
+        self.cut = False
+
+    async def __aenter__(self) -> Self:
+        """Open it."""
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Close it; the operating system gives the lock back."""
+        self._lock.release()
+
+    async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
+        """Run an operation, unless the process is dead; it may die just before or just after the commit."""
+        await self._take_time()
+        if self._faults is not None and self._faults.draw("kill_before_commit"):
+            self.kill()
+        self._require_alive()
+        result = self._database.write(operation)
+        self._database.read(self._check)
+        if self._faults is not None and self._faults.draw("kill_after_commit"):
+            self.kill()
+        await self._take_time()
+        self._require_alive()
+        return result
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Run an operation that reads, unless the process is dead."""
+        await self._take_time()
+        self._require_alive()
+        return self._database.read(operation)
+
+    @property
+    def lock(self) -> DispatchLock:
+        """The lock as this process sees it."""
+        return self._lock
+
+    def kill(self) -> None:
+        """Cut the process off, first of all; then have it cleared away."""
+        if not self.cut:
+            self.cut = True
+            self._lock.release()
+            self._die()
+
+    def _require_alive(self) -> None:
+        if self.cut:
+            raise Killed("The process is dead.")
+
+    async def _take_time(self) -> None:
+        await anyio.sleep(self._rng.random() * 0.02)

@@ -1,0 +1,52 @@
+"""`dispatches`: what was asked of a provider and never answered, and the operator's decision about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from outreach import Dispatch, Outreach
+from outreach_server.cli import documents
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.output import show, show_list
+from outreach_server.cli.values import DISPATCH, WORKSPACE
+
+
+@click.group(cls=Group)
+def dispatches() -> None:
+    """Look at requests of which nobody knows what became, and decide about them."""
+
+
+@dispatches.command("unknown")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="How many.")
+def unknown(workspace_id: str, limit: int) -> None:
+    """List the unknown ones, oldest first. They are looked up at the provider until their deadline."""
+
+    async def work(engine: Outreach) -> Sequence[Dispatch]:
+        return await engine.dispatches.unknown(workspace_id, limit=limit)
+
+    show_list(
+        [documents.dispatch(item) for item in with_engine(work)],
+        ("id", "created_at", "channel", "to", "provider", "reason", "campaign_id"),
+        empty="Nothing is unknown.",
+    )
+
+
+@dispatches.command("resolve")
+@click.argument("dispatch_id", type=DISPATCH)
+@click.option("--assume-sent", "decision", flag_value="assume_sent", help="Take it as accepted.")
+@click.option("--retry", "decision", flag_value="retry", help="Send it once more: the contact may get it twice.")
+def resolve(dispatch_id: str, decision: str | None) -> None:
+    """Decide about an unknown one. A retry is refused while the first request may still be on its way."""
+    if decision is None:
+        raise click.UsageError("Say --assume-sent or --retry.")
+
+    async def work(engine: Outreach) -> Dispatch:
+        workspace_id = (await engine.dispatches.find(dispatch_id)).workspace_id
+        if decision == "retry":
+            return await engine.dispatches.resolve(workspace_id, dispatch_id, "retry", actor=actor())
+        return await engine.dispatches.resolve(workspace_id, dispatch_id, "assume_sent", actor=actor())
+
+    show(documents.dispatch(with_engine(work)))

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import anyio
+import pytest
+
+from outreach import Dispatch, DispatchState, Outreach, to_text
+from outreach.testing.builders import make_dispatch, make_message, new_id
+from tests.cli.conftest import Cli
+
+LONG_AGO = datetime.now(UTC) - timedelta(minutes=5)
+
+
+@pytest.fixture
+def workspace_id(cli: Cli) -> str:
+    """Return the identifier of a sandbox."""
+    return str(cli.ask("workspaces", "create", "Acme")["id"])
+
+
+def given_unknown(cli: Cli, workspace_id: str, at: datetime = LONG_AGO) -> Dispatch:
+    """Write a message whose request has got no answer."""
+    message = make_message(id=new_id(), workspace_id=workspace_id, created_at=at)
+    dispatch = make_dispatch(
+        workspace_id=workspace_id,
+        message_id=message.id,
+        to=message.to,
+        state=DispatchState.UNKNOWN,
+        reason="timeout",
+        created_at=at,
+    )
+
+    async def write() -> None:
+        async with Outreach.open(cli.database) as engine:
+            await engine._storage.write(lambda tx: (tx.messages.insert(message), tx.dispatches.insert(dispatch)))
+
+    anyio.run(write)
+    return dispatch
+
+
+def test_the_unknown_ones_are_listed_oldest_first_without_their_text(cli: Cli, workspace_id: str) -> None:
+    """What nobody knows the end of is shown; what was written to somebody is not."""
+    assert cli.ask("dispatches", "unknown", workspace_id) == []
+    assert "Nothing is unknown." in cli.tell("dispatches", "unknown", workspace_id)
+    later = given_unknown(cli, workspace_id)
+    first = given_unknown(cli, workspace_id, LONG_AGO - timedelta(minutes=1))
+    listed = cli.ask("dispatches", "unknown", workspace_id)
+    assert [one["id"] for one in listed] == [first.id, later.id]
+    assert (listed[0]["state"], listed[0]["reason"], listed[0]["to"]) == ("unknown", "timeout", first.to)
+    assert listed[0]["created_at"] == to_text(first.created_at)
+    assert "body" not in listed[0]
+    assert len(cli.ask("dispatches", "unknown", workspace_id, "--limit", "1")) == 1
+    assert first.id in cli.tell("dispatches", "unknown", workspace_id)
+
+
+@pytest.mark.parametrize(
+    ("option", "state", "action"),
+    [("--assume-sent", "accepted", "dispatch.assume_sent"), ("--retry", "given_up", "dispatch.retry")],
+)
+def test_an_operator_decides_once(cli: Cli, workspace_id: str, option: str, state: str, action: str) -> None:
+    """Design, section 5, rule 6: the decision is kept in the audit trail; a second one is refused, in words."""
+    dispatch = given_unknown(cli, workspace_id)
+    resolved = cli.ask("dispatches", "resolve", dispatch.id, option)
+    assert (resolved["id"], resolved["state"]) == (dispatch.id, state)
+    assert cli.ask("dispatches", "unknown", workspace_id) == []
+    assert action in {entry["action"] for entry in cli.ask("audit", workspace_id)}
+    assert f"The dispatch is {state}, not unknown" in cli.refuse("dispatches", "resolve", dispatch.id, option)
+
+
+def test_a_retry_that_is_too_early_says_how_long_to_wait(cli: Cli, workspace_id: str) -> None:
+    """Design, section 5, rule 6: until then the first request may still be on its way."""
+    dispatch = given_unknown(cli, workspace_id, datetime.now(UTC))
+    assert "It can be tried again in" in cli.refuse("dispatches", "resolve", dispatch.id, "--retry")
+    assert [one["id"] for one in cli.ask("dispatches", "unknown", workspace_id)] == [dispatch.id]
+
+
+def test_a_decision_must_be_named(cli: Cli, workspace_id: str) -> None:
+    """Neither is a default: one may leave a contact out, the other may reach it twice."""
+    dispatch = given_unknown(cli, workspace_id)
+    assert "--assume-sent or --retry" in cli.refuse("dispatches", "resolve", dispatch.id, code=2)

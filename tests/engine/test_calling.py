@@ -1,0 +1,406 @@
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import anyio
+import attrs
+import pytest
+
+from outreach import AgentChange, CannotStart, NewRecipient, SystemClock
+from outreach.models.campaign import CliGroupEntry, Counters
+from outreach.models.states import CallStatus, RecipientStatus
+from outreach.protocols.voice import CallRequest
+from outreach.testing.carriers import ScriptedVoice, Step, accept, hang, not_sent, refuse
+from tests.engine.calling import (
+    BUSY,
+    CALLS,
+    DECLINED,
+    FAILED,
+    NEGATIVE,
+    NO_ANSWER,
+    POSITIVE,
+    VOICEMAIL,
+    calls_of,
+    dispatches_of,
+    ends,
+    event,
+    given_agent,
+    given_call_settings,
+    given_calls,
+    hear,
+)
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, until
+
+pytestmark = pytest.mark.anyio
+
+R: TypeAlias = RecipientStatus
+
+
+async def test_no_more_calls_are_in_flight_than_the_campaign_allows(open_storage: OpenStorage) -> None:
+    """Interface, section 2.2, batch_concurrency: a call that has ended frees its place, and the next one starts."""
+    voice = ScriptedVoice(look_up="none")
+    most, ended = 0, 0
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 9, batch_concurrency=3)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        for number in range(9):
+            await voice.wait_for_requests(min(number + 3, 9))
+            most = max(most, len(voice.requests) - ended)
+            in_flight = await rig.storage.read(lambda tx: tx.recipients.in_flight(workspace.id, campaign.id))
+            assert in_flight <= 3
+            hear(voice, voice.requests[number], **POSITIVE)
+            ended += 1
+        done = await reaches(rig.engine, campaign, "completed")
+        assert most == 3
+        assert done.counters == Counters(total=9, completed=9, successful=9)
+        assert len({request.to for request in voice.requests}) == 9
+
+
+async def test_a_place_freed_by_a_refusal_is_taken(open_storage: OpenStorage) -> None:
+    """A refused call has never been in flight: with one place, all the others are called all the same."""
+    voice = ScriptedVoice(lambda request: accept() if request.to.endswith("3") else refuse("invalid_number"))
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        ends(voice, lambda request, _: NEGATIVE)
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 4, batch_concurrency=1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [
+            (R.FAILED, "invalid_number"),
+            (R.FAILED, "invalid_number"),
+            (R.FAILED, "invalid_number"),
+            (R.COMPLETED, "negative"),
+        ]
+
+
+async def test_busy_no_answer_and_voicemail_share_one_budget(open_storage: OpenStorage) -> None:
+    """Field, test 14: three attempts are three, whatever each came to."""
+    voice = ScriptedVoice()
+    courses: dict[str, list[dict[str, Any]]] = {
+        "0": [BUSY, NO_ANSWER, VOICEMAIL, POSITIVE],
+        "1": [DECLINED, POSITIVE],
+        "2": [FAILED],
+        "3": [NEGATIVE],
+    }
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        ends(voice, lambda request, count: courses[request.to[-1]][count])
+        workspace = await given_workspace(rig.engine)
+        await given_call_settings(rig, workspace, attempts=3)
+        campaign = await given_calls(rig.engine, workspace, 4)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        done = await reaches(rig.engine, campaign, "completed")
+        assert [(one.status, one.reason, one.attempts) for one in await people(rig.engine, campaign)] == [
+            (R.FAILED, "voicemail", 3),
+            (R.COMPLETED, None, 2),
+            (R.FAILED, "failed", 1),
+            (R.COMPLETED, "negative", 1),
+        ]
+        assert done.counters == Counters(total=4, completed=4, successful=1, failed=2)
+        assert [call.attempt for call in await calls_of(rig, campaign)] == [1, 2, 3]
+        assert [call.outcome for call in await calls_of(rig, campaign)] == ["busy", "no_answer", "voicemail"]
+
+
+async def test_a_double_dial_calls_twice_within_one_attempt(open_storage: OpenStorage) -> None:
+    """Field, test 14: the second call follows a no answer at once and counts as the same attempt."""
+    voice = ScriptedVoice()
+    courses: dict[str, list[dict[str, Any]]] = {"0": [NO_ANSWER, POSITIVE], "1": [NO_ANSWER] * 9, "2": [BUSY] * 9}
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        ends(voice, lambda request, count: courses[request.to[-1]][count])
+        workspace = await given_workspace(rig.engine)
+        await given_call_settings(rig, workspace, attempts=2)
+        campaign = await given_calls(rig.engine, workspace, 3, double_dial=True)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        legs = [[(one.attempt, one.leg) for one in await dispatches_of(rig, campaign, n)] for n in range(3)]
+        assert legs == [[(1, 1), (1, 2)], [(1, 1), (1, 2), (2, 1), (2, 2)], [(1, 1), (2, 1)]]
+        assert [one.attempts for one in await people(rig.engine, campaign)] == [1, 2, 2]
+
+
+async def test_a_second_leg_that_cannot_be_placed_is_not_made_up_for(open_storage: OpenStorage) -> None:
+    """Design, section 6: a double dial's second call is made at once or not at all."""
+    voice = ScriptedVoice([accept(), not_sent(), accept()])
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        ends(voice, lambda _, count: (NO_ANSWER, POSITIVE)[count])
+        workspace = await given_workspace(rig.engine)
+        await given_call_settings(rig, workspace, attempts=2)
+        campaign = await given_calls(rig.engine, workspace, 1, double_dial=True)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        made = [(one.attempt, one.leg, one.state) for one in await dispatches_of(rig, campaign)]
+        assert made == [(1, 1, "accepted"), (1, 2, "not_sent"), (2, 1, "accepted")]
+
+
+async def test_each_number_of_a_group_gets_its_recipients_and_a_retry_keeps_its_number(
+    open_storage: OpenStorage,
+) -> None:
+    """Interface, section 2.2, cli_group_config: `count` recipients to each number in turn, kept for retries."""
+    voice = ScriptedVoice()
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        ends(voice, lambda _, count: (NO_ANSWER, POSITIVE)[count])
+        workspace = await given_workspace(rig.engine)
+        await given_call_settings(rig, workspace, attempts=2)
+        numbers = [await rig.engine.numbers.add(workspace.id, f"+1415555999{n}") for n in range(2)]
+        group = tuple(
+            CliGroupEntry(phone_number_id=number.id, phone_e164=number.phone, count=count)
+            for number, count in zip(numbers, (2, 1), strict=True)
+        )
+        campaign = await given_calls(rig.engine, workspace, 5, cli_mode="group", cli_group=group, batch_concurrency=2)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        senders = [[one.sender for one in await dispatches_of(rig, campaign, n)] for n in range(5)]
+        first, second = numbers[0].phone, numbers[1].phone
+        assert senders == [[first] * 2, [first] * 2, [second] * 2, [first] * 2, [first] * 2]
+        assert {request.sender for request in voice.requests} == {first, second}
+
+
+async def test_everything_that_the_campaign_says_reaches_the_provider(open_storage: OpenStorage) -> None:
+    """Interface, section 2.2: trunk, IVR, call screening, and the contact's variables for the agent."""
+    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        agent_id = await given_agent(rig.engine, workspace, provider_agent_id="asst_1", from_number="+14155550177")
+        trunk = await rig.engine.trunks.create(workspace.id, "Main", address="sip.example.com")
+        person = NewRecipient(
+            phone_number="(415) 555-0102", first_name="Ann", last_name="Lee", custom_variables={"plan": "gold", "n": 3}
+        )
+        campaign = await given_calls(
+            rig.engine,
+            workspace,
+            [person],
+            agent_id=agent_id,
+            sip_trunk_id=trunk.id,
+            ivr_enabled=True,
+            call_screen_enabled=True,
+        )
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.voice.wait_for_requests(1)
+        (request,) = rig.voice.requests
+        assert (request.to, request.sender, request.agent_ref) == ("+14155550102", "+14155550177", "asst_1")
+        assert (request.trunk_ref, request.ivr_enabled, request.call_screen_enabled) == ("sip.example.com", True, True)
+        wanted = {"first_name": "Ann", "last_name": "Lee", "plan": "gold", "n": "3"}
+        assert wanted.items() <= request.variables.items()
+        hear(rig.voice, request, **POSITIVE)
+        await reaches(rig.engine, campaign, "completed")
+        (call,) = await calls_of(rig, campaign)
+        assert (call.campaign_id, call.agent_id, call.to) == (campaign.id, agent_id, "+14155550102")
+        assert (call.status, call.outcome, call.summary) == (CallStatus.COMPLETED, "positive", "Will come.")
+        assert wanted.items() <= call.variables.items()
+        assert None not in {call.provider_call_id, call.dialed_at, call.ended_at}
+
+
+async def test_counters_equal_a_recount_at_every_step(open_storage: OpenStorage) -> None:
+    """Field, test 16; design, section 3: pending is never attempted, completed has ended after a dispatch."""
+    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        await given_call_settings(rig, workspace, attempts=1)
+        campaign = await given_calls(rig.engine, workspace, 4, batch_concurrency=1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        seen = []
+        for number, ending in enumerate((POSITIVE, NEGATIVE, BUSY, FAILED)):
+            await rig.voice.wait_for_requests(number + 1)
+            now = await rig.engine.campaigns.get(workspace.id, campaign.id)
+            assert now.counters == await rig.engine.campaigns.recount(workspace.id, campaign.id)
+            seen.append((now.counters.pending, now.counters.completed, now.counters.successful, now.counters.failed))
+            hear(rig.voice, rig.voice.requests[number], **ending)
+        done = await reaches(rig.engine, campaign, "completed")
+        assert seen == [(3, 0, 0, 0), (2, 1, 1, 0), (1, 2, 1, 0), (0, 3, 1, 1)]
+        assert (done.counters.completed, done.counters.successful, done.counters.failed) == (4, 1, 2)
+
+
+@pytest.mark.parametrize("ending", [POSITIVE, NO_ANSWER, BUSY])
+async def test_cancel_keeps_the_true_outcome_of_what_is_in_flight_and_retries_nothing(
+    open_storage: OpenStorage, ending: dict[str, Any]
+) -> None:
+    """Design, section 4: what is in flight keeps its outcome; the others are canceled."""
+    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 3, batch_concurrency=1, double_dial=True)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.voice.wait_for_requests(1)
+        await _in_progress(rig, campaign.id, workspace.id)
+        await rig.engine.campaigns.cancel(workspace.id, campaign.id)
+        hear(rig.voice, rig.voice.requests[0], **ending)
+
+        async def closed() -> bool:
+            return all(not one.is_open for one in await people(rig.engine, campaign))
+
+        await until(closed)
+        statuses = [one.status for one in await people(rig.engine, campaign)]
+        assert statuses == [R.COMPLETED if ending is POSITIVE else R.FAILED, R.CANCELED, R.CANCELED]
+        await reaches(rig.engine, campaign, "cancelled")
+        assert len(rig.voice.requests) == 1
+
+
+async def test_pause_lets_calls_end_and_starts_none_until_resumed(open_storage: OpenStorage) -> None:
+    """Design, section 4: a pause that has committed lets no later intent commit; calls end as they do."""
+    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 2, batch_concurrency=1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.voice.wait_for_requests(1)
+        await _in_progress(rig, campaign.id, workspace.id)
+        await rig.engine.campaigns.pause(workspace.id, campaign.id)
+        hear(rig.voice, rig.voice.requests[0], **POSITIVE)
+
+        async def first_ended() -> bool:
+            return (await people(rig.engine, campaign))[0].status is R.COMPLETED
+
+        await until(first_ended)
+        await _rests(rig)
+        assert len(rig.voice.requests) == 1
+        await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await rig.voice.wait_for_requests(2)
+        hear(rig.voice, rig.voice.requests[1], **POSITIVE)
+        await reaches(rig.engine, campaign, "completed")
+
+
+async def test_reports_out_of_order_twice_and_before_the_answer(open_storage: OpenStorage) -> None:
+    """Field, test 11: a status only goes up, and what a call came to is counted once."""
+    answered = anyio.Event()
+
+    async def place(request: CallRequest) -> object:
+        voice.report(event(request, CallStatus.RINGING, provider_id="early"))
+        voice.report(event(request, CallStatus.COMPLETED, outcome="positive"))
+        voice.report(event(request, CallStatus.RINGING))
+        voice.report(event(request, CallStatus.NO_ANSWER))
+        voice.report(event(request, CallStatus.COMPLETED, outcome="positive"))
+        outcome = await scripted(request)
+        await answered.wait()
+        return outcome
+
+    voice = ScriptedVoice([accept("late")])
+    scripted, voice.place = voice.place, place  # type: ignore[method-assign,assignment]
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        done = await reaches(rig.engine, campaign, "completed")
+        answered.set()
+        assert done.counters == Counters(total=1, completed=1, successful=1)
+        await _rests(rig)
+        (call,) = await calls_of(rig, campaign)
+        assert (call.status, call.outcome, call.provider_call_id) == (CallStatus.COMPLETED, "positive", "early")
+        assert (await reaches(rig.engine, campaign, "completed")).counters == done.counters
+
+
+async def test_who_answered_is_known_at_the_end_from_an_earlier_event(open_storage: OpenStorage) -> None:
+    """A machine that answered is a voicemail, also when the last event does not say so again."""
+    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        await given_call_settings(rig, workspace, attempts=1)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.voice.wait_for_requests(1)
+        (request,) = rig.voice.requests
+        rig.voice.report(event(request, CallStatus.IN_PROGRESS, answered_by="machine"))
+        rig.voice.report(event(request, CallStatus.COMPLETED))
+        await reaches(rig.engine, campaign, "completed")
+        assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [(R.FAILED, "voicemail")]
+
+
+@pytest.mark.parametrize("trouble", ["silent", "raises", "hangs"])
+async def test_a_call_of_which_nothing_is_heard_ends_as_unconfirmed(open_storage: OpenStorage, trouble: str) -> None:
+    """What cannot be known is said: a provider that forgets a call keeps no place and no campaign for ever."""
+    asked = 0
+
+    async def status(**_: object) -> None:
+        nonlocal asked
+        asked += 1
+        if trouble == "raises":
+            raise RuntimeError("Out of order.")
+        if trouble == "hangs":
+            await anyio.sleep_forever()
+
+    voice = ScriptedVoice()
+    voice.status = status  # type: ignore[method-assign]
+    config = attrs.evolve(CALLS, call_silence_seconds=0.5, call_status_seconds=0.1)
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        (one,) = await people(rig.engine, campaign)
+        assert (one.status, one.reason) == (R.UNCONFIRMED, "no_news")
+        assert asked > 1
+        hear(voice, voice.requests[0], **POSITIVE)
+
+        async def heard() -> bool:
+            return (await people(rig.engine, campaign))[0].successful
+
+        await until(heard)
+        assert (await reaches(rig.engine, campaign, "completed")).counters.successful == 1
+
+
+async def test_stopping_does_not_wait_for_a_provider_that_does_not_tell(open_storage: OpenStorage) -> None:
+    """A hanging question about a call must not keep the dispatcher from ending."""
+    asked = anyio.Event()
+
+    async def status(**_: object) -> None:
+        asked.set()
+        await anyio.sleep_forever()
+
+    voice = ScriptedVoice()
+    voice.status = status  # type: ignore[method-assign]
+    with anyio.fail_after(20):
+        async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+            workspace = await given_workspace(rig.engine)
+            campaign = await given_calls(rig.engine, workspace, 1)
+            await rig.engine.campaigns.start(workspace.id, campaign.id)
+            await asked.wait()
+
+
+async def test_an_agent_that_is_switched_off_pauses_its_campaign(open_storage: OpenStorage) -> None:
+    """Nothing more is placed, the reason is shown, and nothing spins; a resume says what is in the way."""
+    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        agent_id = await given_agent(rig.engine, workspace)
+        campaign = await given_calls(rig.engine, workspace, 3, agent_id=agent_id, batch_concurrency=1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.voice.wait_for_requests(1)
+        await rig.engine.agents.update(workspace.id, agent_id, AgentChange(is_active=False))
+        hear(rig.voice, rig.voice.requests[0], **POSITIVE)
+        paused = await reaches(rig.engine, campaign, "paused")
+        assert (paused.pause_reason, paused.counters.pending) == ("agent_unavailable", 2)
+        await _rests(rig)
+        assert len(rig.voice.requests) == 1
+        with pytest.raises(CannotStart, match="is inactive"):
+            await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await rig.engine.agents.update(workspace.id, agent_id, AgentChange(is_active=True))
+        await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await rig.voice.wait_for_requests(2)
+
+
+async def test_a_request_without_an_answer_keeps_its_place(open_storage: OpenStorage) -> None:
+    """A call that may be ringing takes a place until that is known."""
+    config = attrs.evolve(CALLS, provider_timeout_seconds=0.1)
+    steps: list[Step] = [hang()]
+    voice = ScriptedVoice(steps)
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 2, batch_concurrency=1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+
+        async def unknown() -> bool:
+            return (await people(rig.engine, campaign))[0].status is R.UNKNOWN
+
+        await until(unknown)
+        await _rests(rig)
+        assert len(voice.requests) == 1
+
+
+async def _in_progress(rig: Rig, campaign_id: str, workspace_id: str) -> None:
+    async def accepted() -> bool:
+        one = await rig.storage.read(lambda tx: tx.recipients.get(workspace_id, campaign_id, 0))
+        return one is not None and one.status is R.IN_PROGRESS
+
+    await until(accepted)
+
+
+async def _rests(rig: Rig) -> None:
+    """Wait until the dispatcher has looked around several times, and check that it does not spin."""
+    failures, before = rig.dispatcher.health().failures, rig.storage.writes
+    # That nothing happens can only be seen by watching for a while: this is a measure, not a wait.
+    await anyio.sleep(25 * CALLS.poll_seconds)
+    assert rig.storage.writes - before < 40
+    assert rig.dispatcher.health().failures == failures

@@ -1,0 +1,154 @@
+"""What only the server can know, told to Schemathesis. Everything else is said by openapi.yaml itself.
+
+Only bodies that Schemathesis takes for valid are touched. What it has broken on purpose is sent as it is, and no
+check is left out. Each rule has its reason beside it.
+
+`schemathesis.toml` names this module, so that `st run openapi.yaml …` in a checkout uses it too. There the rules
+know of no agent and no flow, unless the environment names them (see `Known`).
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import attrs
+import schemathesis
+from schemathesis.core.parameters import ParameterLocation
+
+Body = dict[str, Any]
+
+
+@attrs.define(kw_only=True)
+class Known:
+    """What exists in the workspace that is fuzzed; None where that is not known.
+
+    Attributes:
+        agent_id: An agent that may call out; `OUTREACH_FUZZ_AGENT`.
+        flow_id: A flow; `OUTREACH_FUZZ_FLOW`.
+        trunk_id: A SIP trunk; `OUTREACH_FUZZ_TRUNK`.
+    """
+
+    agent_id: str | None = attrs.field(factory=lambda: os.environ.get("OUTREACH_FUZZ_AGENT"))
+    flow_id: str | None = attrs.field(factory=lambda: os.environ.get("OUTREACH_FUZZ_FLOW"))
+    trunk_id: str | None = attrs.field(factory=lambda: os.environ.get("OUTREACH_FUZZ_TRUNK"))
+
+
+KNOWN: Final = Known()
+
+
+def use(known: Known) -> None:
+    """Let the rules name what exists in this workspace."""
+    KNOWN.agent_id, KNOWN.flow_id, KNOWN.trunk_id = known.agent_id, known.flow_id, known.trunk_id
+
+
+def use_a_flow_of_the_workspace(body: Body) -> None:
+    """Name a flow that exists, or none.
+
+    Reason: a flow that is not the workspace's own is a 400, since the interface lists no 404 for the operation, and
+    no schema can hold the flows of a workspace.
+    """
+    if not _is_uuid(body.get("sms_flow_id")):
+        return
+    body["sms_flow_id"] = KNOWN.flow_id
+    if KNOWN.flow_id is None and body.get("sms_message_source") == "flow":
+        body["sms_message_source"] = "custom"
+        body.setdefault("message_body", "")
+
+
+def let_the_expiry_follow_the_start(body: Body) -> None:
+    """Take an expiry out that is not after the start of a scheduled campaign.
+
+    Reason: JSON Schema cannot compare two values.
+    """
+    if body.get("schedule_type") != "scheduled":
+        return
+    start, expiry = _moment(body.get("scheduled_start_at")), _moment(body.get("scheduled_expires_at"))
+    if start is not None and expiry is not None and expiry <= start:
+        del body["scheduled_expires_at"]
+
+
+def let_windows_end_at_another_time(body: Body) -> None:
+    """Let a window that would end when it starts end with the day.
+
+    Reason: JSON Schema cannot compare two values; an empty window is no window, and 24 hours are 00:00 to 24:00.
+    """
+    for window in _windows(body.get("business_hours_config")):
+        if window.get("start") is not None and window.get("start") == window.get("end"):
+            window["end"] = "24:00"
+
+
+def use_an_agent_of_the_workspace(body: Body) -> None:
+    """Name an agent that exists, in one of two bodies; a made-up one stays in the others.
+
+    Reason: with made-up identifiers alone the answer is always 404, and nothing behind it would be tried.
+    """
+    if KNOWN.agent_id is not None and _is_one_of_two(body.get("agent_id")):
+        body["agent_id"] = KNOWN.agent_id
+
+
+def use_a_trunk_of_the_workspace(body: Body) -> None:
+    """Name a trunk that exists, in one of two bodies that name one.
+
+    Reason: the same as for agents.
+    """
+    if KNOWN.trunk_id is not None and _is_one_of_two(body.get("sip_trunk_id")):
+        body["sip_trunk_id"] = KNOWN.trunk_id
+
+
+# Two other answers that only the server can know need no rule. "All contacts opted out" needs a number that is on
+# the register: none of the numbers of openapi.yaml is, and no generator guesses one. "Undeclared variable" needs
+# an agent that declares its placeholders: the one that is known declares none.
+RULES: Final[tuple[Callable[[Body], None], ...]] = (
+    use_a_flow_of_the_workspace,
+    let_the_expiry_follow_the_start,
+    let_windows_end_at_another_time,
+    use_an_agent_of_the_workspace,
+    use_a_trunk_of_the_workspace,
+)
+
+
+@schemathesis.hook
+def before_call(context: Any, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
+    """Apply the rules to a body that is meant to be valid."""
+    if isinstance(case.body, dict) and case.meta is not None and not case.meta.is_negative_at(ParameterLocation.BODY):
+        for rule in RULES:
+            rule(case.body)
+
+
+def _windows(hours: Any) -> Iterator[dict[str, Any]]:
+    """Yield everything in business hours that has a start and an end, in each of the three forms."""
+    if not isinstance(hours, dict):
+        return
+    yield hours
+    days = hours.get("days")
+    if isinstance(days, dict):
+        yield from (day for day in days.values() if isinstance(day, dict))
+    schedule = hours.get("schedule")
+    if isinstance(schedule, dict):
+        for windows in schedule.values():
+            if isinstance(windows, list):
+                yield from (window for window in windows if isinstance(window, dict))
+
+
+def _moment(text: Any) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text.upper())
+    except (AttributeError, ValueError):
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _is_uuid(value: Any) -> bool:
+    try:
+        return str(uuid.UUID(value)) == value.lower()
+    except (AttributeError, TypeError, ValueError):
+        return False
+
+
+def _is_one_of_two(value: Any) -> bool:
+    """Choose by the identifier itself, so that a case that is run again is the same case."""
+    return _is_uuid(value) and value[-1].lower() in "02468ace"

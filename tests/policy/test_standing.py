@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from outreach.models.dispatch import Dispatch
+from outreach.models.states import DispatchState
+from outreach.policy.standing import accepted_before, speaks_for
+from outreach.testing.builders import make_dispatch
+
+MAY_HAVE_REACHED = {
+    DispatchState.DISPATCHING,
+    DispatchState.ACCEPTED,
+    DispatchState.UNKNOWN,
+    DispatchState.UNCONFIRMED,
+}
+
+
+def at(attempt: int, leg: int, try_number: int, state: DispatchState = DispatchState.ACCEPTED) -> Dispatch:
+    """Return a dispatch at a place in its sequence."""
+    return make_dispatch(attempt=attempt, leg=leg, try_number=try_number, state=state)
+
+
+@pytest.mark.parametrize("state", DispatchState)
+@pytest.mark.parametrize("later", [(1, 1, 2), (1, 2, 1), (2, 1, 1)])
+def test_a_later_one_that_may_have_reached_somebody_speaks_alone(
+    state: DispatchState, later: tuple[int, int, int]
+) -> None:
+    """Design, section 5, rule 6: evidence after the second request is kept beside it; before it, it counts."""
+    first, second = at(1, 1, 1), at(*later, state)
+    assert speaks_for(first, [first, second]) is (state not in MAY_HAVE_REACHED)
+    assert speaks_for(second, [first, second])
+
+
+@pytest.mark.parametrize("state", DispatchState)
+def test_an_earlier_one_stands_only_when_it_was_accepted(state: DispatchState) -> None:
+    """A later request of the same attempt that reached nobody gives way to one that did."""
+    first, second = at(1, 1, 1, state), at(1, 1, 2, DispatchState.DEFERRED)
+    wanted = first if state is DispatchState.ACCEPTED else None
+    assert accepted_before(second, [first, second]) is wanted
+
+
+@pytest.mark.parametrize("other", [(1, 1, 3), (2, 1, 1), (1, 2, 1)])
+def test_another_attempt_another_leg_and_a_later_try_do_not_stand(other: tuple[int, int, int]) -> None:
+    """What an earlier attempt came to was known when the next one was opened."""
+    dispatch = at(1, 1, 2, DispatchState.REFUSED)
+    assert accepted_before(dispatch, [at(*other), dispatch]) is None
