@@ -58,7 +58,7 @@ from outreach.models.carriers import CARRIERS, CarrierName, Channel
 from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk
 from outreach.models.dispatch import Dispatch
 from outreach.models.holidays import Holiday, HolidayCalendar
-from outreach.models.message import Message, NewMessage
+from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientGroup
 from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettings, SmsSettingsChange
@@ -128,6 +128,7 @@ __all__ = [
     "Holiday",
     "HolidayCalendar",
     "IllegalTransition",
+    "InboundMessage",
     "InvalidRequest",
     "LeaseLost",
     "Message",

@@ -59,10 +59,17 @@ def numbers() -> None:
 @click.argument("phone")
 @click.option("--carrier", type=CARRIER, help="The SMS carrier that it belongs to.")
 @click.option("--trunk", "trunk_id", type=TRUNK, help="The trunk that it is reached over.")
-def add_number(workspace_id: str, phone: str, carrier: CarrierName | None, trunk_id: str | None) -> None:
+@click.option(
+    "--rate", type=click.IntRange(1, 600), metavar="N", help="At most N messages a minute, over all campaigns."
+)
+def add_number(
+    workspace_id: str, phone: str, carrier: CarrierName | None, trunk_id: str | None, rate: int | None
+) -> None:
     """Add the number PHONE, such as +14155550102."""
     added = with_engine(
-        lambda engine: engine.numbers.add(workspace_id, phone, carrier=carrier, trunk_id=trunk_id, actor=actor())
+        lambda engine: engine.numbers.add(
+            workspace_id, phone, carrier=carrier, trunk_id=trunk_id, rate_per_minute=rate, actor=actor()
+        )
     )
     show(documents.number(added))
 
@@ -74,7 +81,7 @@ def list_numbers(workspace_id: str) -> None:
     found = with_engine(lambda engine: engine.numbers.list(workspace_id))
     show_list(
         [documents.number(item) for item in found],
-        ("id", "phone", "carrier", "trunk_id", "created_at"),
+        ("id", "phone", "carrier", "trunk_id", "rate_per_minute", "created_at"),
         empty=f"The workspace has no numbers. Add one with: outreach-server numbers add {workspace_id} PHONE",
     )
 
@@ -91,9 +98,14 @@ def flows() -> None:
 def create_flow(workspace_id: str, name: str, file: BinaryIO) -> None:
     """Make a flow called NAME from a file.
 
-    The file holds an array of steps, or an object with the key "steps": {"kind": "send", "body": "Hi"},
-    {"kind": "wait", "wait_minutes": 60} and {"kind": "stop_if_replied"}.
-    """
+    The file holds an array of 1 to 50 steps, or an object with the key "steps". Each contact goes through them in
+    their order; at least one of them sends.
+
+    \b
+    {"kind": "send", "body": "Hi {{first_name}}"}   sends a message; the footer of the settings follows
+    {"kind": "wait", "wait_minutes": 60}            waits, at most 525600 minutes (a year)
+    {"kind": "stop_if_replied"}                     ends here for who has written back since the campaign started
+    """  # noqa: D301 - click reads the \b as what it is: do not wrap
     steps = _read_steps(file)
     made = with_engine(lambda engine: engine.flows.create(workspace_id, name, steps=steps, actor=actor()))
     show(documents.flow(made))

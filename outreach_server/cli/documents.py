@@ -19,6 +19,7 @@ from outreach import (
     CampaignStatus,
     Dispatch,
     Flow,
+    InboundMessage,
     Number,
     Recipient,
     RecipientGroup,
@@ -82,6 +83,11 @@ def number(item: Number) -> Document:
 
 def flow(item: Flow) -> Document:
     """Return a flow's document."""
+    return _document(item)
+
+
+def inbound(item: InboundMessage) -> Document:
+    """Return the document of a message that somebody wrote back."""
     return _document(item)
 
 

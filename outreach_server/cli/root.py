@@ -13,6 +13,7 @@ from outreach_server.cli.demo import demo
 from outreach_server.cli.directory import flows, numbers, trunks
 from outreach_server.cli.dispatches import dispatches
 from outreach_server.cli.keys import keys
+from outreach_server.cli.messages import messages
 from outreach_server.cli.operating import audit, stop
 from outreach_server.cli.sandbox import sandbox
 from outreach_server.cli.serve import serve
@@ -43,6 +44,7 @@ for command in (
     settings,
     unsubscribes,
     campaigns,
+    messages,
     calls,
     dispatches,
     stop,

@@ -11,6 +11,7 @@ from outreach_server.cli.output import show, show_list
 from outreach_server.cli.values import NAME, WORKSPACE
 
 _LIMIT = click.IntRange(1, 1_000_000)
+_CAP = click.IntRange(1, 1000)
 _COLUMNS = ("id", "name", "mode", "status", "sms_campaigns_enabled", "request_limit", "default_region", "created_at")
 
 
@@ -30,6 +31,14 @@ def workspaces() -> None:
 @click.option("--request-limit", type=_LIMIT, default=600, show_default=True, help="Requests a minute over all keys.")
 @click.option("--no-request-limit", is_flag=True, help="Limit no requests.")
 @click.option("--default-region", metavar="REGION", help="Where local phone numbers are read, such as US.")
+@click.option(
+    "--contact-hours/--no-contact-hours",
+    default=None,
+    help="Contact people between 8 and 21 of their own clocks only; by default yes where it is live.",
+)
+@click.option(
+    "--frequency-cap", type=_CAP, metavar="N", help="At most N requests to one number in 24 hours, over all campaigns."
+)
 def create(
     name: str,
     sandbox: bool,
@@ -37,6 +46,8 @@ def create(
     request_limit: int,
     no_request_limit: bool,
     default_region: str | None,
+    contact_hours: bool | None,
+    frequency_cap: int | None,
 ) -> None:
     """Make a workspace called NAME."""
     made = with_engine(
@@ -46,6 +57,8 @@ def create(
             sms_campaigns_enabled=sms_campaigns,
             request_limit=None if no_request_limit else request_limit,
             default_region=default_region,
+            contact_hours=contact_hours,
+            frequency_cap=frequency_cap,
             actor=actor(),
         )
     )
@@ -62,6 +75,15 @@ def create(
 @click.option("--request-limit", type=_LIMIT, help="Requests a minute over all keys.")
 @click.option("--no-request-limit", is_flag=True, help="Take the request limit away.")
 @click.option("--default-region", metavar="REGION", help="Where local phone numbers are read, such as US.")
+@click.option(
+    "--contact-hours/--no-contact-hours",
+    default=None,
+    help="Contact people between 8 and 21 of their own clocks only.",
+)
+@click.option(
+    "--frequency-cap", type=_CAP, metavar="N", help="At most N requests to one number in 24 hours, over all campaigns."
+)
+@click.option("--no-frequency-cap", is_flag=True, help="Take the frequency cap away.")
 def update(
     workspace_id: str,
     name: str | None,
@@ -70,6 +92,9 @@ def update(
     request_limit: int | None,
     no_request_limit: bool,
     default_region: str | None,
+    contact_hours: bool | None,
+    frequency_cap: int | None,
+    no_frequency_cap: bool,
 ) -> None:
     """Change a workspace; a running server heeds it within a second."""
     change = WorkspaceChange(
@@ -79,11 +104,15 @@ def update(
         request_limit=request_limit,
         unlimited_requests=no_request_limit,
         default_region=default_region,
+        contact_hours=contact_hours,
+        frequency_cap=0 if no_frequency_cap else frequency_cap,
     )
     if change == WorkspaceChange():
         raise click.UsageError("Name something to change; see --help.")
     if request_limit is not None and no_request_limit:
         raise click.UsageError("--request-limit and --no-request-limit exclude each other.")
+    if frequency_cap is not None and no_frequency_cap:
+        raise click.UsageError("--frequency-cap and --no-frequency-cap exclude each other.")
     show(documents.workspace(with_engine(lambda e: e.workspaces.update(workspace_id, change, actor=actor()))))
 
 

@@ -38,6 +38,52 @@ def test_a_workspace_without_a_limit_can_be_made(cli: Cli) -> None:
     assert cli.ask("workspaces", "create", "A", "--no-request-limit")["request_limit"] is None
 
 
+def test_contact_hours_are_kept_by_default_where_real_people_are_contacted(cli: Cli) -> None:
+    """Design, section 6, hours: on for live workspaces, off in a sandbox; named, what is named."""
+    assert cli.ask("workspaces", "create", "A")["contact_hours"] is False
+    assert cli.ask("workspaces", "create", "B", "--live")["contact_hours"] is True
+    assert cli.ask("workspaces", "create", "C", "--contact-hours")["contact_hours"] is True
+    made = cli.ask("workspaces", "create", "D", "--live", "--no-contact-hours")
+    assert made["contact_hours"] is False
+    assert cli.ask("workspaces", "update", made["id"], "--contact-hours")["contact_hours"] is True
+    assert cli.ask("workspaces", "update", made["id"], "--no-contact-hours")["contact_hours"] is False
+
+
+def test_a_frequency_cap_is_set_and_taken_away(cli: Cli) -> None:
+    """None before; another change leaves it."""
+    assert cli.ask("workspaces", "create", "A")["frequency_cap"] is None
+    made = cli.ask("workspaces", "create", "B", "--frequency-cap", "3")
+    assert made["frequency_cap"] == 3
+    assert cli.ask("workspaces", "update", made["id"], "--name", "C")["frequency_cap"] == 3
+    assert cli.ask("workspaces", "update", made["id"], "--frequency-cap", "1")["frequency_cap"] == 1
+    assert cli.ask("workspaces", "update", made["id"], "--no-frequency-cap")["frequency_cap"] is None
+    both = ("workspaces", "update", made["id"], "--frequency-cap", "5", "--no-frequency-cap")
+    assert "exclude" in cli.refuse(*both, code=2)
+    assert "0" in cli.refuse("workspaces", "create", "D", "--frequency-cap", "0", code=2)
+
+
+def test_a_number_may_have_a_rate_of_its_own(cli: Cli, workspace_id: str) -> None:
+    """Messages a minute, over all campaigns; none unless it is named."""
+    assert cli.ask("numbers", "add", workspace_id, "+14155550120", "--rate", "30")["rate_per_minute"] == 30
+    assert cli.ask("numbers", "add", workspace_id, "+14155550121")["rate_per_minute"] is None
+    assert [number["rate_per_minute"] for number in cli.ask("numbers", "list", workspace_id)][-2:] == [30, None]
+    assert "601" in cli.refuse("numbers", "add", workspace_id, "+14155550122", "--rate", "601", code=2)
+
+
+def test_what_people_wrote_back_is_listed(cli: Cli, workspace_id: str) -> None:
+    """Nobody has, before anybody does."""
+    assert cli.ask("messages", "list", workspace_id) == []
+    assert "Nobody has written." in cli.tell("messages", "list", workspace_id)
+    assert "There is no workspace" in cli.refuse("messages", "list", NOBODY)
+
+
+def test_the_steps_of_a_flow_are_explained_where_they_are_asked_for(cli: Cli) -> None:
+    """The help has one example of each kind, on a line of its own."""
+    told = cli.tell("flows", "create", "--help")
+    for kind in ("send", "wait", "stop_if_replied"):
+        assert any(line.strip().startswith(f'{{"kind": "{kind}"') for line in told.splitlines())
+
+
 def test_a_key_is_shown_once(cli: Cli, workspace_id: str) -> None:
     """The list tells keys apart without giving one away."""
     made = cli.ask("keys", "create", workspace_id, "--name", "ci")

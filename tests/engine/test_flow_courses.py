@@ -301,7 +301,7 @@ happenings = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(steps, outcomes, happenings, st.booleans())
 async def test_no_step_is_sent_twice_and_every_flow_ends(
     flow: list[FlowStep], planned: list[Outcome], events: list[str | None], retry: bool
@@ -313,7 +313,7 @@ async def test_no_step_is_sent_twice_and_every_flow_ends(
         await given_settings(storage, retry_enabled=retry, retry_max_attempts=2, retry_delay_minutes=1)
         course = await Course.begin(storage, clock, *flow, count=2)
         sent: list[Dispatch] = []
-        for _ in range(400):
+        for _ in range(60):
             for dispatch in await course.wave():
                 sent.append(dispatch)
                 await settle(storage, dispatch, planned.pop() if planned else ACCEPTED, now=clock.now())

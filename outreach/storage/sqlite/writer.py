@@ -71,7 +71,8 @@ class Writer:
             deliver(self._commit_group(raw))
             if self._queue.sleep(self._wake):
                 return
-            time.sleep((self._clock.monotonic() - begun) * BREATH)
+            # Bounded: a clock that jumps (a machine that slept, a test that moves it) must not stop the writing.
+            time.sleep(min(self._clock.monotonic() - begun, 10 * GROUP_SECONDS) * BREATH)
 
     def _commit_group(self, raw: sqlite3.Connection) -> Sequence[Job]:
         """Run and commit one group; return its jobs, each with its outcome."""

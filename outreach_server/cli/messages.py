@@ -1,0 +1,28 @@
+"""`messages`: what people wrote back."""
+
+from __future__ import annotations
+
+import click
+
+from outreach_server.cli import documents
+from outreach_server.cli.base import Group, with_engine
+from outreach_server.cli.output import show_list
+from outreach_server.cli.values import WORKSPACE
+
+
+@click.group(cls=Group)
+def messages() -> None:
+    """List what people wrote back."""
+
+
+@messages.command("list")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="How many at the most.")
+def list_(workspace_id: str, limit: int) -> None:
+    """List the messages that people wrote to a workspace's numbers, newest first."""
+    found = with_engine(lambda engine: engine.messages.list_inbound(workspace_id, limit=limit))
+    show_list(
+        [documents.inbound(item) for item in found],
+        ("id", "sender", "to", "body", "received_at"),
+        empty="Nobody has written.",
+    )

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from outreach import NewRecipient
+from outreach.models.directory import FlowStep
+from outreach.models.states import RecipientStatus, WorkspaceMode
+from outreach.protocols.storage import Storage, Transaction
+from outreach.testing.builders import make_campaign, make_prepared, make_workspace
+from outreach.testing.clock import ManualClock, ShiftedClock
+from outreach.testing.storage_tables.base_contract import pending, publish
+from tests.engine.conftest import OpenStorage
+from tests.engine.flow_course import Course
+from tests.engine.given import recipient, reread
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until
+
+pytestmark = pytest.mark.anyio
+
+HELLO = FlowStep(kind="send", body="Hello")
+INDIA = [NewRecipient(phone_number="+919876543210")]
+NEW_YORK, HONOLULU, NOWHERE = "+12125552368", "+18089231811", "+999123456"
+MORE = ("+12125552369", "+12125552370")
+NOON_IN_NEW_YORK = datetime(2026, 7, 1, 16, tzinfo=UTC)
+
+
+async def given_course(storage: Storage, clock: ManualClock, now: datetime, *phones: str) -> Course:
+    """Begin a campaign with these contacts in a workspace with contact hours."""
+    clock.set(now)
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(contact_hours=True)))
+    course = await Course.begin(storage, clock, HELLO, count=0)
+
+    campaign = make_campaign(
+        status=course.campaign.status,
+        started_at=now,
+        sms_message_source="flow",
+        sms_flow_id=course.campaign.sms_flow_id,
+    )
+    contacts = [make_prepared(phone_number=phone, phone=phone) for phone in phones]
+
+    def write(tx: Transaction) -> None:
+        publish(tx, campaign, pending(*contacts))
+
+    await storage.write(write)
+    return Course(storage, clock, campaign)
+
+
+async def test_who_has_night_waits_for_the_morning(storage: Storage, clock: ManualClock) -> None:
+    """Design, section 6, hours: noon in New York is six in Hawaii; nowhere is never; nobody has failed."""
+    course = await given_course(storage, clock, NOON_IN_NEW_YORK, NEW_YORK, HONOLULU, NOWHERE)
+    (dispatch,) = await course.wave()
+    assert dispatch.to == NEW_YORK
+    held, skipped = await recipient(storage, course.campaign, 1), await recipient(storage, course.campaign, 2)
+    assert (held.status, held.reason) == (RecipientStatus.WAITING, "contact_hours")
+    assert held.due_at == datetime(2026, 7, 1, 18, tzinfo=UTC)
+    assert (held.attempts, held.dispatched) == (0, False)
+    assert (skipped.status, skipped.reason) == (RecipientStatus.SKIPPED, "timezone_unknown")
+    clock.set(held.due_at - timedelta(microseconds=1))
+    assert await course.wave() == ()
+    clock.set(held.due_at)
+    (morning,) = await course.wave()
+    assert morning.to == HONOLULU
+    await reread(storage, course.campaign)
+
+
+async def test_no_intent_is_valid_after_the_evening(storage: Storage, clock: ManualClock) -> None:
+    """Field, test 8: a slot a moment before closing does not let a request begin after it."""
+    closing = datetime(2026, 7, 2, 1, tzinfo=UTC)
+    course = await given_course(storage, clock, closing - timedelta(seconds=2), NEW_YORK)
+    (dispatch,) = await course.wave()
+    assert dispatch.valid_until == closing
+
+
+async def test_who_has_no_slot_before_the_evening_waits_for_the_morning(storage: Storage, clock: ManualClock) -> None:
+    """It is put off, not asked about again and again until its hours close."""
+    closing = datetime(2026, 7, 2, 1, tzinfo=UTC)
+    course = await given_course(storage, clock, closing - timedelta(microseconds=1500), NEW_YORK, *MORE)
+    assert len(await course.wave()) == 2
+    held = await recipient(storage, course.campaign, 2)
+    assert (held.reason, held.due_at) == ("contact_hours", closing)
+    clock.set(closing)
+    assert await course.wave() == ()
+    assert (await recipient(storage, course.campaign, 2)).due_at == closing + timedelta(hours=11)
+
+
+async def test_a_whole_campaign_is_put_off_in_few_writes(open_storage: OpenStorage) -> None:
+    """At night nothing is due: the runner rests, and another campaign goes on."""
+    clock = ShiftedClock(datetime(2026, 7, 2, 6, tzinfo=UTC))
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine, contact_hours=True)
+        contacts = [NewRecipient(phone_number=f"+1212555{n:04d}") for n in range(2000, 2600)]
+        campaign = await given_campaign(rig.engine, workspace, contacts, message_body="Hi", sms_rate_per_minute=60)
+        before = rig.storage.writes
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+
+        async def all_wait() -> bool:
+            return all(one.reason == "contact_hours" for one in await people(rig.engine, campaign))
+
+        await until(all_wait)
+        assert rig.storage.writes - before < 100
+        awake = await given_campaign(rig.engine, workspace, INDIA, message_body="Hi")
+        await rig.engine.campaigns.start(workspace.id, awake.id)
+        await reaches(rig.engine, awake, "completed")
+        assert [message.to for message in rig.carrier.requests] == ["+919876543210"]
+
+
+@pytest.mark.parametrize(("mode", "on"), [(WorkspaceMode.LIVE, True), (WorkspaceMode.SANDBOX, False)])
+async def test_contact_hours_are_on_where_people_are_real(
+    open_storage: OpenStorage, clock: ManualClock, mode: WorkspaceMode, on: bool
+) -> None:
+    """Design, section 6, hours: by default on for live workspaces, off in a sandbox."""
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        assert (await given_workspace(rig.engine, mode=mode)).contact_hours is on

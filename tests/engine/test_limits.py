@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Outcome
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.states import DispatchState as S
+from outreach.operations import campaign_moves, waves
+from outreach.protocols.storage import Storage
+from outreach.testing.builders import (
+    NOW,
+    make_campaign,
+    make_dispatch,
+    make_message,
+    make_number,
+    make_prepared,
+    make_workspace,
+)
+from outreach.testing.clock import ManualClock
+from outreach.testing.storage_tables.base_contract import HERE, TICK, pending, publish
+from tests.engine.given import (
+    ACCEPTED,
+    SECOND,
+    commit,
+    given_active,
+    given_dispatch,
+    recipient,
+    refused,
+    reread,
+    settle,
+)
+
+pytestmark = pytest.mark.anyio
+
+DAY = timedelta(hours=24)
+PHONE = "+14155552671"
+SENDER = "+14155550199"
+
+
+async def given_cap(storage: Storage, cap: int) -> None:
+    """Set the frequency cap of the workspace."""
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(frequency_cap=cap)))
+
+
+async def given_contact(storage: Storage, phone: str = PHONE) -> Campaign:
+    """Write an active campaign with one contact of a certain number."""
+    await given_active(storage, 0)  # brings the worker's lease
+    campaign = make_campaign(status=CampaignStatus.ACTIVE, started_at=NOW)
+    contact = make_prepared(phone_number=phone, phone=phone)
+    return await storage.write(lambda tx: publish(tx, campaign, pending(contact)))
+
+
+async def test_two_campaigns_share_the_frequency_cap(storage: Storage) -> None:
+    """Field, test 12: the second campaign waits until the window is over, and contacts then; nobody has failed."""
+    await given_cap(storage, 1)
+    first, second = await given_contact(storage), await given_contact(storage)
+    await settle(storage, await given_dispatch(storage, first), ACCEPTED)
+    assert (await commit(storage, second)).dispatches == ()
+    held = await recipient(storage, second)
+    assert (held.status, held.reason, held.due_at) == (RecipientStatus.WAITING, "frequency_cap", NOW + DAY)
+    assert (held.attempts, held.dispatched) == (0, False)
+    assert (await commit(storage, second, now=NOW + DAY - TICK)).dispatches == ()
+    assert len((await commit(storage, second, now=NOW + DAY)).dispatches) == 1
+    await reread(storage, second)
+
+
+@pytest.mark.parametrize("state", DispatchState)
+async def test_what_reached_nobody_does_not_count_against_the_cap(storage: Storage, state: DispatchState) -> None:
+    """Deferred, withdrawn and not sent are not counted; what is in doubt is."""
+    await given_cap(storage, 1)
+    message = make_message(to=PHONE)
+    await storage.write(lambda tx: tx.messages.insert(message))
+    await storage.write(lambda tx: tx.dispatches.insert(make_dispatch(to=PHONE, message_id=message.id, state=state)))
+    committed = await commit(storage, await given_contact(storage))
+    assert len(committed.dispatches) == (state in {S.NOT_SENT, S.WITHDRAWN, S.DEFERRED})
+
+
+async def test_a_plan_tells_who_is_capped(storage: Storage) -> None:
+    """So that whole campaigns are put off without an intent each."""
+    await given_cap(storage, 1)
+    first, second = await given_contact(storage), await given_contact(storage)
+    await given_dispatch(storage, first)
+    plan = await storage.read(lambda tx: waves.plan(tx, HERE, second.id, now=NOW, limit=9))
+    assert plan is not None
+    assert plan.capped == {0: NOW + DAY}
+
+
+async def test_the_rate_of_a_number_holds_over_its_campaigns_however_they_spell_it(
+    storage: Storage, clock: ManualClock
+) -> None:
+    """Field, test 12: at most so many starts in any 60 s, whichever campaign they are of."""
+    await storage.write(lambda tx: tx.numbers.insert(make_number(phone=SENDER, rate_per_minute=30)))
+    campaigns = [
+        await given_active(storage, 50, sms_from_number=spelling)
+        for spelling in (SENDER, "+1 (415) 555-0199", "14155550199")
+    ]
+    slots: list[datetime] = []
+    for turn in range(40):
+        campaign = campaigns[turn % 3]
+        one = turn // 3
+        committed = await commit(storage, campaign, one, one + 20, now=clock.now(), horizon=clock.now() + 9 * SECOND)
+        slots += [dispatch.slot_at for dispatch in committed.dispatches]
+        clock.advance(1.3)
+    assert len(slots) > 20
+    for start in slots:
+        assert sum(start <= slot < start + 60 * SECOND for slot in slots) <= 30
+    ordered = sorted(slots)
+    assert all(later - earlier >= 2 * SECOND for earlier, later in pairwise(ordered))
+
+
+async def test_a_slow_number_does_not_hold_up_another(storage: Storage) -> None:
+    """Field, test 18: the pace is the number's own."""
+    await storage.write(lambda tx: tx.numbers.insert(make_number(phone=SENDER, rate_per_minute=1)))
+    slow = await given_active(storage, 3, sms_from_number=SENDER)
+    quick = await given_active(storage, 3, sms_from_number="+14155550188")
+    assert len((await commit(storage, slow, 0, 1, 2, horizon=NOW + 9 * SECOND)).dispatches) == 1
+    committed = await commit(storage, quick, 0, 1, 2, horizon=NOW + 9 * SECOND)
+    assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW, NOW + SECOND, NOW + 2 * SECOND]
+
+
+@pytest.mark.parametrize("reason", ["provider_auth", "provider_funds"])
+async def test_trouble_with_the_account_pauses_every_campaign_of_it(storage: Storage, reason: str) -> None:
+    """Design, section 6, error budget: all of that carrier, with the reason; another carrier's goes on."""
+    first, second = await given_active(storage, 2), await given_active(storage, 2)
+    other = await given_active(storage, 2, sms_carrier="telnyx")
+    await settle(storage, await given_dispatch(storage, first), refused(reason))
+    for campaign in (first, second):
+        paused = await reread(storage, campaign)
+        assert (paused.status, paused.pause_reason) == ("paused", reason)
+    assert (await reread(storage, other)).status == "active"
+
+
+async def test_five_in_a_row_pause_a_campaign_and_a_resume_begins_anew(storage: Storage) -> None:
+    """Design, section 6, error budget: the campaign alone; what failed before the resume is forgiven."""
+    campaign, other = await given_active(storage, 20), await given_active(storage, 2)
+    for position in range(5):
+        assert (await reread(storage, campaign)).status == "active"
+        dispatch = await given_dispatch(storage, campaign, position, now=NOW + position * SECOND)
+        await settle(storage, dispatch, refused("rejected"), now=NOW + position * SECOND)
+    paused = await reread(storage, campaign)
+    assert (paused.status, paused.pause_reason) == ("paused", "error_budget")
+    assert (await reread(storage, other)).status == "active"
+    later = NOW + timedelta(minutes=1)
+    await storage.write(lambda tx: campaign_moves.resume(tx, HERE, campaign.id, now=later, actor="test"))
+    for position in range(5, 9):
+        moment = later + position * SECOND
+        await settle(
+            storage, await given_dispatch(storage, campaign, position, now=moment), refused("rejected"), now=moment
+        )
+    assert (await reread(storage, campaign)).status == "active"
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        refused("invalid_number"),
+        refused("temporary"),
+        Outcome(state=S.UNKNOWN, reason="worker_lost"),
+        Outcome(state=S.DEFERRED),
+    ],
+)
+async def test_trouble_that_is_not_the_providers_pauses_nothing(storage: Storage, outcome: Outcome) -> None:
+    """Field, test 7; contacts that cannot be reached, our own death and a full provider are not in the budget."""
+    campaign = await given_active(storage, 30)
+    for position in range(25):
+        moment = NOW + position * SECOND
+        await settle(storage, await given_dispatch(storage, campaign, position, now=moment), outcome, now=moment)
+    assert (await reread(storage, campaign)).status == "active"
+
+
+async def test_who_was_lost_with_a_worker_does_not_count_when_the_deadline_has_passed(storage: Storage) -> None:
+    """Unconfirmed for want of evidence: it is still known that it was we who went away."""
+    campaign = await given_active(storage, 9)
+    for position in range(6):
+        moment = NOW + position * SECOND
+        dispatch = await given_dispatch(storage, campaign, position, now=moment)
+        await settle(storage, dispatch, Outcome(state=S.UNKNOWN, reason="worker_lost"), now=moment)
+        ended = await settle(storage, dispatch, Outcome(state=S.UNCONFIRMED, reason="no_evidence"), now=moment)
+        assert ended.reason == "worker_lost"
+    assert (await reread(storage, campaign)).status == "active"
