@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
 from contextlib import AsyncExitStack
@@ -44,6 +45,8 @@ from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import storage_for
 from outreach.voice.analysis import ProviderVerdict
 from outreach.voice.simulator import SimulatedVoice
+
+_log = logging.getLogger(__name__)
 
 
 class Outreach:
@@ -202,7 +205,6 @@ class Outreach:
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:
-            # An error of the host's goes past the task group of our own tasks, which would wrap it in a group.
             await stack.aclose()
 
     def now(self) -> datetime:
@@ -240,17 +242,36 @@ class Outreach:
             clock=self._clock,
             config=self._config,
         )
-        tasks = await stack.enter_async_context(anyio.create_task_group())
         self._dispatcher = dispatcher
-        stack.push_async_callback(self._stop_dispatching, dispatcher)
-        await tasks.start(dispatcher.run)
+        started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # A task of its own and not a task group of the host's task: the host's errors are not wrapped in a group,
+        # ours never cancel it, and it may close the engine from another task than the one that opened it.
+        root = asyncio.create_task(_supervise(dispatcher, started), name="outreach dispatcher")
+        stack.push_async_callback(self._stop_dispatching, dispatcher, root)
+        await asyncio.wait({root, started}, return_when=asyncio.FIRST_COMPLETED)
+        if not started.done():
+            root.result()
 
     async def _end_creations(self) -> None:
         with anyio.CancelScope(shield=True):
             left = max(self._grace_ends - self._clock.monotonic(), 0.0)
             await self.create_campaign.close(grace_seconds=left)
 
-    async def _stop_dispatching(self, dispatcher: Dispatcher) -> None:
+    async def _stop_dispatching(self, dispatcher: Dispatcher, root: asyncio.Task[None]) -> None:
         with anyio.CancelScope(shield=True):
             await dispatcher.stop(grace_seconds=self._config.stop_grace_seconds)
+            # Not awaited itself: whoever waited for its start has heard of an error, and later ones are logged.
+            await asyncio.gather(root, return_exceptions=True)
         self._dispatcher = None
+
+
+async def _supervise(dispatcher: Dispatcher, started: asyncio.Future[None]) -> None:
+    """Run the dispatcher until it is stopped; what goes wrong before it has started is the caller's to hear."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(dispatcher.run)
+            started.set_result(None)
+    except Exception:
+        if not started.done():
+            raise
+        _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})

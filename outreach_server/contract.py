@@ -6,11 +6,17 @@ checkout, and an editable installation of one, reads it from the root, so that t
 
 from __future__ import annotations
 
+import json
+import re
 from importlib import resources
 from pathlib import Path
+from typing import Final
+from urllib.parse import quote
 
 CONTRACT_NAME = "openapi.yaml"
 """The name of the file, in the wheel and in the repository."""
+
+_SERVER: Final = re.compile(rb"(?m)^(servers:\n {2}- url: )/$")
 
 
 def contract_bytes() -> bytes:
@@ -29,6 +35,18 @@ def contract_bytes() -> bytes:
     raise FileNotFoundError(
         f"{CONTRACT_NAME} is neither in the package {__package__} nor at the root of a checkout. Reinstall outreach."
     )
+
+
+def contract_mounted_at(path: str) -> bytes:
+    """Return the contract of a server that is mounted under a path, which its paths then begin with.
+
+    Raises:
+        FileNotFoundError: The installation is broken: it lacks the file.
+    """
+    if not path:
+        return contract_bytes()
+    url = json.dumps(quote(path)).encode()
+    return _SERVER.sub(lambda match: match[1] + url, contract_bytes(), count=1)
 
 
 def contract_text() -> str:

@@ -31,7 +31,7 @@ _MOST_DAY_NAMES: Final = 100
 _LONGEST_ZONE: Final = 64
 _TIME: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _DAY_BY_NAME: Final = {name: day for day in DAYS for name in (day, day[:3])}
-_UNKNOWN_DAY: Final = "is no day: use monday to sunday, or mon to sun."
+_UNKNOWN_DAY: Final = "is no day: use monday to sunday, or mon to sun"
 
 
 def parse_business_hours(value: object, *, path: str = "business_hours_config") -> BusinessHours:
@@ -72,7 +72,10 @@ def to_json(hours: BusinessHours) -> dict[str, object]:
 
 def _read_hours(reader: Reader, value: object, path: str) -> BusinessHours:
     """Return what could be read; it counts only when the reader noted nothing."""
-    config = reader.read_object(value, path) or {}
+    config = reader.read_object(value, path)
+    if config is None:
+        # What an object would have to hold is no help to somebody who did not send one.
+        return BusinessHours(enabled=False, timezone="", schedule={}, batch_concurrency=DEFAULT_BATCH_CONCURRENCY)
     enabled = reader.read_boolean(config.get("enabled", True), f"{path}.enabled")
     batch_concurrency = reader.read_integer(
         config.get("batchConcurrency", DEFAULT_BATCH_CONCURRENCY),
@@ -91,17 +94,17 @@ def _read_hours(reader: Reader, value: object, path: str) -> BusinessHours:
 def _read_zone(reader: Reader, config: Mapping[str, object], path: str) -> str:
     place = f"{path}.timezone"
     if "timezone" not in config:
-        reader.note(place, "Is required: an IANA time zone such as America/New_York.")
+        reader.note(place, "is required: an IANA time zone such as America/New_York")
         return ""
     name = reader.read_text(config["timezone"], place, most=_LONGEST_ZONE)
     if name is not None and not is_zone(name):
-        reader.note(place, "Is no IANA time zone: use a name such as America/New_York, spelled exactly so.")
+        reader.note(place, "is no IANA time zone: use a name such as America/New_York, spelled exactly so")
     return name or ""
 
 
 def _read_days(reader: Reader, config: Mapping[str, object], path: str) -> dict[str, tuple[Window, ...]]:
     if ("schedule" in config) == ("days" in config):
-        reader.note(path, "Must have one of schedule and days, and not both.")
+        reader.note(path, "must have one of schedule and days, and not both")
         return {}
     windows: dict[str, list[Window]] = {day: [] for day in DAYS}
     if "schedule" in config:
@@ -111,10 +114,10 @@ def _read_days(reader: Reader, config: Mapping[str, object], path: str) -> dict[
     elif isinstance(config["days"], dict):
         _read_day_objects(reader, config["days"], f"{path}.days", windows)
     else:
-        reader.note(f"{path}.days", "Must be an array of days, or an object with a key for each day.")
+        reader.note(f"{path}.days", "must be an array of days, or an object with a key for each day")
     for day, found in windows.items():
         if len(found) > MOST_WINDOWS_A_DAY:
-            reader.note(path, f"Must have at most {MOST_WINDOWS_A_DAY} windows a day, has {len(found)} on {day}.")
+            reader.note(path, f"must have at most {MOST_WINDOWS_A_DAY} windows a day, has {len(found)} on {day}")
     return {day: tuple(found) for day, found in windows.items()}
 
 
@@ -150,7 +153,7 @@ def _read_day_list(reader: Reader, config: Mapping[str, object], path: str, wind
     for index, name in enumerate(reader.read_array(config["days"], place, most=_MOST_DAY_NAMES) or ()):
         day = _DAY_BY_NAME.get(name.lower()) if isinstance(name, str) else None
         if day is None:
-            reader.note(f"{place}[{index}]", f"This {_UNKNOWN_DAY}")
+            reader.note(f"{place}[{index}]", _UNKNOWN_DAY)
         else:
             windows[day] = list(times)
 
@@ -159,7 +162,7 @@ def _read_day_key(reader: Reader, key: str, path: str) -> str | None:
     day = _DAY_BY_NAME.get(key.lower())
     if day is None:
         # Escaped and cut: the key may hold anything, and the error has to be shown somewhere.
-        reader.note(path, f"The key {key[:20]!a} {_UNKNOWN_DAY}")
+        reader.note(path, f"has the key {key[:20]!a}, which {_UNKNOWN_DAY}")
     return day
 
 
@@ -170,9 +173,9 @@ def _read_window(reader: Reader, times: Mapping[str, object], path: str) -> tupl
     if start is None or end is None:
         return ()
     if start == MINUTES_A_DAY:
-        reader.note(f"{path}.start", "24:00 can only be an end.")
+        reader.note(f"{path}.start", "must not be 24:00, which can only be an end")
     elif start == end:
-        reader.note(f"{path}.end", "Must differ from the start; a whole day is 00:00 to 24:00.")
+        reader.note(f"{path}.end", "must differ from the start; a whole day is 00:00 to 24:00")
     else:
         return (Window(start_minute=start, end_minute=end),)
     return ()
@@ -182,14 +185,14 @@ def _read_time(reader: Reader, times: Mapping[str, object], path: str, name: str
     """Return the minutes after midnight of a `HH:MM`."""
     place = f"{path}.{name}"
     if name not in times:
-        reader.note(place, "Is required, as HH:MM.")
+        reader.note(place, "is required, as HH:MM")
         return None
     text = times[name]
     if text == "24:00":
         return MINUTES_A_DAY
     match = _TIME.fullmatch(text) if isinstance(text, str) else None
     if match is None:
-        reader.note(place, "Must be a time from 00:00 to 24:00, as HH:MM.")
+        reader.note(place, "must be a time from 00:00 to 24:00, as HH:MM")
         return None
     return int(match[1]) * 60 + int(match[2])
 

@@ -134,7 +134,7 @@ def _read_country(reader: Reader, value: object, path: str) -> str | None:
         return None
     if isinstance(value, str) and _COUNTRY.fullmatch(value) and _is_supported(value.upper()):
         return value.upper()
-    reader.note(path, "Must be the two-letter ISO 3166 code of a country whose holidays are known, such as US.")
+    reader.note(path, "must be the two-letter ISO 3166 code of a country whose holidays are known, such as US")
     return None
 
 
@@ -163,5 +163,5 @@ def _read_date(reader: Reader, entry: Mapping[str, object], path: str) -> date |
             return date.fromisoformat(text)
         except ValueError:
             pass
-    reader.note(path, "Must be a date as YYYY-MM-DD.")
+    reader.note(path, "must be a date as YYYY-MM-DD")
     return None

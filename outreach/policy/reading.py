@@ -40,15 +40,15 @@ class Reader:
         """Return a JSON object."""
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
             return value
-        self.note(path, "Must be an object.")
+        self.note(path, "must be an object")
         return None
 
     def read_array(self, value: object, path: str, *, most: int) -> list[object] | None:
         """Return a JSON array of at most so many elements."""
         if not isinstance(value, list):
-            self.note(path, "Must be an array.")
+            self.note(path, "must be an array")
         elif len(value) > most:
-            self.note(path, f"Must have at most {most} elements, has {len(value)}.")
+            self.note(path, f"must have at most {most} elements, has {len(value)}")
         else:
             return value
         return None
@@ -57,24 +57,24 @@ class Reader:
         """Return true or false."""
         if isinstance(value, bool):
             return value
-        self.note(path, "Must be true or false.")
+        self.note(path, "must be true or false")
         return None
 
     def read_integer(self, value: object, path: str, *, least: int, most: int) -> int | None:
         """Return an integer within bounds; a boolean is none, and nor is `10.0`."""
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
-        self.note(path, f"Must be an integer from {least} to {most}.")
+        self.note(path, f"must be an integer from {least} to {most}")
         return None
 
     def read_text(self, value: object, path: str, *, most: int) -> str | None:
         """Return a string of at most so many characters that every database can store."""
         if not isinstance(value, str):
-            self.note(path, "Must be a string.")
+            self.note(path, "must be a string")
         elif len(value) > most:
-            self.note(path, f"Must have at most {most} characters.")
+            self.note(path, f"must have at most {most} characters")
         elif _UNSTORABLE.search(value):
-            self.note(path, "Must not contain NUL or half of a surrogate pair.")
+            self.note(path, "must not contain NUL or half of a surrogate pair")
         else:
             return value
         return None

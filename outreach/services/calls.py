@@ -23,7 +23,7 @@ from outreach.services.requests import Claim
 
 _POLL_SECONDS: Final = 0.02
 _WAITING: Final = {CallStatus.QUEUED, CallStatus.DISPATCHING}
-_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Calls:
@@ -111,7 +111,8 @@ class Calls:
         """
 
         def operation(tx: Transaction) -> Call | None:
-            ours = tx.calls.get(workspace_id, identifier) if _UUID.fullmatch(identifier) else None
+            # A UUID is one in whatever case; the provider's identifiers are taken letter by letter.
+            ours = tx.calls.get(workspace_id, identifier.lower()) if _UUID.fullmatch(identifier) else None
             return ours or tx.calls.by_provider_id(workspace_id, identifier)
 
         call = await self._context.storage.read(operation)

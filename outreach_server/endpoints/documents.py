@@ -6,7 +6,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from outreach_server.contract import contract_bytes
+from outreach_server.contract import contract_mounted_at
 from outreach_server.docs import docs_page
 
 
@@ -15,7 +15,7 @@ class Contract(HTTPEndpoint):
 
     async def get(self, request: Request) -> Response:
         """Answer with openapi.yaml."""
-        return Response(contract_bytes(), media_type="application/yaml")
+        return Response(contract_mounted_at(request.scope.get("root_path", "")), media_type="application/yaml")
 
 
 class Docs(HTTPEndpoint):

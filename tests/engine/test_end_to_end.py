@@ -15,6 +15,7 @@ from anyio.abc import TaskStatus
 from outreach import CallStatus, ConfigError, NewCall, NewMessage, Outreach, SimulatorConfig, SystemClock
 from outreach.config import EngineConfig
 from outreach.policy.pacing import spacing
+from outreach.storage.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
@@ -189,6 +190,43 @@ async def test_an_error_of_the_host_closes_the_engine_and_stays_the_hosts(open_s
         async with engine:
             raise ZeroDivisionError
     assert not engine.health().dispatching
+
+
+async def test_the_host_may_close_the_engine_from_another_task(open_storage: OpenStorage) -> None:
+    """Frameworks and test runners enter in one task and leave in another, and close in whatever order they like."""
+    storage = open_storage(SystemClock())
+    first = Outreach(storage, dispatch=True, config=QUICK)
+    second = Outreach(MemoryStorage(), dispatch=True, config=QUICK)
+    before = asyncio.all_tasks()
+    with anyio.fail_after(30):
+        await asyncio.create_task(first.__aenter__())
+        await second.__aenter__()
+        assert (first.health().dispatching, second.health().dispatching) == (True, True)
+        await asyncio.create_task(first.__aexit__(None, None, None))
+        await second.__aexit__(None, None, None)
+        assert asyncio.all_tasks() == before
+        async with Outreach(storage, dispatch=True, config=QUICK) as again:
+            await until(lambda: _dispatches(again))
+
+
+async def test_an_engine_that_is_cancelled_while_it_opens_leaves_nothing(open_storage: OpenStorage) -> None:
+    """Its lock and its tasks are gone with it."""
+    storage = open_storage(SystemClock())
+    before = asyncio.all_tasks()
+    with anyio.fail_after(30):
+        for turns in range(12):
+            opening = asyncio.create_task(Outreach(storage, dispatch=True, config=QUICK).__aenter__())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            if opening.done():
+                await opening.result().__aexit__(None, None, None)
+                break
+            opening.cancel()
+            await asyncio.wait({opening})
+            assert opening.cancelled()
+            assert asyncio.all_tasks() == before
+        async with Outreach(storage, dispatch=True, config=QUICK) as engine:
+            await until(lambda: _dispatches(engine))
 
 
 async def test_cancelling_the_host_closes_the_engine(open_storage: OpenStorage) -> None:

@@ -72,6 +72,10 @@ def test_a_mounted_app_runs_in_its_hosts_lifespan() -> None:
     with TestClient(Starlette(routes=[Mount("/outreach", api)], lifespan=lifespan)) as client:
         assert client.get("/outreach/healthz").status_code == 200
         assert client.get("/outreach/nothing").json()["error"]["code"] == "not_found"
+        contract = yaml.safe_load(client.get("/outreach/openapi.yaml").text)
+        # Its paths are appended to this: a client that is made from it finds them.
+        assert [server["url"] for server in contract["servers"]] == ["/outreach"]
+        assert contract["paths"] == yaml.safe_load(contract_text())["paths"]
 
 
 @pytest.mark.anyio

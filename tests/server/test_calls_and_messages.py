@@ -37,6 +37,7 @@ def test_a_call_is_queued_and_can_be_looked_up(service: Service) -> None:
     assert answer.headers["Location"] == f"/calls/{record['id']}"
     assert (record["to"], record["status"], record["callId"]) == ("+14155550102", "queued", None)
     assert (record["agent_id"], record["variables"]) == (tenant.agent.id, {"a": "[1,null]"})
+    assert tenant.get(f"/calls/{record['id'].upper()}").json() == record
 
 
 def test_variables_are_kept_as_written(tenant: Tenant) -> None:
