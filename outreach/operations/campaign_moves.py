@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 import attrs
 
 from outreach.errors import CannotStart, IllegalTransition
+from outreach.models.business_hours import BusinessHours
 from outreach.models.campaign import Campaign, PauseReason
+from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import (
     CAMPAIGN_TRANSITIONS,
     TERMINAL_CAMPAIGN_STATUSES,
@@ -17,7 +19,8 @@ from outreach.models.states import (
     next_campaign_status,
 )
 from outreach.operations.common import campaign_of, campaign_unit, note, require_available, workspace_of
-from outreach.policy.holidays import refill
+from outreach.policy.holidays import closed_dates, refill
+from outreach.policy.opening import next_open
 from outreach.protocols.storage import Transaction
 
 
@@ -240,6 +243,8 @@ def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> No
         reasons.append("Its scheduled_expires_at has passed.")
     if campaign.channel == "call":
         reasons.extend(_calling_obstacles(tx, campaign))
+    if campaign.business_hours is not None and _never_opens(campaign.business_hours, campaign.holidays, now):
+        reasons.append("Its business hours have no opening within a year.")
     workspace = workspace_of(tx, campaign.workspace_id)
     if workspace.mode is WorkspaceMode.LIVE:
         provider = campaign.sms_carrier or "the agent's voice provider"
@@ -261,3 +266,8 @@ def _calling_obstacles(tx: Transaction, campaign: Campaign) -> list[str]:
     if not agent.may_call_out:
         obstacles.append(f"Its agent {agent.name!r} is inbound and may not call out.")
     return obstacles
+
+
+def _never_opens(hours: BusinessHours, holidays: HolidayCalendar | None, now: datetime) -> bool:
+    dates = closed_dates(holidays) if holidays else frozenset()
+    return next_open(hours, now, closed_dates=dates) is None

@@ -15,7 +15,7 @@ from outreach.models.work import Unit
 from outreach.operations import singles
 from outreach.operations.common import agent_of, require_available, workspace_of
 from outreach.operations.requests import Answer
-from outreach.policy.phones import is_dialable
+from outreach.policy.phones import is_dialable, normalise
 from outreach.policy.variables import as_text
 from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
@@ -78,8 +78,9 @@ class Calls:
                 workspace_id=workspace_id,
                 agent_id=agent.id,
                 provider=agent.provider,
-                # The interface's number is E.164 already; only its plus may be missing.
-                to="+" + new.to.removeprefix("+"),
+                # Read as everywhere else, so that an opt-out stops the person however the number is written; what
+                # the numbering plans do not know is dialled as it stands, because the interface's pattern decides.
+                to=normalise(new.to, workspace.default_region) or "+" + new.to.removeprefix("+"),
                 sender=agent.from_number,
                 variables={key: as_text(value) for key, value in new.variables.items()},
                 created_at=now,

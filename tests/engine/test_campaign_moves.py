@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from outreach.errors import CannotStart, IllegalTransition, NotFound, WorkspaceUnavailable
+from outreach.models.business_hours import BusinessHours
 from outreach.models.campaign import Campaign
 from outreach.models.states import (
     CAMPAIGN_TRANSITIONS,
@@ -221,6 +222,14 @@ async def test_everything_that_is_in_the_way_of_a_start_is_named(storage: Storag
     assert len(caught.value.reasons) == 3
     assert "no account for" in caught.value.message
     assert (await reread(storage, campaign)).status is S.READY
+
+
+async def test_a_campaign_whose_hours_never_open_does_not_start(storage: Storage) -> None:
+    """It would be active for ever and reach nobody."""
+    never = BusinessHours(enabled=True, timezone="UTC", schedule={}, batch_concurrency=10)
+    campaign = await given_campaign(storage, campaign=make_campaign(business_hours=never, status=S.READY))
+    with pytest.raises(CannotStart, match="no opening within a year"):
+        await _do(storage, moves.start, campaign)
 
 
 @pytest.mark.parametrize("operation", [moves.start, moves.resume])

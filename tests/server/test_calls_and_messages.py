@@ -40,6 +40,24 @@ def test_a_call_is_queued_and_can_be_looked_up(service: Service) -> None:
     assert tenant.get(f"/calls/{record['id'].upper()}").json() == record
 
 
+def test_an_opt_out_stops_a_call_however_the_number_is_written(service: Service) -> None:
+    """Row "same number": the workspace's region first, for calls as for messages and the register."""
+    tenant = service.tenant(default_region="US")
+    service.run(service.engine.unsubscribes.add, tenant.workspace.id, "(415) 555-0102")
+    for written in ("4155550102", "14155550102", "+14155550102"):
+        answer = tenant.post("/calls", {"agent_id": tenant.agent.id, "to": written})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "recipient_unsubscribed"), written
+        assert tenant.post("/sms", {"to": written, "body": "Hi"}).status_code == 409, written
+
+
+def test_a_number_that_no_plan_knows_is_dialled_as_it_stands(service: Service) -> None:
+    """Row "`to`": the interface's pattern decides what is a number."""
+    tenant = service.tenant(default_region="US")
+    answer = tenant.post("/calls", {"agent_id": tenant.agent.id, "to": "9999999"})
+    assert answer.status_code == 201
+    assert tenant.get(answer.headers["Location"]).json()["to"] == "+9999999"
+
+
 def test_variables_are_kept_as_written(tenant: Tenant) -> None:
     """Row "`variables`": any JSON value, as text."""
     variables = (

@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal
 
@@ -69,7 +70,7 @@ class Result:
     faults: Counter[Fault]
     checks: int
     reached: int
-    trace: int
+    trace: str
 
 
 def simulate(seed: int, *, storage: StorageKind = "memory", path: Path | None = None) -> Result:
@@ -134,7 +135,7 @@ class _Simulation:
             faults=self._faults.counts,
             checks=self._invariants.checked,
             reached=sum(len(entries) for entries in self._world.reached.values()),
-            trace=hash(tuple((moment.timestamp(), dispatch) for moment, dispatch in self._world.asked)),
+            trace=sha256(repr(self._world.asked).encode()).hexdigest(),
         )
 
     def _stream(self) -> random.Random:
@@ -243,8 +244,10 @@ class _Simulation:
                 await anyio.sleep(self._rng.random() * 8)
                 with suppress(OutreachError):
                     await self._operate(engine)
-                self._raise_broken()
+                if self._broken is not None:
+                    break
             tasks.cancel_scope.cancel()
+        self._raise_broken()
 
     async def _operate(self, engine: Outreach) -> None:
         """Do one thing that an operator, a contact or an owner does."""
@@ -295,7 +298,8 @@ class _Simulation:
             ends = self._clock.monotonic() + PEACE_SECONDS
             while self._clock.monotonic() < ends and not await self._all_ended(engine):
                 await anyio.sleep(20)
-                self._raise_broken()
+                if self._broken is not None:
+                    break
             tasks.cancel_scope.cancel()
         self._raise_broken()
         self._database.read(lambda tx: self._invariants.at_the_end(tx, self._world.reached))
