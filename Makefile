@@ -6,6 +6,7 @@
 #   make format       let ruff rewrite what it can
 #   make demo         run the demonstration (ARGS=--exit ends it by itself)
 #   make fuzz         fuzz a running server against openapi.yaml
+#   make simulate     run the engine under seeded faults (SEEDS=200 is how many)
 #   make wheel-check  build the wheel, install it elsewhere and try it there
 #   make clean        remove .venv and everything that was built or cached
 #
@@ -15,12 +16,13 @@
 PYTHON =
 PYTEST_ARGS = -n 2
 ARGS =
+SEEDS = 200
 
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: help venv check test format demo fuzz wheel-check clean
+.PHONY: help venv check test format demo fuzz simulate wheel-check clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -88,6 +90,10 @@ demo: $(STAMP)
 fuzz: $(STAMP)
 	@echo "==> fuzzing a server against openapi.yaml"
 	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+simulate: $(STAMP)
+	@echo "==> simulating $(SEEDS) seeds"
+	@$(BIN)/python -m outreach.testing.simulation --seeds $(SEEDS) $(ARGS)
 
 wheel-check: $(STAMP)
 	@echo "==> building the wheel and trying it in an environment of its own"
