@@ -41,14 +41,15 @@ def console(*, stderr: bool = False) -> Console:
 def cell(value: object) -> str:
     """Return a value for a table; what a terminal would obey is made visible instead."""
     match value:
+        case dict() if value:
+            # Before the next one: an empty mapping as a pattern is any mapping.
+            return cell(orjson.dumps(value).decode())
         case None | "" | [] | {}:
             return _MISSING
         case bool():
             return "yes" if value else "no"
         case list():
             return ", ".join(cell(item) for item in value)
-        case dict():
-            return cell(orjson.dumps(value).decode())
         case _:
             text = str(value)
             return (

@@ -84,6 +84,15 @@ def test_the_steps_of_a_flow_are_explained_where_they_are_asked_for(cli: Cli) ->
         assert any(line.strip().startswith(f'{{"kind": "{kind}"') for line in told.splitlines())
 
 
+def test_the_steps_of_a_new_flow_are_shown(cli: Cli, workspace_id: str, tmp_path: Path) -> None:
+    """Whoever made a typing error sees it before a campaign runs."""
+    file = tmp_path / "flow.json"
+    file.write_text('[{"kind": "send", "body": "Hello there"}, {"kind": "wait", "wait_minutes": 60}]')
+    told = "".join(cli.tell("flows", "create", workspace_id, "F", "--file", str(file)).split())
+    assert '"body":"Hellothere"' in told
+    assert '"wait_minutes":60' in told
+
+
 def test_a_key_is_shown_once(cli: Cli, workspace_id: str) -> None:
     """The list tells keys apart without giving one away."""
     made = cli.ask("keys", "create", workspace_id, "--name", "ci")
