@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background, a shell has it ignored, and so would every process that a test starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The contract suites that ship are tests too: show what their assertions compared.
 pytest.register_assert_rewrite("outreach.testing")
