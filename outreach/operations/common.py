@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from outreach.errors import NotFound, WorkspaceUnavailable
+from outreach.errors import LeaseLost, NotFound, WorkspaceUnavailable
 from outreach.models.campaign import Campaign
 from outreach.models.directory import Agent
 from outreach.models.settings import CallSettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
-from outreach.models.work import AuditEntry, Unit
+from outreach.models.work import AuditEntry, Lease, Unit
 from outreach.models.workspace import Workspace
 from outreach.protocols.storage import Transaction
 
@@ -34,6 +34,18 @@ def require_available(workspace: Workspace) -> None:
     """
     if workspace.status is not WorkspaceStatus.ACTIVE:
         raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
+
+
+def require_lease(tx: Transaction, epoch: int) -> Lease:
+    """Return the lease, which must be this epoch's: the fence of every intent.
+
+    Raises:
+        LeaseLost: Another worker has taken over.
+    """
+    lease = tx.leases.current()
+    if lease is None or lease.epoch != epoch:
+        raise LeaseLost("Another worker has taken over this database.")
+    return lease
 
 
 def settings_of(tx: Transaction, workspace_id: str) -> SmsSettings:

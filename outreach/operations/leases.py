@@ -7,12 +7,12 @@ from datetime import datetime
 
 import attrs
 
-from outreach.errors import LeaseLost
 from outreach.models.campaign import Campaign, PauseReason
+from outreach.models.directory import Number
 from outreach.models.states import CampaignMove, CampaignStatus
-from outreach.models.work import HighWater, Home, Lease, Run
+from outreach.models.work import HighWater, Home, Lease
 from outreach.operations.campaign_moves import move
-from outreach.operations.common import note
+from outreach.operations.common import note, require_lease
 from outreach.policy.pacing import spacing
 from outreach.protocols.storage import Transaction
 
@@ -50,9 +50,9 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
         reason = "restored"
     if noted is not None:
         epoch = max(epoch, noted.epoch + 1)
-    running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
     held_back: list[Campaign] = []
     if reason is not None:
+        running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
         held_back = [
             move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason) for campaign in running
         ]
@@ -61,10 +61,7 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
         _respace(tx, campaign, epoch, now)
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
-            if number.rate_per_minute is not None and tx.runs.sender_slot(workspace.id, number.phone) is not None:
-                floor = now + spacing(number.rate_per_minute)
-                taken = tx.runs.sender_slot(workspace.id, number.phone)
-                tx.runs.put_sender_slot(workspace.id, number.phone, max(floor, taken or floor))
+            _respace_number(tx, number, now)
     if home is not None:
         tx.leases.set_home(home)
     tx.leases.put(Lease(epoch=epoch, home=home, renewed_at=now))
@@ -83,10 +80,7 @@ def renew(tx: Transaction, *, epoch: int, now: datetime) -> HighWater:
     Raises:
         LeaseLost: Another worker has taken over.
     """
-    current = tx.leases.current()
-    if current is None or current.epoch != epoch:
-        raise LeaseLost("Another worker has taken over this database.")
-    tx.leases.put(attrs.evolve(current, renewed_at=now))
+    tx.leases.put(attrs.evolve(require_lease(tx, epoch), renewed_at=now))
     return high_water(tx, epoch)
 
 
@@ -102,4 +96,13 @@ def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> 
     if run is None:
         return
     floor = max(run.next_slot_at or now, now + spacing(campaign.sms_rate_per_minute or 1))
-    tx.runs.put(Run(workspace_id=run.workspace_id, campaign_id=run.campaign_id, owner_epoch=epoch, next_slot_at=floor))
+    # What else it remembers, such as how far the caller IDs of a group have gone round, stays.
+    tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=floor))
+
+
+def _respace_number(tx: Transaction, number: Number, now: datetime) -> None:
+    taken = tx.runs.sender_slot(number.workspace_id, number.phone)
+    if number.rate_per_minute is None or taken is None:
+        return
+    floor = max(taken, now + spacing(number.rate_per_minute))
+    tx.runs.put_sender_slot(number.workspace_id, number.phone, floor)

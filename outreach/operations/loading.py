@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from outreach.errors import InvalidRequest, NotFound, RequestInProgress
+from outreach.errors import InvalidRequest, NotFound
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
@@ -101,20 +101,3 @@ def publish(
     tx.campaigns.publish(published)
     note(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.create", subject=campaign.id)
     return tx.campaigns.get(workspace_id, campaign.id) or published, excluded
-
-
-def still_mine(tx: Transaction, workspace_id: str, operation: str, key: str, token: str, until: datetime) -> None:
-    """Keep an idempotency key while a long load runs.
-
-    Raises:
-        RequestInProgress: Another request has taken the key over.
-    """
-    stored = tx.requests.stored(workspace_id, operation, key)
-    if stored is None or stored.token != token:
-        raise RequestInProgress
-    tx.requests.put_stored(attrs.evolve(stored, locked_until=until))
-
-
-def recount(tx: Transaction, workspace_id: str, campaign_id: str) -> Counters:
-    """Return a campaign's counters by looking at every recipient."""
-    return tx.recipients.recount(workspace_id, campaign_id)

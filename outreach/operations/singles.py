@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from outreach.errors import AgentInactive, AgentNotOutbound, CallInProgress, LeaseLost, RecipientUnsubscribed
+from outreach.errors import AgentInactive, AgentNotOutbound, CallInProgress, RecipientUnsubscribed
 from outreach.models.call import Call
 from outreach.models.directory import Agent
 from outreach.models.dispatch import Dispatch
@@ -16,6 +16,7 @@ from outreach.models.message import Message
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, WorkspaceStatus
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
+from outreach.operations.common import require_lease
 from outreach.protocols.storage import AlreadyThere, Transaction
 
 _LOOK_AGAIN: Final = timedelta(seconds=5)
@@ -90,7 +91,8 @@ def commit_message(
     Raises:
         LeaseLost: The worker's epoch is not the present one.
     """
-    now = _checked_now(tx, terms, clock_now)
+    require_lease(tx, terms.epoch)
+    now = clock_now()
     message = tx.messages.get(workspace_id, message_id)
     if message is None or message.status is not MessageStatus.QUEUED:
         return None
@@ -136,7 +138,8 @@ def commit_call(
     Raises:
         LeaseLost: The worker's epoch is not the present one.
     """
-    now = _checked_now(tx, terms, clock_now)
+    require_lease(tx, terms.epoch)
+    now = clock_now()
     call = tx.calls.get(workspace_id, call_id)
     if call is None or call.status is not CallStatus.QUEUED:
         return None
@@ -188,13 +191,6 @@ def hold_back_singles(tx: Transaction, *, reason: str, now: datetime) -> int:
                 _cancel_call(tx, call, reason, now)
                 held += 1
     return held
-
-
-def _checked_now(tx: Transaction, terms: IntentTerms, clock_now: Callable[[], datetime]) -> datetime:
-    lease = tx.leases.current()
-    if lease is None or lease.epoch != terms.epoch:
-        raise LeaseLost("Another worker has taken over this database.")
-    return clock_now()
 
 
 def _suspended(tx: Transaction, workspace_id: str) -> bool:

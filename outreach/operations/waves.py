@@ -8,7 +8,6 @@ from datetime import datetime
 
 import attrs
 
-from outreach.errors import LeaseLost
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
@@ -16,7 +15,7 @@ from outreach.models.states import CampaignStatus, DispatchState, RecipientStatu
 from outreach.models.work import Run
 from outreach.models.workspace import Workspace
 from outreach.operations.campaign_moves import complete_if_done
-from outreach.operations.common import settings_of
+from outreach.operations.common import require_lease, settings_of
 from outreach.operations.flows import reply_stops, steps_of
 from outreach.operations.intents import open_dispatch
 from outreach.operations.limits import cap_reached, sender_pace
@@ -66,9 +65,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     Raises:
         LeaseLost: The worker's epoch is not the present one; nothing was committed.
     """
-    lease = tx.leases.current()
-    if lease is None or lease.epoch != wave.epoch:
-        raise LeaseLost("Another worker has taken over this database.")
+    require_lease(tx, wave.epoch)
     # The time of the commit, not of the decision: the operation may have waited for its turn.
     now = clock_now()
     campaign = tx.campaigns.get(wave.workspace_id, wave.campaign_id)

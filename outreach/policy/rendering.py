@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from outreach.models.recipient import Recipient
 from outreach.policy.variables import JSON, as_text
 
 _PLACEHOLDER: Final = re.compile(r"\{\{([^{}]*+)\}\}")
@@ -58,6 +59,18 @@ def recipient_values(
     }
     values.update((name, field) for name, field in fields.items() if field)
     return values
+
+
+def values_of(recipient: Recipient) -> dict[str, str]:
+    """Return the values that a recipient gives to a template."""
+    return recipient_values(
+        phone_number=recipient.phone_number,
+        first_name=recipient.first_name,
+        last_name=recipient.last_name,
+        email=recipient.email,
+        company=recipient.company,
+        custom_variables=recipient.custom_variables,
+    )
 
 
 def compose(template: str, values: Mapping[str, str], footer: str | None) -> str:

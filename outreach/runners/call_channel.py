@@ -12,7 +12,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
 from outreach.policy.call_settlement import second_leg_is_late
-from outreach.policy.rendering import recipient_values
+from outreach.policy.rendering import values_of
 from outreach.protocols.voice import CallRequest
 from outreach.runners.channels import Decision
 from outreach.runners.contact_rules import contact_window
@@ -58,14 +58,7 @@ class CallChannel:
             sender=agent.from_number,
             to=recipient.phone,
             latest=window,
-            variables=recipient_values(
-                phone_number=recipient.phone_number,
-                first_name=recipient.first_name,
-                last_name=recipient.last_name,
-                email=recipient.email,
-                company=recipient.company,
-                custom_variables=recipient.custom_variables,
-            ),
+            variables=values_of(recipient),
         )
 
     def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> Callable[[], Awaitable[Outcome]]:

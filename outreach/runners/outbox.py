@@ -162,8 +162,8 @@ class Outbox:
             answer: object = await errand.ask()
             if isinstance(answer, Outcome) and answer.state in ANSWERS:
                 return answer
-            # An adapter that breaks its contract has told us nothing.
-            raise TypeError(f"The adapter of {errand.dispatch.provider} answered {answer!r}.")
+            # An adapter that breaks its contract has told us nothing; what it answered may hold what no log may.
+            raise TypeError(f"The adapter of {errand.dispatch.provider} answered with no outcome: {_kind(answer)}.")
         return Outcome(state=DispatchState.UNKNOWN, reason="timeout")
 
     async def _last_check(self, errand: Errand) -> str | None:
@@ -224,3 +224,7 @@ class Outbox:
                 await anyio.sleep(_SAVE_AGAIN_SECONDS)
             else:
                 return
+
+
+def _kind(answer: object) -> str:
+    return str(answer.state) if isinstance(answer, Outcome) else type(answer).__name__

@@ -15,7 +15,7 @@ from outreach.models.states import RecipientStatus
 from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
 from outreach.policy.flow_course import step_to_send
 from outreach.policy.pacing import spacing
-from outreach.policy.rendering import compose, recipient_values
+from outreach.policy.rendering import compose, values_of
 from outreach.policy.segments import count_segments
 from outreach.protocols.carrier import OutboundMessage
 from outreach.runners.channels import Decision
@@ -60,15 +60,7 @@ class SmsChannel:
         window = contact_window(plan, recipient, recipient.phone, now)
         if isinstance(window, Hold | Ending):
             return window
-        values = recipient_values(
-            phone_number=recipient.phone_number,
-            first_name=recipient.first_name,
-            last_name=recipient.last_name,
-            email=recipient.email,
-            company=recipient.company,
-            custom_variables=recipient.custom_variables,
-        )
-        text = compose(template or "", values, plan.settings.footer)
+        text = compose(template or "", values_of(recipient), plan.settings.footer)
         if not text:
             return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message")
         segments = count_segments(text).segments

@@ -32,6 +32,17 @@ async def test_each_takeover_has_a_higher_epoch_and_the_old_worker_finds_out(sto
     assert (lease.epoch, lease.renewed_at) == (2, NOW + timedelta(seconds=2))
 
 
+async def test_a_takeover_keeps_how_far_the_caller_ids_have_gone_round(storage: Storage) -> None:
+    """Design, section 6, caller ID: the numbers of a group go on in turn, also after a restart."""
+    campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
+    run = make_run(campaign_id=campaign.id, owner_epoch=0, assigned=7)
+    await storage.write(lambda tx: tx.runs.put(run))
+    taken = await _take(storage)
+    after = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    assert after is not None
+    assert (after.assigned, after.owner_epoch) == (7, taken.epoch)
+
+
 @pytest.mark.parametrize("elsewhere", ELSEWHERE)
 async def test_a_database_on_another_host_or_path_does_not_start_sending(storage: Storage, elsewhere: Home) -> None:
     """Design, section 5, rule 10: active and scheduled campaigns are paused as `moved`, once."""
