@@ -83,10 +83,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         # Which of two values was meant, nobody can tell; another reader of the same body may take the other one.
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise _refusal(f'The body names the key "{shown(twice)}" twice in one object.')
+        raise _refusal(f'The body names the key "{shown(_first_repeated(pairs))}" twice in one object.')
     return found
+
+
+def _first_repeated(pairs: list[tuple[str, Any]]) -> str:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            return key
+        seen.add(key)
+    raise ValueError("No key is there twice.")
 
 
 def _refusal(message: str) -> InvalidRequest:

@@ -26,7 +26,7 @@ class Reached:
         asked_at: When the request began.
         failed: A receipt said afterwards that it reached nobody.
         unanswered: The call rang out, was busy or went to voicemail.
-        refused_later: It was taken and never handed on; for look-ups.
+        course: When a call comes to which status.
     """
 
     dispatch_id: str
@@ -42,7 +42,8 @@ class Link:
     """One process's line to the providers; a dead process neither asks nor hears.
 
     Attributes:
-        reports: What waits to be told, each with its moment.
+        alive: Whether the process still is.
+        die: Has the process die, cut off first.
     """
 
     alive: Callable[[], bool]
