@@ -57,7 +57,7 @@ from outreach.models.campaign import (
     NewSmsCampaign,
 )
 from outreach.models.carriers import CARRIERS, CarrierName, Channel
-from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk
+from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
 from outreach.models.dispatch import Dispatch
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
@@ -173,6 +173,7 @@ __all__ = [
     "Trunk",
     "Unauthorized",
     "Unsubscribe",
+    "VoicemailPolicy",
     "Window",
     "Workspace",
     "WorkspaceChange",

@@ -63,17 +63,22 @@ class CallChannel:
 
     def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> FindProvider:
         """Return what finds the voice provider, and asks it for the call."""
-        campaign = plan.campaign
+        campaign, agent = plan.campaign, plan.agent
         request = CallRequest(
             dispatch_id=dispatch.id,
             workspace_id=dispatch.workspace_id,
-            agent_ref=plan.agent.provider_agent_id if plan.agent else None,
+            agent_ref=agent.provider_agent_id if agent else None,
             sender=dispatch.sender,
             to=dispatch.to,
             variables=intent.variables,
             trunk_ref=(plan.trunk.provider_trunk_id or plan.trunk.address) if plan.trunk else None,
             ivr_enabled=bool(campaign.ivr_enabled),
             call_screen_enabled=bool(campaign.call_screen_enabled),
+            identity=plan.workspace.name,
+            purpose=campaign.description or campaign.name,
+            voicemail=agent.voicemail if agent else None,
+            voicemail_message=agent.voicemail_message if agent else None,
+            max_seconds=agent.max_call_seconds if agent else None,
             not_after=campaign.scheduled_expires_at,
         )
 

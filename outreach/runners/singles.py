@@ -170,6 +170,10 @@ class SinglesRunner:
             sender=dispatch.sender,
             to=dispatch.to,
             variables=call.variables,
+            identity=workspace.name,
+            voicemail=agent.voicemail,
+            voicemail_message=agent.voicemail_message,
+            max_seconds=agent.max_call_seconds,
         )
         return lambda: provider.place(request)
 

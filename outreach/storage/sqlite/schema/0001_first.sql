@@ -41,6 +41,9 @@ CREATE TABLE agents (
     is_active INTEGER NOT NULL CHECK (is_active IN (0, 1)),
     placeholders TEXT,
     from_number TEXT,
+    voicemail TEXT,
+    voicemail_message TEXT,
+    max_call_seconds INTEGER,
     revision INTEGER NOT NULL,
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL
