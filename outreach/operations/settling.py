@@ -6,10 +6,10 @@ from datetime import datetime
 
 import attrs
 
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import OPTED_OUT, Dispatch, Outcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
-from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes
+from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes, register
 from outreach.policy.error_budget import OURS
 from outreach.policy.settlement import Backoff, may_settle
 from outreach.protocols.analyser import Analyser
@@ -45,6 +45,8 @@ def settle(
         settled_at=now,
     )
     tx.dispatches.update(settled)
+    if outcome.state is DispatchState.REFUSED and outcome.reason == OPTED_OUT:
+        register.refused_by_provider(tx, settled, outcome.error_code, now)
     if settled.message_id is not None:
         message_outcomes.settle(tx, settled, outcome, backoff, now)
     if settled.call_id is not None:
@@ -64,6 +66,9 @@ def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analys
     dispatch = _find(tx, event)
     if dispatch is None:
         return False
+    if isinstance(event, CallReport) and event.do_not_call:
+        # Whatever the call's status is by now: an event that comes after the end may be the one that says it.
+        register.asked_for_no_more(tx, dispatch, event, now)
     if dispatch.state is not DispatchState.ACCEPTED:
         accepted = Outcome(state=DispatchState.ACCEPTED, provider_id=event.provider_id)
         settled = settle(tx, dispatch.workspace_id, dispatch.id, accepted, backoff=backoff, now=now)
@@ -130,6 +135,8 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, n
     tx.dispatches.update(
         attrs.evolve(dispatch, report=event.status, error_code=event.error_code or dispatch.error_code)
     )
+    if event.status is MessageStatus.FAILED and event.reason == OPTED_OUT:
+        register.refused_by_provider(tx, dispatch, event.error_code, now)
     if dispatch.message_id is not None:
         message_outcomes.receipt(tx, dispatch, event)
     else:

@@ -13,6 +13,7 @@ from outreach.ids import IdSource
 from outreach.models.call import Call
 from outreach.models.directory import Agent
 from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.message import Message
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.work import Unit
@@ -74,7 +75,7 @@ class SinglesRunner:
         if dispatch is None:
             self._outbox.release(1)
             return await self._due(unit)
-        self._outbox.send(Errand(dispatch=dispatch, ask=lambda: self._send(workspace, dispatch)))
+        self._outbox.send(Errand(dispatch=dispatch, ask=lambda: self._send(workspace, message, dispatch)))
         return None
 
     async def run_call(self, unit: Unit, *, epoch: int, nudge: Nudge) -> datetime | None:
@@ -146,7 +147,7 @@ class SinglesRunner:
     async def _workspace(self, unit: Unit) -> Workspace:
         return await self._storage.read(lambda tx: workspace_of(tx, unit.workspace_id))
 
-    async def _send(self, workspace: Workspace, dispatch: Dispatch) -> Outcome:
+    async def _send(self, workspace: Workspace, message: Message, dispatch: Dispatch) -> Outcome:
         return await self._desk.carrier(workspace, dispatch.provider).send(
             OutboundMessage(
                 dispatch_id=dispatch.id,
@@ -154,7 +155,7 @@ class SinglesRunner:
                 sender=dispatch.sender,
                 to=dispatch.to,
                 body=dispatch.body or "",
-                not_after=None,
+                not_after=message.send_until,
             )
         )
 

@@ -11,6 +11,7 @@ from outreach.storage.sqlite.tables.directory import (
     Flows,
     Numbers,
     Register,
+    ReplySettingsTable,
     Settings,
     Trunks,
 )
@@ -33,6 +34,7 @@ class SqliteTransaction:
         self.flows = Flows(connection)
         self.settings = Settings(connection)
         self.call_settings = CallSettingsTable(connection)
+        self.reply_settings = ReplySettingsTable(connection)
         self.register = Register(connection)
         self.campaigns = Campaigns(connection)
         self.recipients = Recipients(connection)
