@@ -61,7 +61,14 @@ from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientGroup
-from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettings, SmsSettingsChange
+from outreach.models.settings import (
+    CallSettings,
+    CallSettingsChange,
+    ReplySettings,
+    ReplySettingsChange,
+    SmsSettings,
+    SmsSettingsChange,
+)
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
@@ -77,6 +84,7 @@ from outreach.models.workspace import ApiKey, CreatedKey, Workspace
 from outreach.operations.requests import Answer, Quota
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import mask
+from outreach.policy.replies import ReplyText
 from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.services.agents import AgentChange
 from outreach.services.preparing import prepare
@@ -151,6 +159,9 @@ __all__ = [
     "RecipientStatus",
     "RecipientUnsubscribed",
     "RegisterImport",
+    "ReplySettings",
+    "ReplySettingsChange",
+    "ReplyText",
     "RequestInProgress",
     "SimulatorConfig",
     "SmsCampaignsDisabled",

@@ -50,7 +50,8 @@ class Unsubscribes:
     ) -> Sequence[Unsubscribe]:
         """Put numbers on the register, at once and for every campaign; return the entries.
 
-        A number that is there with another scope is stopped on all channels from then on.
+        A number that is there with another scope is stopped on all channels from then on. A `source` of `keyword` says
+        that the person wrote it: a START takes such an entry back, and no other.
 
         Raises:
             NotFound: There is no such workspace.

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,3 +125,23 @@ def test_a_very_long_text_is_read_as_far_as_a_message_goes() -> None:
     """A megabyte of anything costs no more than a message."""
     assert keyword_of("stop" + "!" * 1_000_000) == STOP
     assert keyword_of("x " * 500_000 + "stop") is None
+
+
+def _documented(beginning: str, end: str) -> list[str]:
+    page = (Path(__file__).parents[2] / "docs" / "opt-out.md").read_text(encoding="utf-8")
+    return re.split(r"[,;]\s+", page.partition(beginning)[2].partition(end)[0].replace("\n", " ").strip())
+
+
+def test_the_words_that_are_documented_are_those_that_are_read() -> None:
+    """docs/opt-out.md names them, and what it gives as an example is so."""
+    stop = _documented("The whole message is one of:", "; and a few more")
+    start, help_ = _documented("**START, exact only.**", "; and `yes`"), _documented("**HELP, exact only.**", ".\n")
+    assert len(stop) > 40
+    assert {keyword_of(word) for word in stop} == {STOP}
+    assert (len(start), {keyword_of(word) for word in start}) == (4, {START})
+    assert (len(help_), {keyword_of(word) for word in help_}) == (7, {HELP})
+    begins = _documented("- begins or ends with ", ": `stop")
+    assert {keyword_of(f"we want {word}") for word in re.split(r", | or ", ", ".join(begins))} == {UNDERSTOOD}
+    for text in ("stop texting me", "I want to unsubscribe", "please cancel", "stop by tomorrow"):
+        assert keyword_of(text) == UNDERSTOOD
+    assert keyword_of("“S.T.O.P.” 🛑") == STOP
