@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from outreach.clock import to_text
 from outreach.models.carriers import Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Purpose
-from outreach.models.reports import CallReport
 from outreach.models.unsubscribe import CALL, CARRIER, Unsubscribe
 from outreach.operations.common import note, reply_settings_of
 from outreach.protocols.storage import Transaction
+
+_LONGEST_CODE: Final = 100
+"""Characters of a provider's code that are kept as evidence."""
 
 
 def put_on_register(tx: Transaction, entry: Unsubscribe) -> Unsubscribe:
@@ -44,19 +47,25 @@ def refused_by_provider(tx: Transaction, dispatch: Dispatch, error_code: str | N
     _take_over(tx, dispatch, CARRIER, f"{told}{code}, {to_text(now)}", now)
 
 
-def asked_for_no_more(tx: Transaction, dispatch: Dispatch, event: CallReport, now: datetime) -> None:
-    """Take over that somebody has said, in a call, that no more are wanted."""
-    call = event.provider_id or dispatch.provider_id
+def asked_for_no_more(
+    tx: Transaction, dispatch: Dispatch, at: datetime, provider_id: str | None, now: datetime
+) -> bool:
+    """Take over that somebody has said, in a call, that no more are wanted; return whether that is new.
+
+    Args:
+        tx: The transaction.
+        dispatch: The one that the call was placed by.
+        at: When it was told, by the provider's clock.
+        provider_id: The provider's identifier of the call, as the event has it.
+        now: The present moment.
+    """
+    call = provider_id or dispatch.provider_id
     named = "" if call is None else f" {call}"
-    _take_over(
-        tx, dispatch, CALL, f"said in call {dispatch.call_id} ({dispatch.provider}{named}), {to_text(event.at)}", now
-    )
+    evidence = f"said in call {dispatch.call_id} ({dispatch.provider}{named}), {to_text(at)}"
+    return _take_over(tx, dispatch, CALL, evidence, now)
 
 
-_LONGEST_CODE = 100
-
-
-def _take_over(tx: Transaction, dispatch: Dispatch, source: str, evidence: str, now: datetime) -> None:
+def _take_over(tx: Transaction, dispatch: Dispatch, source: str, evidence: str, now: datetime) -> bool:
     before = tx.register.get(dispatch.workspace_id, dispatch.to)
     after = put_on_register(
         tx,
@@ -79,3 +88,4 @@ def _take_over(tx: Transaction, dispatch: Dispatch, source: str, evidence: str, 
             subject=dispatch.id,
             detail=source,
         )
+    return after != before

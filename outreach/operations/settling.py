@@ -63,24 +63,24 @@ def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analys
     A report that carries our dispatch id is evidence that the provider has it, so that an unknown dispatch
     settles by it. Statuses only move up; what arrives late, twice or for nothing we know changes nothing.
     """
-    dispatch = _find(tx, event)
+    dispatch = dispatch_of(tx, event)
     if dispatch is None:
         return False
-    if isinstance(event, CallReport) and event.do_not_call:
-        # Whatever the call's status is by now: an event that comes after the end may be the one that says it.
-        register.asked_for_no_more(tx, dispatch, event, now)
+    # Whatever the call's status is by now: an event that comes after the end may be the one that says it.
+    no_more = isinstance(event, CallReport) and event.do_not_call
+    opted_out = no_more and register.asked_for_no_more(tx, dispatch, event.at, event.provider_id, now)
     if dispatch.state is not DispatchState.ACCEPTED:
         accepted = Outcome(state=DispatchState.ACCEPTED, provider_id=event.provider_id)
         settled = settle(tx, dispatch.workspace_id, dispatch.id, accepted, backoff=backoff, now=now)
         if settled is None or settled.state is not DispatchState.ACCEPTED:
-            return False
+            return opted_out
         dispatch = settled
     if dispatch.provider_id is None and event.provider_id is not None:
         dispatch = attrs.evolve(dispatch, provider_id=event.provider_id)
         tx.dispatches.update(dispatch)
         _learn_provider_id(tx, dispatch)
     if isinstance(event, CallReport):
-        return _report_call(tx, dispatch, event, analyser, now)
+        return _report_call(tx, dispatch, event, analyser, now) or opted_out
     return _report_message(tx, dispatch, event, now)
 
 
@@ -100,7 +100,8 @@ def abandon(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, lim
     return len(left)
 
 
-def _find(tx: Transaction, event: Report) -> Dispatch | None:
+def dispatch_of(tx: Transaction, event: Report) -> Dispatch | None:
+    """Return the dispatch that a report is about, by our identifier, else by the provider's; None for none."""
     if event.dispatch_id is not None:
         dispatch = tx.dispatches.get(event.workspace_id, event.dispatch_id)
         if dispatch is not None:

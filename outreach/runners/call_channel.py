@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from outreach.ids import IdSource
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
@@ -17,6 +16,7 @@ from outreach.protocols.voice import CallRequest
 from outreach.runners.channels import Decision
 from outreach.runners.contact_rules import contact_window
 from outreach.runners.desk import ProviderDesk
+from outreach.runners.errand import Ask, FindProvider
 
 
 class CallChannel:
@@ -61,8 +61,8 @@ class CallChannel:
             variables=values_of(recipient),
         )
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> Callable[[], Awaitable[Outcome]]:
-        """Return what asks the voice provider for the call."""
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> FindProvider:
+        """Return what finds the voice provider, and asks it for the call."""
         campaign = plan.campaign
         request = CallRequest(
             dispatch_id=dispatch.id,
@@ -77,7 +77,8 @@ class CallChannel:
             not_after=campaign.scheduled_expires_at,
         )
 
-        async def ask() -> Outcome:
-            return await self._desk.voice(plan.workspace, dispatch.provider).place(request)
+        async def find_provider() -> Ask:
+            provider = await self._desk.voice(plan.workspace, dispatch.provider)
+            return lambda: provider.place(request)
 
-        return ask
+        return find_provider

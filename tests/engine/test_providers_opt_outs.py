@@ -145,7 +145,9 @@ async def test_who_asks_for_no_more_in_a_call_is_on_the_register(storage: Storag
     if first is not None:
         await report(storage, said_no(dispatch, status=first, do_not_call=False))
         assert await entry(storage) is None
-    await report(storage, said_no(dispatch))
+    # Told with the end of the call, or after it: it changes something, once.
+    assert await report(storage, said_no(dispatch))
+    assert not await report(storage, said_no(dispatch))
     found = await entry(storage)
     assert found is not None
     assert (found.scope, found.source, found.created_at) == ("all", "call", NOW + SECOND)
