@@ -63,7 +63,14 @@ from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientGroup
-from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettings, SmsSettingsChange
+from outreach.models.settings import (
+    CallSettings,
+    CallSettingsChange,
+    ReplySettings,
+    ReplySettingsChange,
+    SmsSettings,
+    SmsSettingsChange,
+)
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
@@ -79,6 +86,7 @@ from outreach.models.workspace import ApiKey, CreatedKey, Workspace
 from outreach.operations.requests import Answer, Quota
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import mask
+from outreach.policy.replies import ReplyText
 from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.services.accounts import AccountSummary
@@ -163,6 +171,9 @@ __all__ = [
     "RecipientStatus",
     "RecipientUnsubscribed",
     "RegisterImport",
+    "ReplySettings",
+    "ReplySettingsChange",
+    "ReplyText",
     "RequestInProgress",
     "SimulatorConfig",
     "SmsCampaignsDisabled",

@@ -40,6 +40,7 @@ from outreach.services.dispatches import Dispatches
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
+from outreach.services.replies import Replies
 from outreach.services.requests import Requests
 from outreach.services.settings import CallingSettings, Settings
 from outreach.services.trunks import Trunks
@@ -82,6 +83,7 @@ class Outreach:
         flows: Automation flows.
         settings: SMS settings.
         call_settings: Settings of calling campaigns.
+        replies: What is answered to STOP, START and HELP.
         unsubscribes: The unsubscribe register.
         campaigns: Campaigns: reading and moving them.
         create_campaign: Creating campaigns with their contacts.
@@ -142,6 +144,7 @@ class Outreach:
         self.flows = Flows(context)
         self.settings = Settings(context)
         self.call_settings = CallingSettings(context)
+        self.replies = Replies(context)
         self.unsubscribes = Unsubscribes(context)
         self.campaigns = Campaigns(context)
         self.create_campaign = CampaignCreation(context)

@@ -29,6 +29,9 @@ FailureClass = Literal[
 ASSUMED_SENT: Final = "assumed_sent"
 """Reason of an unknown dispatch that an operator took as accepted: nobody has heard of it since."""
 
+OPTED_OUT: Final[FailureClass] = "opted_out"
+"""Failure class of a provider that knows of an opt-out: the number comes onto our own register too."""
+
 
 @attrs.frozen(kw_only=True)
 class Dispatch:

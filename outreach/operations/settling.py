@@ -6,10 +6,10 @@ from datetime import datetime
 
 import attrs
 
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import OPTED_OUT, Dispatch, Outcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
-from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes
+from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes, register
 from outreach.policy.error_budget import OURS
 from outreach.policy.settlement import Backoff, may_settle
 from outreach.protocols.analyser import Analyser
@@ -45,6 +45,8 @@ def settle(
         settled_at=now,
     )
     tx.dispatches.update(settled)
+    if outcome.state is DispatchState.REFUSED and outcome.reason == OPTED_OUT:
+        register.refused_by_provider(tx, settled, outcome.error_code, now)
     if settled.message_id is not None:
         message_outcomes.settle(tx, settled, outcome, backoff, now)
     if settled.call_id is not None:
@@ -64,18 +66,21 @@ def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analys
     dispatch = dispatch_of(tx, event)
     if dispatch is None:
         return False
+    # Whatever the call's status is by now: an event that comes after the end may be the one that says it.
+    no_more = isinstance(event, CallReport) and event.do_not_call
+    opted_out = no_more and register.asked_for_no_more(tx, dispatch, event.at, event.provider_id, now)
     if dispatch.state is not DispatchState.ACCEPTED:
         accepted = Outcome(state=DispatchState.ACCEPTED, provider_id=event.provider_id)
         settled = settle(tx, dispatch.workspace_id, dispatch.id, accepted, backoff=backoff, now=now)
         if settled is None or settled.state is not DispatchState.ACCEPTED:
-            return False
+            return opted_out
         dispatch = settled
     if dispatch.provider_id is None and event.provider_id is not None:
         dispatch = attrs.evolve(dispatch, provider_id=event.provider_id)
         tx.dispatches.update(dispatch)
         _learn_provider_id(tx, dispatch)
     if isinstance(event, CallReport):
-        return _report_call(tx, dispatch, event, analyser, now)
+        return _report_call(tx, dispatch, event, analyser, now) or opted_out
     return _report_message(tx, dispatch, event, now)
 
 
@@ -131,6 +136,8 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, n
     tx.dispatches.update(
         attrs.evolve(dispatch, report=event.status, error_code=event.error_code or dispatch.error_code)
     )
+    if event.status is MessageStatus.FAILED and event.reason == OPTED_OUT:
+        register.refused_by_provider(tx, dispatch, event.error_code, now)
     if dispatch.message_id is not None:
         message_outcomes.receipt(tx, dispatch, event)
     else:

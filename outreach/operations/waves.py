@@ -20,6 +20,7 @@ from outreach.operations.flows import reply_stops, steps_of
 from outreach.operations.intents import open_dispatch
 from outreach.operations.limits import cap_reached, sender_pace
 from outreach.operations.recipients import end, go_on_without_request, hold
+from outreach.operations.register import obstacle
 from outreach.operations.wave import Basis, Committed, Hold, Plan, Wave
 from outreach.protocols.storage import Transaction
 
@@ -141,8 +142,11 @@ def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
     workspace = tx.workspaces.get(dispatch.workspace_id)
     if workspace is None or workspace.status is not WorkspaceStatus.ACTIVE:
         return "workspace_unavailable"
-    if tx.register.stopped(dispatch.workspace_id, dispatch.channel, {dispatch.to}):
-        return "opted_out"
+    message = tx.messages.get(dispatch.workspace_id, dispatch.message_id) if dispatch.message_id else None
+    purpose = message.purpose if message is not None else "message"
+    forbidden = obstacle(tx, dispatch.workspace_id, dispatch.channel, dispatch.to, purpose)
+    if forbidden is not None:
+        return forbidden
     if dispatch.campaign_id is not None:
         campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
         if campaign is None or campaign.status is not CampaignStatus.ACTIVE:

@@ -29,9 +29,9 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.carriers import Channel
 from outreach.models.directory import Agent, Flow, Number, Trunk
 from outreach.models.dispatch import Dispatch
-from outreach.models.message import InboundMessage, Message
+from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
-from outreach.models.settings import CallSettings, SmsSettings
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry, DueWork, HighWater, Home, Lease, RequestWindow, Run, StoredRequest, Unit
@@ -173,6 +173,16 @@ class CallSettingsTable(Protocol):
         ...
 
     def put(self, workspace_id: str, settings: CallSettings) -> None: ...
+
+
+class ReplySettingsTable(Protocol):
+    """How keywords are answered, one row a workspace at most."""
+
+    def get(self, workspace_id: str) -> ReplySettings | None:
+        """Return the settings; None before the first change."""
+        ...
+
+    def put(self, workspace_id: str, settings: ReplySettings) -> None: ...
 
 
 class Register(Protocol):
@@ -377,7 +387,7 @@ class Dispatches(Protocol):
     def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[datetime]:
         """Return when dispatches to a number were created, at or after a moment, oldest first.
 
-        Those that reached nobody for sure (not sent, withdrawn, deferred) do not count.
+        Those that reached nobody for sure (not sent, withdrawn, deferred) do not count, nor do answers to keywords.
         """
         ...
 
@@ -422,12 +432,26 @@ class Messages(Protocol):
     def get(self, workspace_id: str, message_id: str) -> Message | None: ...
     def insert(self, message: Message) -> None: ...
     def update(self, message: Message) -> None: ...
+    def last_reply(self, workspace_id: str, phone: str, purpose: ReplyPurpose) -> datetime | None:
+        """Return when the newest answer of this purpose was made for a number; None when none was."""
+        ...
 
 
 class Inbound(Protocol):
     """Messages that people wrote back."""
 
-    def insert(self, message: InboundMessage) -> None: ...
+    def insert(self, message: InboundMessage) -> None:
+        """Write a message.
+
+        Raises:
+            AlreadyThere: It is there, or the workspace has one with its identifier of its provider.
+        """
+        ...
+
+    def last_keyword(self, workspace_id: str, phone: str, keyword: Keyword) -> datetime | None:
+        """Return when a number last wrote a keyword, by `written_at`; None when it never did."""
+        ...
+
     def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
         """Return the newest messages, newest first by (received_at, id), both descending."""
         ...
@@ -543,6 +567,8 @@ class Transaction(Protocol):
     def settings(self) -> Settings: ...
     @property
     def call_settings(self) -> CallSettingsTable: ...
+    @property
+    def reply_settings(self) -> ReplySettingsTable: ...
     @property
     def register(self) -> Register: ...
     @property

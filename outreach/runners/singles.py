@@ -13,6 +13,7 @@ from outreach.ids import IdSource
 from outreach.models.call import Call
 from outreach.models.directory import Agent
 from outreach.models.dispatch import Dispatch
+from outreach.models.message import Message
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.work import Unit
@@ -75,7 +76,7 @@ class SinglesRunner:
         if dispatch is None:
             self._outbox.release(1)
             return await self._due(unit)
-        self._outbox.send(Errand(dispatch=dispatch, find_provider=lambda: self._carrier(workspace, dispatch)))
+        self._outbox.send(Errand(dispatch=dispatch, find_provider=lambda: self._carrier(workspace, message, dispatch)))
         return None
 
     async def run_call(self, unit: Unit, *, epoch: int, nudge: Nudge) -> datetime | None:
@@ -149,7 +150,7 @@ class SinglesRunner:
     async def _workspace(self, unit: Unit) -> Workspace:
         return await self._storage.read(lambda tx: workspace_of(tx, unit.workspace_id))
 
-    async def _carrier(self, workspace: Workspace, dispatch: Dispatch) -> Ask:
+    async def _carrier(self, workspace: Workspace, queued: Message, dispatch: Dispatch) -> Ask:
         carrier = await self._desk.carrier(workspace, dispatch.provider)
         message = OutboundMessage(
             dispatch_id=dispatch.id,
@@ -157,7 +158,7 @@ class SinglesRunner:
             sender=dispatch.sender,
             to=dispatch.to,
             body=dispatch.body or "",
-            not_after=None,
+            not_after=queued.send_until,
         )
         return lambda: carrier.send(message)
 

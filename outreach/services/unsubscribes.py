@@ -11,6 +11,7 @@ from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.carriers import Channel
 from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
 from outreach.operations.common import note, workspace_of
+from outreach.operations.register import put_on_register
 from outreach.policy.phones import normalise
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice
@@ -49,7 +50,8 @@ class Unsubscribes:
     ) -> Sequence[Unsubscribe]:
         """Put numbers on the register, at once and for every campaign; return the entries.
 
-        A number that is there with another scope is stopped on all channels from then on.
+        A number that is there with another scope is stopped on all channels from then on. A `source` of `keyword` says
+        that the person wrote it: a START takes such an entry back, and no other.
 
         Raises:
             NotFound: There is no such workspace.
@@ -62,10 +64,8 @@ class Unsubscribes:
             now = self._context.now()
             normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
             entries = [
-                _merge(
+                put_on_register(
                     tx,
-                    workspace_id,
-                    phone,
                     Unsubscribe(
                         workspace_id=workspace_id,
                         phone=phone,
@@ -187,13 +187,3 @@ def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
     if details:
         raise InvalidRequest(details=details)
     return normalised
-
-
-def _merge(tx: Transaction, workspace_id: str, phone: str, entry: Unsubscribe) -> Unsubscribe:
-    known = tx.register.get(workspace_id, phone)
-    if known is not None:
-        # The first evidence stays; what is stopped can only grow, and growing counts as put there now.
-        grown = known.scope not in {"all", entry.scope}
-        entry = attrs.evolve(known, scope="all", created_at=entry.created_at) if grown else known
-    tx.register.put(entry)
-    return entry

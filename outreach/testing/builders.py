@@ -280,6 +280,9 @@ def make_inbound(**changes: Any) -> InboundMessage:
         sender=new_phone(),
         to="+14155550100",
         body="Yes, please",
+        provider="twilio",
+        provider_id=new_id(),
+        written_at=NOW,
         received_at=NOW,
     )
     return attrs.evolve(message, **changes)

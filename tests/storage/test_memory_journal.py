@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from outreach.errors import StorageError
 from outreach.models.campaign import Counters
-from outreach.models.settings import CallSettings, SmsSettings
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.work import Home, Unit
 from outreach.protocols.storage import AlreadyThere
@@ -143,9 +143,16 @@ steps: st.SearchStrategy[Step] = st.one_of(
         key=keys,
         status=st.sampled_from(CallStatus),
     ),
+    calling(lambda tx, key: tx.reply_settings.put(key, ReplySettings(help_text=key)), key=keys),
     calling(lambda tx, key: tx.messages.insert(make_message(id=key)), key=keys),
+    calling(lambda tx, key: tx.messages.insert(make_message(id=key, purpose="help")), key=keys),
     calling(lambda tx, key: tx.messages.update(make_message(id=key)), key=keys),
     calling(lambda tx, key, phone: tx.inbound.insert(make_inbound(id=key, sender=phone)), key=keys, phone=phones),
+    calling(
+        lambda tx, key, phone: tx.inbound.insert(make_inbound(sender=phone, provider_id=key, keyword="stop")),
+        key=keys,
+        phone=phones,
+    ),
     calling(touch, key=keys, kind=st.sampled_from(["campaign", "call", "message"]), due_at=maybe_moments),
     calling(lambda tx, limit: tx.work.forget(limit=limit), limit=positions),
     calling(lambda tx, at: tx.leases.put(make_lease(renewed_at=at)), at=moments),

@@ -9,7 +9,7 @@ from outreach.storage.memory.directory import Agents, Flows, Keys, Numbers, Trun
 from outreach.storage.memory.dispatches import Dispatches
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.recipients import Recipients
-from outreach.storage.memory.register import CallSettingsTable, Register, Settings
+from outreach.storage.memory.register import CallSettingsTable, Register, ReplySettingsTable, Settings
 from outreach.storage.memory.requests import Audit, Requests
 from outreach.storage.memory.rows import CampaignRows, RecipientRows
 from outreach.storage.memory.work import Leases, Runs, WorkFeed
@@ -30,12 +30,13 @@ class Tables:
         self.callbacks = Callbacks(journal)
         self.settings = Settings(journal)
         self.call_settings = CallSettingsTable(journal)
+        self.reply_settings = ReplySettingsTable(journal)
         self.register = Register(journal)
         self.campaigns = Campaigns(campaigns, recipients, self.agents)
         self.recipients = Recipients(recipients, campaigns, self.register)
-        self.dispatches = Dispatches(journal)
         self.calls = Calls(journal)
         self.messages = Messages(journal)
+        self.dispatches = Dispatches(journal, self.messages)
         self.inbound = Inbound(journal)
         self.work = WorkFeed(journal)
         self.leases = Leases(journal)

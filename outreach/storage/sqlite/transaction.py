@@ -12,6 +12,7 @@ from outreach.storage.sqlite.tables.directory import (
     Flows,
     Numbers,
     Register,
+    ReplySettingsTable,
     Settings,
     Trunks,
 )
@@ -36,6 +37,7 @@ class SqliteTransaction:
         self.callbacks = Callbacks(connection)
         self.settings = Settings(connection)
         self.call_settings = CallSettingsTable(connection)
+        self.reply_settings = ReplySettingsTable(connection)
         self.register = Register(connection)
         self.campaigns = Campaigns(connection)
         self.recipients = Recipients(connection)

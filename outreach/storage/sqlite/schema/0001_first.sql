@@ -101,6 +101,15 @@ CREATE TABLE call_settings (
     retry_delay_minutes INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE reply_settings (
+    workspace_id TEXT NOT NULL PRIMARY KEY REFERENCES workspaces (id),
+    enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    stop_text TEXT NOT NULL,
+    start_text TEXT NOT NULL,
+    help_text TEXT NOT NULL,
+    help_when_opted_out INTEGER NOT NULL CHECK (help_when_opted_out IN (0, 1))
+) STRICT;
+
 CREATE TABLE unsubscribes (
     workspace_id TEXT NOT NULL REFERENCES workspaces (id),
     phone TEXT NOT NULL,
@@ -256,9 +265,14 @@ CREATE TABLE messages (
     attempts INTEGER NOT NULL,
     tries INTEGER NOT NULL,
     provider_id TEXT,
+    purpose TEXT NOT NULL,
+    send_until TEXT,
     created_at TEXT NOT NULL,
     ended_at TEXT
 ) STRICT;
+
+-- Answers to keywords are few among the messages, and how lately a number got one is asked.
+CREATE INDEX messages_replies ON messages (workspace_id, to_number, purpose, created_at) WHERE purpose <> 'message';
 
 -- The ledger: one row is one request to a provider, committed before the provider hears of it.
 CREATE TABLE dispatches (
@@ -327,8 +341,19 @@ CREATE TABLE inbound_messages (
     from_number TEXT NOT NULL,
     to_number TEXT NOT NULL,
     body TEXT NOT NULL,
+    provider TEXT,
+    provider_id TEXT,
+    keyword TEXT,
+    written_at TEXT NOT NULL,
     received_at TEXT NOT NULL
 ) STRICT;
+
+-- One message is taken in once, however often its carrier hands it over.
+CREATE UNIQUE INDEX inbound_messages_by_provider_id ON inbound_messages (workspace_id, provider, provider_id)
+WHERE provider_id IS NOT NULL;
+
+CREATE INDEX inbound_messages_by_keyword ON inbound_messages (workspace_id, from_number, keyword, written_at)
+WHERE keyword IS NOT NULL;
 
 CREATE INDEX inbound_messages_by_time ON inbound_messages (workspace_id, received_at, id);
 
