@@ -107,4 +107,4 @@ def _read(path: Path) -> dict[str, Any]:
 @functools.cache
 def _spec(path: Path) -> OpenAPI:
     # Not all of the documents are valid OpenAPI themselves; what they say of requests can be checked nevertheless.
-    return OpenAPI.from_dict(copy.deepcopy(_read(path)), config=Config(spec_validator_cls=None))
+    return OpenAPI.from_dict(copy.deepcopy(_read(path)), config=Config(spec_validator_cls=None))  # type: ignore[arg-type]
