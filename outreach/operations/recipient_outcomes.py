@@ -9,7 +9,7 @@ import attrs
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.models.directory import FlowStep
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import MessageReport
 from outreach.models.states import (
@@ -23,8 +23,9 @@ from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.operations.flows import go_on, steps_of
 from outreach.operations.recipients import put_recipient
-from outreach.policy.call_settlement import end_call, settle_call_recipient
+from outreach.policy.call_settlement import end_call, judge_ended_call, settle_call_recipient
 from outreach.policy.settlement import (
+    PASSING_FAILURES,
     Backoff,
     ended,
     failed_attempt,
@@ -118,8 +119,20 @@ def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -
             double_dial=bool(campaign.double_dial),
             settings=call_settings_of(tx, dispatch.workspace_id),
             now=now,
+            reason=_why_failed(dispatch, call),
         )
     store(tx, recipient, after, campaign, now)
+
+
+def call_judged(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
+    """Merge a verdict that came after the end of the call into its recipient."""
+    found = _spoken_for(tx, dispatch)
+    if found is None:
+        return
+    recipient, campaign = found
+    after = judge_ended_call(recipient, call.outcome)
+    if after != recipient:
+        store(tx, recipient, after, campaign, now)
 
 
 def store(tx: Transaction, before: Recipient, after: Recipient, campaign: Campaign, now: datetime) -> None:
@@ -131,6 +144,13 @@ def store(tx: Transaction, before: Recipient, after: Recipient, campaign: Campai
     if not campaign.is_terminal and (after.status is RecipientStatus.WAITING or (campaign.channel == "call" and left)):
         tx.work.touch(campaign_unit(campaign), now)
     complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
+
+
+def _why_failed(dispatch: Dispatch, call: Call) -> str | None:
+    """Return the failure class of a call that failed; somebody who has answered is not called again, whatever broke."""
+    passes = dispatch.reason in PASSING_FAILURES
+    answered = call.answered_at is not None or call.answered_by is not None
+    return None if dispatch.reason == ASSUMED_SENT or (passes and answered) else dispatch.reason
 
 
 def _next_step(

@@ -124,8 +124,23 @@ def _learn_provider_id(tx: Transaction, dispatch: Dispatch) -> None:
 
 def _report_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
     call = call_outcomes.report(tx, dispatch, event, analyser, now)
-    if call is not None and not call.is_open and dispatch.campaign_id is not None:
+    if call is None:
+        return _judge_call(tx, dispatch, event, analyser, now)
+    if call.is_open:
+        return True
+    if event.reason is not None:
+        dispatch = attrs.evolve(dispatch, reason=event.reason)
+        tx.dispatches.update(dispatch)
+    if dispatch.campaign_id is not None:
         recipient_outcomes.call_ended(tx, dispatch, call, now)
+        error_budget.charge(tx, dispatch, now)
+    return True
+
+
+def _judge_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
+    call = call_outcomes.judge(tx, dispatch, event, analyser)
+    if call is not None and dispatch.campaign_id is not None:
+        recipient_outcomes.call_judged(tx, dispatch, call, now)
     return call is not None
 
 
