@@ -61,7 +61,9 @@ class CallChannel:
             variables=values_of(recipient),
         )
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> Callable[[], Awaitable[Outcome]]:
+    def request(
+        self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None
+    ) -> Callable[[], Awaitable[Outcome]]:
         """Return what asks the voice provider for the call."""
         campaign = plan.campaign
         request = CallRequest(
@@ -74,7 +76,7 @@ class CallChannel:
             trunk_ref=(plan.trunk.provider_trunk_id or plan.trunk.address) if plan.trunk else None,
             ivr_enabled=bool(campaign.ivr_enabled),
             call_screen_enabled=bool(campaign.call_screen_enabled),
-            not_after=campaign.scheduled_expires_at,
+            not_after=not_after,
         )
 
         async def ask() -> Outcome:

@@ -186,12 +186,11 @@ class CampaignRunner:
         by_dispatch = {intent.dispatch_id: intent for intent in intents}
         paces = self._paces(plan, channel)
         for dispatch in committed.dispatches:
+            intent = by_dispatch[dispatch.id]
+            # What the provider gets may lie with it for hours: it is told what the engine itself keeps to.
+            not_after = earliest(hours.until, intent.latest, plan.campaign.scheduled_expires_at)
             self._outbox.send(
-                Errand(
-                    dispatch=dispatch,
-                    ask=channel.request(plan, by_dispatch[dispatch.id], dispatch),
-                    paces=paces,
-                )
+                Errand(dispatch=dispatch, ask=channel.request(plan, intent, dispatch, not_after=not_after), paces=paces)
             )
         return committed
 

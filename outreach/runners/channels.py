@@ -34,6 +34,15 @@ class CampaignChannel(Protocol):
         """Decide about one due recipient, by pure rules."""
         ...
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> Callable[[], Awaitable[Outcome]]:
-        """Return what makes the one request of a committed intent."""
+    def request(
+        self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None
+    ) -> Callable[[], Awaitable[Outcome]]:
+        """Return what makes the one request of a committed intent.
+
+        Args:
+            plan: What it was decided on.
+            intent: What was decided.
+            dispatch: What was committed.
+            not_after: The contact must not be reached later: it goes to the provider with the request.
+        """
         ...

@@ -154,6 +154,7 @@ class SinglesRunner:
                 sender=dispatch.sender,
                 to=dispatch.to,
                 body=dispatch.body or "",
+                # Neither closing time nor expiry: only the wait for its dispatch is bounded (`stale_seconds`).
                 not_after=None,
             )
         )

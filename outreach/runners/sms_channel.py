@@ -77,7 +77,9 @@ class SmsChannel:
             segments=segments,
         )
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> Callable[[], Awaitable[Outcome]]:
+    def request(
+        self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None
+    ) -> Callable[[], Awaitable[Outcome]]:
         """Return what hands the message to its carrier."""
         message = OutboundMessage(
             dispatch_id=dispatch.id,
@@ -85,7 +87,7 @@ class SmsChannel:
             sender=dispatch.sender,
             to=dispatch.to,
             body=dispatch.body or "",
-            not_after=plan.campaign.scheduled_expires_at,
+            not_after=not_after,
         )
 
         async def ask() -> Outcome:
