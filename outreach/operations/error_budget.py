@@ -28,7 +28,9 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
         return
     account = _ACCOUNT_FAILURES.get(dispatch.reason or "")
     if account is not None:
-        for other in tx.campaigns.in_status({CampaignStatus.ACTIVE}, workspace_id=dispatch.workspace_id):
+        # A scheduled one would wake up into the same trouble, with nobody looking.
+        running = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
+        for other in tx.campaigns.in_status(running, workspace_id=dispatch.workspace_id):
             if other.channel == dispatch.channel and _provider(tx, other) == dispatch.provider:
                 _pause(tx, other, account, now)
         return

@@ -134,6 +134,20 @@ async def test_trouble_with_the_account_pauses_every_campaign_of_it(storage: Sto
     assert (await reread(storage, other)).status == "active"
 
 
+async def test_trouble_with_the_account_pauses_what_is_scheduled_too(storage: Storage) -> None:
+    """Design, section 4: active and scheduled become paused by the engine; resumed, it is scheduled again."""
+    failing = await given_active(storage, 2)
+    changes = {"schedule_type": "scheduled", "scheduled_start_at": NOW + DAY, "started_at": None}
+    ahead = await given_active(storage, 2, status=CampaignStatus.SCHEDULED, **changes)
+    other = await given_active(storage, 2, status=CampaignStatus.SCHEDULED, sms_carrier="telnyx", **changes)
+    await settle(storage, await given_dispatch(storage, failing), refused("provider_funds"))
+    paused = await reread(storage, ahead)
+    assert (paused.status, paused.pause_reason) == ("paused", "provider_funds")
+    assert (await reread(storage, other)).status == "scheduled"
+    resumed = await storage.write(lambda tx: campaign_moves.resume(tx, HERE, ahead.id, now=NOW, actor="test"))
+    assert resumed.status == "scheduled"
+
+
 async def test_five_in_a_row_pause_a_campaign_and_a_resume_begins_anew(storage: Storage) -> None:
     """Design, section 6, error budget: the campaign alone; what failed before the resume is forgiven."""
     campaign, other = await given_active(storage, 20), await given_active(storage, 2)
