@@ -9,7 +9,8 @@ from typing import Any, Final, get_args
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.campaign import NewCallCampaign, NewSmsCampaign
 from outreach.models.carriers import CARRIERS, CliMode, ScheduleType, SmsMessageSource, SmsMode
-from outreach.services.checks import choice_problem, text_problem
+from outreach.policy.texts import text_problem
+from outreach.services.checks import choice_problem
 
 _LONGEST_NAME: Final = 100
 _LONGEST_DESCRIPTION: Final = 500
