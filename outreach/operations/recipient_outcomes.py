@@ -45,9 +45,10 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
     standing = _standing(tx, dispatch, outcome)
     if standing is not None:
         dispatch, outcome = standing, Outcome(state=DispatchState.ACCEPTED, provider_id=standing.provider_id)
-    # One that was given up and now is known to have been heard has spent its attempt after all.
+    # One that was given up and now is known to have been heard has spent its attempt after all, and is its leg.
     heard = outcome.state in {DispatchState.ACCEPTED, DispatchState.REFUSED}
-    before = attrs.evolve(recipient, attempts=max(recipient.attempts, dispatch.attempt)) if heard else recipient
+    spent = max(recipient.attempts, dispatch.attempt)
+    before = attrs.evolve(recipient, attempts=spent, leg=dispatch.leg) if heard else recipient
     if dispatch.channel == "call":
         after = settle_call_recipient(
             before,
