@@ -12,7 +12,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import Unit
-from outreach.operations import campaign_moves, closing, waves
+from outreach.operations import campaign_moves, closing, holds, waves
 from outreach.operations.limits import SenderPace
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
@@ -74,6 +74,9 @@ class CampaignRunner:
             hours = hours_of(campaign, self._clock.now())
             if not hours.open:
                 return earliest(hours.again_at, campaign.scheduled_expires_at)
+            if plan.holds_outdated:
+                await self._release(campaign)
+                continue
             if not plan.due:
                 return await self._idle(plan)
             if not channel.room(plan):
@@ -129,6 +132,13 @@ class CampaignRunner:
             return waves.plan(tx, unit.workspace_id, unit.id, now=self._clock.now(), limit=most)
 
         return await self._storage.read(operation)
+
+    async def _release(self, campaign: Campaign) -> None:
+        """Make a slice of those due again whom rules put off that have changed since."""
+        await self._storage.write(
+            lambda tx: holds.release(tx, campaign.workspace_id, campaign.id, now=self._clock.now(), limit=_SLICE),
+            bulk=True,
+        )
 
     async def _idle(self, plan: Plan) -> datetime | None:
         """Settle what is over without anything to send, and tell when the campaign is due next."""
