@@ -124,7 +124,13 @@ def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -
 
 
 def store(tx: Transaction, before: Recipient, after: Recipient, campaign: Campaign, now: datetime) -> None:
-    """Write a recipient, the counters with it, and what follows for its campaign."""
+    """Write a recipient, the counters with it, and what follows for its campaign.
+
+    Whoever has opted out meanwhile does not begin to wait: it would only be skipped when it is due.
+    """
+    waits = after.status is RecipientStatus.WAITING and after.phone is not None
+    if waits and tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}):
+        after = ended(after, RecipientStatus.SKIPPED, "opted_out", now)
     change = put_recipient(tx, campaign.workspace_id, before, after)
     counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
     left = before.status in IN_FLIGHT_RECIPIENT_STATUSES and after.status not in IN_FLIGHT_RECIPIENT_STATUSES
