@@ -575,6 +575,7 @@ class Storage(Protocol):
         """Open it, and bring its schema up to date.
 
         Raises:
+            DatabaseMissing: There is none, and none was to be created.
             DatabaseNewer: It was written by a newer version of this package; nothing was changed.
             StorageError: It cannot be opened; the message says why and what to do.
         """
