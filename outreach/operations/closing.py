@@ -49,6 +49,12 @@ def close_slice(tx: Transaction, workspace_id: str, campaign_id: str, *, now: da
     return more
 
 
+def next_receipt_wait(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> datetime | None:
+    """Return when the next wait for a receipt is over; None when nobody waits for one."""
+    first = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _EVER, limit=1)
+    return first[0].due_at if first else None
+
+
 def end_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
     """Complete a slice of the recipients whose receipt was waited for long enough; return whether more are left."""
     campaign = tx.campaigns.get(workspace_id, campaign_id)
