@@ -166,6 +166,7 @@ class Outreach:
         config: EngineConfig | None = None,
         simulator: SimulatorConfig | None = None,
         analyser: Analyser | None = None,
+        create: bool = True,
     ) -> Self:
         """Return an engine over the database that a URL names; enter it to open it.
 
@@ -181,13 +182,14 @@ class Outreach:
             config: How it behaves; by default as the design has it, with `OUTREACH_PUBLIC_URL`.
             simulator: How the simulators behave; the `OUTREACH_SIMULATOR_*` variables by default.
             analyser: Decides what came of a call that has ended; the provider's own verdict by default.
+            create: Whether entering it makes the database where there is none; otherwise that is `DatabaseMissing`.
 
         Raises:
             ConfigError: The URL or a variable is not valid.
         """
         clock = clock or SystemClock()
         return cls(
-            storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None),
+            storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None, create=create),
             dispatch=dispatch,
             clock=clock,
             rng=rng,

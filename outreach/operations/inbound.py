@@ -13,6 +13,7 @@ from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.unsubscribe import KEYWORD, Unsubscribe
 from outreach.models.workspace import Workspace
 from outreach.operations.common import note, reply_settings_of
+from outreach.operations.opting_out import end_waiting
 from outreach.operations.register import obstacle, put_on_register
 from outreach.operations.singles import create_message
 from outreach.policy.keywords import Reading, keyword_of
@@ -119,6 +120,7 @@ def _stop(tx: Transaction, message: InboundMessage, reading: Reading, entry: Uns
         ),
     )
     if after != entry:
+        end_waiting(tx, message.workspace_id, [message.sender], now=now)
         _note(tx, message, "unsubscribes.add", now)
     return entry is None or not entry.stops("sms")
 

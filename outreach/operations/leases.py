@@ -95,9 +95,12 @@ def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> 
     run = tx.runs.get(campaign.workspace_id, campaign.id)
     if run is None:
         return
-    floor = max(run.next_slot_at or now, now + spacing(campaign.sms_rate_per_minute or 1))
+    slot = run.next_slot_at
+    if campaign.sms_rate_per_minute is not None:
+        # Calls have no pace but the places they take.
+        slot = max(slot or now, now + spacing(campaign.sms_rate_per_minute))
     # What else it remembers, such as how far the caller IDs of a group have gone round, stays.
-    tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=floor))
+    tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=slot))
 
 
 def _respace_number(tx: Transaction, number: Number, now: datetime) -> None:

@@ -46,9 +46,10 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
     standing = _standing(tx, dispatch, outcome)
     if standing is not None:
         dispatch, outcome = standing, Outcome(state=DispatchState.ACCEPTED, provider_id=standing.provider_id)
-    # One that was given up and now is known to have been heard has spent its attempt after all.
+    # One that was given up and now is known to have been heard has spent its attempt after all, and is its leg.
     heard = outcome.state in {DispatchState.ACCEPTED, DispatchState.REFUSED}
-    before = attrs.evolve(recipient, attempts=max(recipient.attempts, dispatch.attempt)) if heard else recipient
+    spent = max(recipient.attempts, dispatch.attempt)
+    before = attrs.evolve(recipient, attempts=spent, leg=dispatch.leg) if heard else recipient
     if dispatch.channel == "call":
         after = settle_call_recipient(
             before,
@@ -136,7 +137,13 @@ def call_judged(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) 
 
 
 def store(tx: Transaction, before: Recipient, after: Recipient, campaign: Campaign, now: datetime) -> None:
-    """Write a recipient, the counters with it, and what follows for its campaign."""
+    """Write a recipient, the counters with it, and what follows for its campaign.
+
+    Whoever has opted out meanwhile does not begin to wait: it would only be skipped when it is due.
+    """
+    waits = after.status is RecipientStatus.WAITING and after.phone is not None
+    if waits and tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}):
+        after = ended(after, RecipientStatus.SKIPPED, "opted_out", now)
     change = put_recipient(tx, campaign.workspace_id, before, after)
     counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
     left = before.status in IN_FLIGHT_RECIPIENT_STATUSES and after.status not in IN_FLIGHT_RECIPIENT_STATUSES

@@ -11,6 +11,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.message import Purpose
 from outreach.models.unsubscribe import CALL, CARRIER, Unsubscribe
 from outreach.operations.common import note, reply_settings_of
+from outreach.operations.opting_out import end_waiting
 from outreach.protocols.storage import Transaction
 
 _LONGEST_CODE: Final = 100
@@ -79,6 +80,7 @@ def _take_over(tx: Transaction, dispatch: Dispatch, source: str, evidence: str, 
         ),
     )
     if after != before:
+        end_waiting(tx, dispatch.workspace_id, [dispatch.to], now=now)
         note(
             tx,
             now=now,

@@ -53,7 +53,7 @@ def settle(
         call_outcomes.settle(tx, settled, outcome, backoff, now)
     if settled.campaign_id is not None:
         recipient_outcomes.settle(tx, settled, outcome, backoff, now)
-        error_budget.charge(tx, settled, now)
+    error_budget.charge(tx, settled, now)
     return settled
 
 

@@ -73,10 +73,9 @@ def settle_call_recipient(
             return ended(tried, RecipientStatus.FAILED, reason, now)
         case DispatchState.UNKNOWN | DispatchState.UNCONFIRMED:
             return in_doubt(recipient, outcome, now)
-        case DispatchState.GIVEN_UP:
-            return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
         case _ if recipient.leg == 2:
-            # The second call of a double dial is made at once or not at all.
+            # The second call of a double dial is made at once or not at all, also when an operator gives one up
+            # that nobody knows of: the attempt came to its first call's no answer, and another one may follow.
             return _again(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
         case _:
             return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)

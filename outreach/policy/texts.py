@@ -18,3 +18,12 @@ def quoted(text: str, longest: int) -> str:
     """Return a text on one line, in quotes, cut after so many characters."""
     cut = text if len(text) <= longest else text[:longest] + "\N{HORIZONTAL ELLIPSIS}"
     return json.dumps(cut, ensure_ascii=False)
+
+
+def text_problem(text: str) -> str | None:
+    """Return why a text cannot be stored everywhere; None when it can."""
+    if "\x00" in text:
+        return "must not contain NUL (U+0000)"
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        return "must not contain lone surrogates"
+    return None

@@ -319,6 +319,16 @@ class Recipients(Protocol):
         """Return in-progress recipients due at or before now, by (due_at, position)."""
         ...
 
+    def put_off(
+        self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, limit: int
+    ) -> Sequence[Recipient]:
+        """Return recipients that wait for this reason and are due after now, by (due_at, position)."""
+        ...
+
+    def waiting_with(self, workspace_id: str, phone: str) -> Sequence[Recipient]:
+        """Return the waiting recipients with this number in all campaigns of a workspace, by (campaign, position)."""
+        ...
+
     def in_flight(self, workspace_id: str, campaign_id: str) -> int:
         """Return how many are dispatching, in progress or unknown."""
         ...
@@ -636,6 +646,7 @@ class Storage(Protocol):
         """Open it, and bring its schema up to date.
 
         Raises:
+            DatabaseMissing: There is none, and none was to be created.
             DatabaseNewer: It was written by a newer version of this package; nothing was changed.
             StorageError: It cannot be opened; the message says why and what to do.
         """

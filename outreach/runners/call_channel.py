@@ -61,7 +61,7 @@ class CallChannel:
             variables=values_of(recipient),
         )
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> FindProvider:
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None) -> FindProvider:
         """Return what finds the voice provider, and asks it for the call."""
         campaign, agent = plan.campaign, plan.agent
         request = CallRequest(
@@ -79,7 +79,7 @@ class CallChannel:
             voicemail=agent.voicemail if agent else None,
             voicemail_message=agent.voicemail_message if agent else None,
             max_seconds=agent.max_call_seconds if agent else None,
-            not_after=campaign.scheduled_expires_at,
+            not_after=not_after,
         )
 
         async def find_provider() -> Ask:

@@ -35,11 +35,13 @@ _ROUND: Final = 200
 def deadlines_of(config: EngineConfig) -> Deadlines:
     """Return when what may be done about an unknown dispatch.
 
-    A retry waits until no request of the old worker can be on its way any more: its intent's life, the provider's
-    timeout and the lease have passed.
+    A retry, ours or an operator's, waits until no request of the old worker can be on its way any more: the time to
+    its slot, its intent's life, the provider's timeout and the lease have passed. So a short
+    `reconcile_after_seconds` finds what was accepted sooner, and never takes what is still on its way as not sent.
     """
+    on_its_way = config.look_ahead_seconds + config.intent_seconds + config.provider_timeout_seconds
     return Deadlines(
-        retry_after=timedelta(seconds=config.intent_seconds + config.provider_timeout_seconds + config.lease_seconds),
+        retry_after=timedelta(seconds=on_its_way + config.lease_seconds),
         unconfirmed_after=timedelta(seconds=config.reconcile_deadline_seconds),
     )
 
@@ -81,7 +83,8 @@ class Reconciler:
 
     async def _confirm(self, dispatch: Dispatch, places: anyio.CapacityLimiter) -> None:
         async with places:
-            self._looked_up[dispatch.id] = self._clock.now()
+            asked_at = self._clock.now()
+            self._looked_up[dispatch.id] = asked_at
             evidence = await self._look_up(dispatch)
             try:
                 await self._storage.write(
@@ -89,6 +92,7 @@ class Reconciler:
                         tx,
                         dispatch,
                         evidence,
+                        asked_at=asked_at,
                         deadlines=self._deadlines,
                         backoff=self._worker.backoff,
                         now=self._clock.now(),

@@ -158,6 +158,7 @@ class SinglesRunner:
             sender=dispatch.sender,
             to=dispatch.to,
             body=dispatch.body or "",
+            # Neither closing time nor expiry; an answer to a keyword has a time after which it is none.
             not_after=queued.send_until,
         )
         return lambda: carrier.send(message)

@@ -77,7 +77,7 @@ class SmsChannel:
             segments=segments,
         )
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> FindProvider:
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None) -> FindProvider:
         """Return what finds the carrier, and hands the message to it."""
         message = OutboundMessage(
             dispatch_id=dispatch.id,
@@ -85,7 +85,7 @@ class SmsChannel:
             sender=dispatch.sender,
             to=dispatch.to,
             body=dispatch.body or "",
-            not_after=plan.campaign.scheduled_expires_at,
+            not_after=not_after,
         )
 
         async def find_carrier() -> Ask:

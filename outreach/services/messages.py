@@ -17,9 +17,10 @@ from outreach.operations.common import require_available, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.phones import is_dialable, normalise
 from outreach.policy.segments import count_segments
+from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import InboundText
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_choice, check_phone, text_problem
+from outreach.services.checks import check_choice, check_phone
 from outreach.services.context import ServiceContext
 from outreach.services.requests import Claim
 

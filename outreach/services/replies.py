@@ -10,8 +10,8 @@ from outreach.models.message import ReplyPurpose
 from outreach.models.settings import ReplySettings, ReplySettingsChange
 from outreach.operations.common import note, reply_settings_of, workspace_of
 from outreach.policy.replies import ReplyText, reply_text
+from outreach.policy.texts import text_problem
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import text_problem
 from outreach.services.context import ServiceContext
 
 MAX_REPLY: Final = 320

@@ -238,7 +238,7 @@ def test_a_change_of_nothing_is_wrong_usage(cli: Cli, args: str) -> None:
         ("audit ID", "workspace"),
     ],
 )
-def test_what_is_not_there_is_named(cli: Cli, args: str, kind: str) -> None:
+def test_what_is_not_there_is_named(cli: Cli, workspace_id: str, args: str, kind: str) -> None:
     """An unknown identifier is a failure, one that is none is wrong usage; stdout stays empty with --json too."""
     assert f"There is no {kind} '{NOBODY}'." in cli.refuse(*args.replace("ID", NOBODY).split(), "--json")
     assert f"There is no {kind} 'acme'" in cli.refuse(*args.replace("ID", "acme").split(), code=2)

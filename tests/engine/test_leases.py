@@ -112,6 +112,17 @@ async def test_a_new_worker_keeps_a_spacing_from_the_last_start_of_the_old_one(
     assert after.next_slot_at == NOW + timedelta(seconds=floor)
 
 
+async def test_a_calling_campaign_goes_on_at_once_under_a_new_worker(storage: Storage) -> None:
+    """Its pace are the places in flight: a restart does not make it stand still."""
+    changes = {"channel": "call", "sms_rate_per_minute": None, "sms_carrier": None, "sms_from_number": None}
+    campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE, **changes))
+    await storage.write(lambda tx: tx.runs.put(make_run(campaign_id=campaign.id, next_slot_at=NOW)))
+    await _take(storage)
+    after = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    assert after is not None
+    assert after.next_slot_at == NOW
+
+
 async def _take(
     storage: Storage,
     *,

@@ -153,6 +153,22 @@ async def test_what_an_authoritative_look_up_does_not_find_is_sent_again(
 
 
 @channels
+async def test_what_is_not_found_while_it_may_be_on_its_way_is_no_evidence(
+    open_storage: OpenStorage, channel: str
+) -> None:
+    """Design, section 5, rules 2 and 6: a provider that has nothing of it may get it yet, whatever the settings are."""
+    quick = {"reconcile_after_seconds": 1.0, "reconcile_every_seconds": 1.0}
+    async with in_doubt(open_storage, channel=channel, look_up="authoritative", **quick) as doubt:
+        _answer(doubt, Outcome(state=D.NOT_SENT, reason="not_found"))
+        # Time-out 30 s, life of an intent 5 s, lease 15 s, look-ahead 0.25 s.
+        await doubt.later(seconds=40)
+        assert [one.state for one in await doubt.dispatches()] == [D.UNKNOWN]
+        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="late"))
+        await doubt.later(seconds=2)
+        assert [one.state for one in await doubt.dispatches()] == [D.ACCEPTED]
+
+
+@channels
 @pytest.mark.parametrize(
     "answer",
     [

@@ -212,6 +212,13 @@ CREATE INDEX recipients_waiting ON recipients (campaign_number, position) WHERE 
 
 CREATE INDEX recipients_waiting_due ON recipients (campaign_number, due_at, position) WHERE status = 'waiting';
 
+-- A changed rule makes those due again that it has put off.
+CREATE INDEX recipients_waiting_for ON recipients (campaign_number, reason, due_at, position)
+WHERE status = 'waiting';
+
+-- An opt-out ends who waits with its number, in every campaign.
+CREATE INDEX recipients_waiting_with ON recipients (phone) WHERE status = 'waiting' AND phone IS NOT NULL;
+
 -- How many calls are in flight is asked before every wave.
 CREATE INDEX recipients_in_flight ON recipients (campaign_number)
 WHERE status IN ('dispatching', 'in_progress', 'unknown');
@@ -434,7 +441,8 @@ CREATE TABLE runs (
     campaign_number INTEGER PRIMARY KEY REFERENCES campaigns (number),
     owner_epoch INTEGER NOT NULL,
     next_slot_at TEXT,
-    assigned INTEGER NOT NULL DEFAULT 0
+    assigned INTEGER NOT NULL DEFAULT 0,
+    held_under TEXT
 ) STRICT;
 
 -- The pace of a sending number, over all campaigns that share it.
