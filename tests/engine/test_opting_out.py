@@ -175,9 +175,7 @@ async def test_a_stop_is_told_as_what_it_is_where_a_flow_stops_at_replies(
     assert (await reread(storage, course.campaign)).status == "completed"
 
 
-async def test_who_waits_for_a_step_or_a_retry_is_skipped_at_once(
-    storage: Storage, clock: ManualClock
-) -> None:
+async def test_who_waits_for_a_step_or_a_retry_is_skipped_at_once(storage: Storage, clock: ManualClock) -> None:
     """Whatever it waits for; a START that comes later does not open what has ended."""
     await given_settings(storage, retry_enabled=True)
     course = await Course.begin(storage, clock, HELLO, FlowStep(kind="wait", wait_minutes=60), HELLO, count=4)
