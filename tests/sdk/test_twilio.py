@@ -29,7 +29,7 @@ STATUS = {"MessageSid": SID, "MessageStatus": "delivered", "To": TO, "From": SEN
 
 
 def _client(url: str) -> Any:
-    class Redirected(http_client.TwilioHttpClient):  # type: ignore[misc]
+    class Redirected(http_client.TwilioHttpClient):  # type: ignore[misc,name-defined]
         def request(self, method: str, address: str, *args: Any, **kwargs: Any) -> Any:
             return super().request(method, address.replace("https://api.twilio.com", url), *args, **kwargs)
 

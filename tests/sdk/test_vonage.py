@@ -42,7 +42,7 @@ adapters = pytest.importorskip("requests.adapters")
 def _client(url: str, credentials: Mapping[str, str]) -> Any:
     host = url.removeprefix("http://")
 
-    class Unencrypted(adapters.HTTPAdapter):  # type: ignore[misc]
+    class Unencrypted(adapters.HTTPAdapter):  # type: ignore[misc,name-defined]
         """The library knows https alone."""
 
         def send(self, request: Any, **options: Any) -> Any:
