@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Protocol
 
 import attrs
 
+from outreach.models.directory import VoicemailPolicy
 from outreach.models.dispatch import Outcome
 from outreach.models.reports import CallReport
 from outreach.protocols.carrier import LookUp, LookUpPower
-
-VoicemailPolicy = Literal["hang_up", "leave_message"]
 
 
 @attrs.frozen(kw_only=True)

@@ -104,7 +104,7 @@ class Reconciler:
     async def _look_up(self, dispatch: Dispatch) -> Outcome | None:
         try:
             workspace = await self._storage.read(lambda tx: workspace_of(tx, dispatch.workspace_id))
-            provider = self._provider(workspace, dispatch)
+            provider = await self._provider(workspace, dispatch)
             power = provider.capabilities.look_up
             with anyio.fail_after(self._config.provider_timeout_seconds):
                 found = await provider.look_up(self._question(dispatch))
@@ -141,7 +141,7 @@ class Reconciler:
             until=last_end,
         )
 
-    def _provider(self, workspace: Workspace, dispatch: Dispatch) -> Carrier | VoiceProvider:
+    async def _provider(self, workspace: Workspace, dispatch: Dispatch) -> Carrier | VoiceProvider:
         if dispatch.channel == "sms":
-            return self._desk.carrier(workspace, dispatch.provider)
-        return self._desk.voice(workspace, dispatch.provider)
+            return await self._desk.carrier(workspace, dispatch.provider)
+        return await self._desk.voice(workspace, dispatch.provider)
