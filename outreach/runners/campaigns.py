@@ -18,8 +18,9 @@ from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage, Transaction
 from outreach.runners.channels import CampaignChannel, Decision
+from outreach.runners.errand import Errand
 from outreach.runners.hours import Hours, earliest, hours_of
-from outreach.runners.outbox import Errand, Outbox
+from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 
 _SLICE: Final = 500
@@ -215,7 +216,11 @@ class CampaignRunner:
             # What the provider gets may lie with it for hours: it is told what the engine itself keeps to.
             not_after = earliest(hours.until, intent.latest, plan.campaign.scheduled_expires_at)
             self._outbox.send(
-                Errand(dispatch=dispatch, ask=channel.request(plan, intent, dispatch, not_after=not_after), paces=paces)
+                Errand(
+                    dispatch=dispatch,
+                    find_provider=channel.request(plan, intent, dispatch, not_after=not_after),
+                    paces=paces,
+                )
             )
         return committed
 

@@ -19,13 +19,13 @@ from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.models.work import Unit
 from outreach.operations import leases
 from outreach.protocols.storage import Storage
-from outreach.runners.desk import ProviderDesk
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice
 from outreach.voice.analysis import ProviderVerdict
 from tests.engine.calling import CALLS, POSITIVE, given_calls
 from tests.engine.conftest import OpenStorage
+from tests.engine.desk import desk_of
 from tests.engine.rig import given_campaign, given_workspace, people, until
 
 pytestmark = pytest.mark.anyio
@@ -137,7 +137,7 @@ async def overtaken(open_storage: OpenStorage, channel: str) -> AsyncIterator[Ol
             clock=CLOCK,
             ids=UuidV7Source(clock=CLOCK, rng=random.Random(1)),
             config=config,
-            desk=ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice),
+            desk=desk_of(carrier, voice),
             worker=worker,
         )
         epoch = await worker.take()
