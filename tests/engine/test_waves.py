@@ -84,6 +84,13 @@ async def test_no_slot_lies_before_not_before_or_after_the_horizon(storage: Stor
     ] * 2
 
 
+async def test_a_commit_that_waited_for_longer_than_its_horizon_takes_the_slot_of_now(storage: Storage) -> None:
+    """A database that is busy slows a campaign down; it does not keep it from sending for ever."""
+    campaign = await given_active(storage, 3)
+    committed = await commit(storage, campaign, 0, 1, horizon=NOW - SECOND)
+    assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW]
+
+
 async def test_no_slot_lies_after_closing_time_and_no_intent_is_valid_after_it(storage: Storage) -> None:
     """Design, section 5, rule 4: valid_until is the earliest of the wave's latest and its slot plus 5 s."""
     campaign = await given_active(storage, 9)
