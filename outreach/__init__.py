@@ -57,6 +57,15 @@ from outreach.models.campaign import (
 from outreach.models.carriers import CARRIERS, CarrierName, Channel
 from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk
 from outreach.models.dispatch import Dispatch
+from outreach.models.events import (
+    CallEnded,
+    CampaignMoved,
+    Event,
+    MessageReceived,
+    MessageReported,
+    OptedOut,
+    RecipientEnded,
+)
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
@@ -71,6 +80,7 @@ from outreach.models.states import (
     WorkspaceMode,
     WorkspaceStatus,
 )
+from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import ApiKey, CreatedKey, Workspace
@@ -79,6 +89,7 @@ from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import mask
 from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.services.agents import AgentChange
+from outreach.services.events import EventStream
 from outreach.services.preparing import prepare
 from outreach.services.requests import Attempt, Claim
 from outreach.services.unsubscribes import RegisterImport
@@ -87,6 +98,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CARRIERS",
+    "RULES",
     "Agent",
     "AgentChange",
     "AgentInactive",
@@ -97,12 +109,14 @@ __all__ = [
     "AuditEntry",
     "BusinessHours",
     "Call",
+    "CallEnded",
     "CallInProgress",
     "CallSettings",
     "CallSettingsChange",
     "CallStatus",
     "Campaign",
     "CampaignCreated",
+    "CampaignMoved",
     "CampaignStatus",
     "CampaignUpdate",
     "CannotStart",
@@ -113,6 +127,7 @@ __all__ = [
     "Clock",
     "ConfigError",
     "Conflict",
+    "ContactHistory",
     "Counters",
     "CreatedKey",
     "DatabaseNewer",
@@ -122,6 +137,8 @@ __all__ = [
     "DispatcherHealth",
     "EngineConfig",
     "ErrorDetail",
+    "Event",
+    "EventStream",
     "Flow",
     "FlowStep",
     "Forbidden",
@@ -132,6 +149,8 @@ __all__ = [
     "InvalidRequest",
     "LeaseLost",
     "Message",
+    "MessageReceived",
+    "MessageReported",
     "MessageStatus",
     "NewCall",
     "NewCallCampaign",
@@ -140,6 +159,7 @@ __all__ = [
     "NewSmsCampaign",
     "NotFound",
     "Number",
+    "OptedOut",
     "Outreach",
     "OutreachError",
     "Page",
@@ -147,20 +167,24 @@ __all__ = [
     "Quota",
     "RateLimited",
     "Recipient",
+    "RecipientEnded",
     "RecipientGroup",
     "RecipientStatus",
     "RecipientUnsubscribed",
     "RegisterImport",
     "RequestInProgress",
+    "Rule",
     "SimulatorConfig",
     "SmsCampaignsDisabled",
     "SmsSettings",
     "SmsSettingsChange",
     "StorageError",
     "SystemClock",
+    "TrailStep",
     "Trunk",
     "Unauthorized",
     "Unsubscribe",
+    "What",
     "Window",
     "Workspace",
     "WorkspaceChange",

@@ -34,6 +34,7 @@ from outreach.services.campaigns import Campaigns
 from outreach.services.context import ServiceContext
 from outreach.services.creating import CampaignCreation
 from outreach.services.dispatches import Dispatches
+from outreach.services.events import Events
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
@@ -83,6 +84,7 @@ class Outreach:
         calls: Single calls.
         messages: Single messages.
         dispatches: Dispatches of which nobody knows what became.
+        events: What has happened, told after its commit.
         requests: Request limit and idempotency keys.
     """
 
@@ -133,6 +135,7 @@ class Outreach:
         self.calls = Calls(context)
         self.messages = Messages(context)
         self.dispatches = Dispatches(context)
+        self.events = Events(context)
         self.requests = Requests(context)
 
     @classmethod
@@ -202,6 +205,7 @@ class Outreach:
 
         Campaigns that are being loaded are not created; within the same grace nothing of them is left.
         """
+        self.events.close()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:

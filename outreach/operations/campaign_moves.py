@@ -18,6 +18,7 @@ from outreach.models.states import (
     WorkspaceMode,
     next_campaign_status,
 )
+from outreach.operations import trail
 from outreach.operations.common import campaign_of, campaign_unit, note, require_available, workspace_of
 from outreach.policy.holidays import closed_dates, refill
 from outreach.policy.opening import next_open
@@ -51,6 +52,7 @@ def move(
     )
     tx.campaigns.update(moved)
     tx.work.touch(campaign_unit(moved), due_time(moved, now))
+    trail.campaign_moved(tx, moved, step, actor=actor, detail=detail or pause_reason, now=now)
     note(
         tx,
         now=now,

@@ -19,11 +19,13 @@ from outreach.models.states import (
     MessageStatus,
     RecipientStatus,
 )
+from outreach.models.trail import Rule
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.operations.flows import go_on, steps_of
 from outreach.operations.recipients import put_recipient
 from outreach.policy.call_settlement import end_call, settle_call_recipient
+from outreach.policy.deciding import rule_of_outcome
 from outreach.policy.settlement import (
     Backoff,
     ended,
@@ -36,8 +38,8 @@ from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.storage import Transaction
 
 
-def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
-    """Merge the outcome of a dispatch into its recipient."""
+def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime, *, by: Rule) -> None:
+    """Merge the outcome of a dispatch into its recipient; `by` is who told it."""
     found = _spoken_for(tx, dispatch)
     if found is None:
         return
@@ -70,7 +72,8 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
     if steps is not None and outcome.state is DispatchState.ACCEPTED and may_go_on(recipient, campaign.status):
         # The last message of a flow waits for its receipt as any other does.
         after = _next_step(tx, campaign, before, steps, now) or after
-    store(tx, recipient, after, campaign, now)
+    rule = rule_of_outcome(outcome.state, outcome.reason, by)
+    store(tx, recipient, after, campaign, rule=rule, now=now, dispatch=dispatch)
     if standing is not None:
         _catch_up(tx, standing, now)
 
@@ -99,7 +102,7 @@ def receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: date
             recipient, event.status, event.reason, campaign=campaign.status, settings=settings, now=now
         )
     if after != recipient:
-        store(tx, recipient, after, campaign, now)
+        store(tx, recipient, after, campaign, rule=Rule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
 
 def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
@@ -119,12 +122,21 @@ def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -
             settings=call_settings_of(tx, dispatch.workspace_id),
             now=now,
         )
-    store(tx, recipient, after, campaign, now)
+    store(tx, recipient, after, campaign, rule=Rule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
 
-def store(tx: Transaction, before: Recipient, after: Recipient, campaign: Campaign, now: datetime) -> None:
+def store(
+    tx: Transaction,
+    before: Recipient,
+    after: Recipient,
+    campaign: Campaign,
+    *,
+    rule: Rule,
+    now: datetime,
+    dispatch: Dispatch,
+) -> None:
     """Write a recipient, the counters with it, and what follows for its campaign."""
-    change = put_recipient(tx, campaign.workspace_id, before, after)
+    change = put_recipient(tx, campaign.workspace_id, before, after, rule=rule, now=now, dispatch=dispatch)
     counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
     left = before.status in IN_FLIGHT_RECIPIENT_STATUSES and after.status not in IN_FLIGHT_RECIPIENT_STATUSES
     # A place that has become free may be another one's, whatever became of who had it.

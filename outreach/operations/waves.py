@@ -12,6 +12,7 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.models.trail import Rule
 from outreach.models.work import Run
 from outreach.models.workspace import Workspace
 from outreach.operations.campaign_moves import complete_if_done
@@ -20,7 +21,7 @@ from outreach.operations.flows import reply_stops, steps_of
 from outreach.operations.intents import open_dispatch
 from outreach.operations.limits import cap_reached, sender_pace
 from outreach.operations.recipients import end, go_on_without_request, hold
-from outreach.operations.wave import Basis, Committed, Hold, Plan, Wave
+from outreach.operations.wave import Basis, Committed, Ending, Hold, Intent, Plan, Wave
 from outreach.protocols.storage import Transaction
 
 
@@ -84,26 +85,26 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     change = Counters()
     changed = bool(wave.endings or wave.holds or wave.moves)
     for ending in wave.endings:
-        change += end(tx, wave.workspace_id, ending.recipient, ending.status, ending.reason, now)
+        change += end(tx, wave.workspace_id, ending, now)
     for held in wave.holds:
-        change += hold(tx, wave.workspace_id, held)
+        change += hold(tx, wave.workspace_id, held, now)
     for going in wave.moves:
         change += go_on_without_request(tx, campaign, going, now)
     dispatches: list[Dispatch] = []
     for intent in wave.intents:
         if intent.to in stopped:
-            change += end(tx, wave.workspace_id, intent.recipient, RecipientStatus.SKIPPED, "opted_out", now)
+            skipped = _ending(intent, RecipientStatus.SKIPPED, "opted_out", Rule.REGISTER)
+            change += end(tx, wave.workspace_id, skipped, now)
             changed = True
             continue
         if steps is not None and reply_stops(tx, campaign, intent.recipient, steps):
-            change += end(tx, wave.workspace_id, intent.recipient, RecipientStatus.COMPLETED, "replied", now)
+            stopped_by_reply = _ending(intent, RecipientStatus.COMPLETED, "replied", Rule.FLOW)
+            change += end(tx, wave.workspace_id, stopped_by_reply, now)
             changed = True
             continue
         capped = cap_reached(tx, wave.workspace_id, intent.to, now)
         if capped is not None:
-            change += hold(
-                tx, wave.workspace_id, Hold(recipient=intent.recipient, due_at=capped, reason="frequency_cap")
-            )
+            change += hold(tx, wave.workspace_id, _holding(intent, capped, Rule.FREQUENCY_CAP), now)
             changed = True
             continue
         if slot > min(wave.horizon, wave.latest) or len(dispatches) >= places:
@@ -111,8 +112,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         if intent.latest is not None and slot >= intent.latest:
             # Its evening comes before its slot. It is decided about again then; left due, it would be asked about
             # without a pause until then, and others behind it not at all.
-            evening = Hold(recipient=intent.recipient, due_at=intent.latest, reason="contact_hours")
-            change += hold(tx, wave.workspace_id, evening)
+            change += hold(tx, wave.workspace_id, _holding(intent, intent.latest, Rule.CONTACT_HOURS), now)
             changed = True
             continue
         opened = open_dispatch(tx, wave, campaign, run, intent, slot, now)
@@ -151,6 +151,14 @@ def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
     if current is None or current.state is not DispatchState.DISPATCHING:
         return "settled_elsewhere"
     return None
+
+
+def _ending(intent: Intent, status: RecipientStatus, reason: str, rule: Rule) -> Ending:
+    return Ending(recipient=intent.recipient, status=status, reason=reason, rule=rule)
+
+
+def _holding(intent: Intent, until: datetime, rule: Rule) -> Hold:
+    return Hold(recipient=intent.recipient, due_at=until, reason=rule, rule=rule)
 
 
 def _capped(

@@ -10,7 +10,7 @@ from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
-from outreach.operations import singles
+from outreach.operations import singles, trail
 from outreach.operations.common import require_available, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.phones import is_dialable, normalise
@@ -112,6 +112,7 @@ class Messages:
                 id=identifier, workspace_id=workspace_id, sender=phone or "", to=to, body=body, received_at=now
             )
             tx.inbound.insert(message)
+            trail.replied(tx, message)
             return message
 
         return await self._context.storage.write(operation)

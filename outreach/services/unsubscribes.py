@@ -10,6 +10,7 @@ import attrs
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.carriers import Channel
 from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
+from outreach.operations import trail
 from outreach.operations.common import note, workspace_of
 from outreach.policy.phones import normalise
 from outreach.protocols.storage import Transaction
@@ -74,6 +75,7 @@ class Unsubscribes:
                         evidence=evidence,
                         created_at=now,
                     ),
+                    actor,
                 )
                 for phone in normalised
             ]
@@ -189,11 +191,13 @@ def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
     return normalised
 
 
-def _merge(tx: Transaction, workspace_id: str, phone: str, entry: Unsubscribe) -> Unsubscribe:
+def _merge(tx: Transaction, workspace_id: str, phone: str, entry: Unsubscribe, actor: str) -> Unsubscribe:
     known = tx.register.get(workspace_id, phone)
     if known is not None:
         # The first evidence stays; what is stopped can only grow, and growing counts as put there now.
         grown = known.scope not in {"all", entry.scope}
         entry = attrs.evolve(known, scope="all", created_at=entry.created_at) if grown else known
     tx.register.put(entry)
+    if entry != known:
+        trail.opted_out(tx, entry, actor=actor)
     return entry

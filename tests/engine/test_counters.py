@@ -20,6 +20,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.reports import MessageReport
 from outreach.models.settings import SmsSettings
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
+from outreach.models.trail import Rule
 from outreach.operations import campaign_moves as moves
 from outreach.operations import closing, settling, waves
 from outreach.operations.wave import Ending
@@ -89,7 +90,14 @@ class CountersMachine(RuleBasedStateMachine):
             due = {one.position: one for one in tx.recipients.due(HERE, self._campaign.id, self._now, limit=99)}
             rows = [due[position] for position in positions if position in due and position != end]
             endings = (
-                [Ending(recipient=due[end], status=RecipientStatus.FAILED, reason="over_segment_cap")]
+                [
+                    Ending(
+                        recipient=due[end],
+                        status=RecipientStatus.FAILED,
+                        reason="over_segment_cap",
+                        rule=Rule.SEGMENT_CAP,
+                    )
+                ]
                 if end in due
                 else []
             )

@@ -19,7 +19,7 @@ from outreach.storage.sqlite.transaction import SqliteTransaction
 from tests.storage.sqlite_support import NOW, campaign, contacts, dispatch, opened, set_up, workspace
 
 SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))
-LARGE = ("recipients", "dispatches", "calls", "messages", "work", "unsubscribes", "idempotency_keys", "audit")
+LARGE = ("recipients", "dispatches", "calls", "messages", "work", "unsubscribes", "idempotency_keys", "audit", "trail")
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from outreach.storage.memory.recipients import Recipients
 from outreach.storage.memory.register import CallSettingsTable, Register, Settings
 from outreach.storage.memory.requests import Audit, Requests
 from outreach.storage.memory.rows import CampaignRows, RecipientRows
+from outreach.storage.memory.trail import Trail, TrailRows
 from outreach.storage.memory.work import Leases, Runs, WorkFeed
 
 
@@ -18,7 +19,7 @@ class Tables:
     """All tables; they are the transaction too, because the journal knows whether one is open."""
 
     def __init__(self, journal: Journal) -> None:
-        campaigns, recipients = CampaignRows(journal), RecipientRows(journal)
+        campaigns, recipients, trail = CampaignRows(journal), RecipientRows(journal), TrailRows(journal)
         self.workspaces = Workspaces(journal)
         self.keys = Keys(journal)
         self.agents = Agents(journal)
@@ -28,7 +29,7 @@ class Tables:
         self.settings = Settings(journal)
         self.call_settings = CallSettingsTable(journal)
         self.register = Register(journal)
-        self.campaigns = Campaigns(campaigns, recipients, self.agents)
+        self.campaigns = Campaigns(campaigns, recipients, trail, self.agents)
         self.recipients = Recipients(recipients, campaigns, self.register)
         self.dispatches = Dispatches(journal)
         self.calls = Calls(journal)
@@ -39,3 +40,4 @@ class Tables:
         self.runs = Runs(journal)
         self.requests = Requests(journal)
         self.audit = Audit(journal)
+        self.trail = Trail(trail, campaigns, journal)
