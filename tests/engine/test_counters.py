@@ -32,6 +32,7 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE, pending, publish
 from outreach.voice.analysis import ProviderVerdict
 from tests.engine.given import BACKOFF, make_wave
+from tests.engine.trail import check_history
 
 COUNT = 4
 OUTCOMES = [state for state in DispatchState if state is not DispatchState.DISPATCHING]
@@ -173,6 +174,12 @@ class CountersMachine(RuleBasedStateMachine):
             in_flight = bool(unsettled)
             assert (by_state[position].status in {RecipientStatus.DISPATCHING, RecipientStatus.UNKNOWN}) == in_flight
         assert campaign.status != "completed" or campaign.counters.open == 0
+
+    @invariant()
+    def the_trail_tells_how_it_is_and_both_storages_agree(self) -> None:
+        """Whatever has happened, its last word on each recipient and each dispatch is the ledger's."""
+        if self._storages:
+            self._both(lambda tx: [check_history(tx, HERE, one) for one in tx.recipients.page(HERE, self._campaign.id)])
 
     def teardown(self) -> None:
         """Close both."""

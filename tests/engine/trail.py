@@ -7,12 +7,13 @@ from datetime import datetime
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
+from outreach.models.recipient import Recipient
 from outreach.models.reports import CallReport, MessageReport
-from outreach.models.states import CallStatus, MessageStatus
-from outreach.models.trail import ContactHistory, TrailStep
+from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.models.trail import ContactHistory, TrailStep, What
 from outreach.operations import settling
 from outreach.operations.histories import histories
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.storage_tables.base_contract import HERE
 from outreach.voice.analysis import ProviderVerdict
 from tests.engine.given import BACKOFF, recipient
@@ -66,3 +67,24 @@ async def report_call(
         outcome=outcome, at=at,  # type: ignore[arg-type]
     )  # fmt: skip
     await storage.write(lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=at))
+
+
+def check_history(tx: Transaction, workspace_id: str, one: Recipient) -> ContactHistory:
+    """Return a recipient's history, having checked that it tells how the recipient and its dispatches are now."""
+    found = histories(tx, workspace_id, one.campaign_id, one.phone or one.phone_number)
+    (told,) = (each for each in found if each.position == one.position)
+    moments = [step.at for step in told.steps]
+    assert moments == sorted(moments)
+    own = [step for step in told.steps if step.attempt is not None or step.what is What.ENDED]
+    last = next((step for step in reversed(own) if step.what in {What.HELD, What.ENDED}), None)
+    if one.status is RecipientStatus.WAITING or not one.is_open:
+        assert last is not None
+        assert (last.what is What.ENDED) == (not one.is_open)
+        assert (last.state, last.reason, last.until) == (one.status, one.reason, one.due_at)
+    for dispatch in tx.dispatches.of_recipient(workspace_id, one.campaign_id, one.position):
+        steps = [step for step in told.steps if step.dispatch_id == dispatch.id]
+        outcomes = [step.state for step in steps if step.what is What.OUTCOME]
+        assert [step.what for step in steps].count(What.INTENT) == 1
+        assert outcomes[-1:] == ([] if dispatch.state is DispatchState.DISPATCHING else [dispatch.state])
+        assert len(outcomes) == len(set(outcomes))
+    return told
