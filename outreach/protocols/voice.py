@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 import attrs
 
 from outreach.models.dispatch import Outcome
 from outreach.models.reports import CallReport
-from outreach.protocols.carrier import LookUpPower
+from outreach.protocols.carrier import LookUp, LookUpPower
+
+VoicemailPolicy = Literal["hang_up", "leave_message"]
 
 
 @attrs.frozen(kw_only=True)
@@ -25,6 +27,11 @@ class CallRequest:
         ivr_enabled: Whether to send IVR-navigation metadata along.
         call_screen_enabled: Whether to handle call screening.
         not_after: The call must not start later, where the provider has a field for that.
+        identity: On whose behalf is called, for call screening; None for nothing to say.
+        purpose: What the call is about, for call screening; None for nothing to say.
+        voicemail: What to do when a machine answers; None leaves it to the agent.
+        voicemail_message: What to leave with `leave_message`.
+        max_seconds: How long the call may last; None leaves it to the agent.
     """
 
     dispatch_id: str
@@ -37,6 +44,11 @@ class CallRequest:
     ivr_enabled: bool = False
     call_screen_enabled: bool = False
     not_after: datetime | None = None
+    identity: str | None = None
+    purpose: str | None = None
+    voicemail: VoicemailPolicy | None = None
+    voicemail_message: str | None = None
+    max_seconds: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -69,7 +81,7 @@ class VoiceProvider(Protocol):
         """Ask the provider for one call, once."""
         ...
 
-    async def look_up(self, *, workspace_id: str, dispatch_id: str, to: str, since: datetime) -> Outcome | None:
+    async def look_up(self, question: LookUp) -> Outcome | None:
         """Find out what became of a dispatch; see `Carrier.look_up`."""
         ...
 

@@ -15,7 +15,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.protocols.carrier import OutboundMessage
+from outreach.protocols.carrier import LookUp, OutboundMessage
 from outreach.protocols.voice import CallRequest
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.reconciler import Reconciler
@@ -187,13 +187,13 @@ async def test_a_provider_that_hangs_keeps_no_others_waiting(open_storage: OpenS
     clock = ShiftedClock()
     asked = 0
 
-    async def look_up(**_: Any) -> None:
+    async def look_up(_: LookUp) -> None:
         nonlocal asked
         asked += 1
         await anyio.sleep_forever()
 
     carrier = ScriptedCarrier(lambda _: drop(), look_up="evidence")
-    carrier.look_up = look_up  # type: ignore[method-assign]
+    carrier.look_up = look_up  # type: ignore[method-assign,assignment]
     config = attrs.evolve(QUICK, provider_timeout_seconds=0.5)
     async with dispatching(open_storage(clock), carrier=carrier, config=config, clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
@@ -487,7 +487,7 @@ async def test_a_worker_killed_before_the_request_leaves_a_dispatch_that_is_sent
 def _answer(doubt: Doubt, answer: Any) -> None:
     """Have the look-ups give an answer, raise an error or hang."""
 
-    async def look_up(**_: Any) -> Outcome | None:
+    async def look_up(_: LookUp) -> Outcome | None:
         if isinstance(answer, Exception):
             raise answer
         if answer == "hang":
@@ -496,7 +496,7 @@ def _answer(doubt: Doubt, answer: Any) -> None:
         return found
 
     for provider in (doubt.rig.carrier, doubt.rig.voice):
-        provider.look_up = look_up  # type: ignore[method-assign]
+        provider.look_up = look_up  # type: ignore[method-assign,assignment]
 
 
 def _hear(doubt: Doubt) -> None:
