@@ -121,7 +121,7 @@ def _shared(tx: Transaction, campaign: Campaign) -> Sequence[TrailEntry]:
 
 def _loaded(campaign: Campaign, recipient: Recipient, *, ended_later: bool) -> Sequence[TrailStep]:
     loaded = TrailStep(
-        at=campaign.created_at, what=What.LOADED, rule=Rule.LOAD, state=RecipientStatus.PENDING, step=0, attempt=0
+        at=campaign.created_at, what=What.LOADED, rule=Rule.LOAD, state=RecipientStatus.PENDING.value, step=0, attempt=0
     )
     if recipient.is_open or ended_later:
         return (loaded,)
@@ -131,7 +131,7 @@ def _loaded(campaign: Campaign, recipient: Recipient, *, ended_later: bool) -> S
         at=at,
         what=What.ENDED,
         rule=rule_of_recipient(recipient, Rule.LOAD),
-        state=recipient.status,
+        state=recipient.status.value,
         reason=recipient.reason,
     )
     return loaded, end
@@ -142,7 +142,7 @@ def _of_dispatch(dispatch: Dispatch, *, outcome_told: bool) -> Sequence[TrailSte
         at=dispatch.created_at,
         what=What.INTENT,
         rule=Rule.PACE if dispatch.channel == "sms" else Rule.CONCURRENCY,
-        state=DispatchState.DISPATCHING,
+        state=DispatchState.DISPATCHING.value,
         until=dispatch.slot_at,
         dispatch_id=dispatch.id,
         call_id=dispatch.call_id,
@@ -156,7 +156,7 @@ def _of_dispatch(dispatch: Dispatch, *, outcome_told: bool) -> Sequence[TrailSte
         at=dispatch.settled_at,
         what=What.OUTCOME,
         rule=rule_of_outcome(dispatch.state, dispatch.reason, Rule.PROVIDER_ANSWER),
-        state=dispatch.state,
+        state=dispatch.state.value,
         reason=dispatch.reason,
         dispatch_id=dispatch.id,
         call_id=dispatch.call_id,

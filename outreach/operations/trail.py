@@ -57,7 +57,7 @@ def recipient_moved(
             workspace_id=workspace_id,
             what=What.HELD if waits else What.ENDED,
             rule=rule_of_recipient(after, rule),
-            state=after.status,
+            state=after.status.value,
             reason=after.reason,
             campaign_id=before.campaign_id,
             position=before.position,
@@ -81,7 +81,7 @@ def outcome_known(tx: Transaction, before: Dispatch, settled: Dispatch, *, by: R
             at=now,
             what=What.OUTCOME,
             rule=rule_of_outcome(settled.state, settled.reason, by),
-            state=settled.state,
+            state=settled.state.value,
             reason=settled.reason,
         )
     )
@@ -95,7 +95,7 @@ def message_reported(tx: Transaction, dispatch: Dispatch, event: MessageReport, 
             at=now,
             what=What.REPORTED,
             rule=Rule.PROVIDER_REPORT,
-            state=event.status,
+            state=event.status.value,
             reason=event.reason,
         )
     )
@@ -109,7 +109,7 @@ def call_moved(tx: Transaction, dispatch: Dispatch | None, call: Call, *, rule: 
             workspace_id=call.workspace_id,
             what=What.REPORTED if call.is_open else What.CALL_ENDED,
             rule=rule,
-            state=call.status,
+            state=call.status.value,
             reason=call.outcome or call.error,
             campaign_id=call.campaign_id,
             position=call.position,
@@ -154,7 +154,7 @@ def campaign_closed(
             workspace_id=workspace_id,
             what=What.HELD,
             rule=rule,
-            state=campaign.status,
+            state=campaign.status.value,
             campaign_id=campaign_id,
             due_at=until,
         )
@@ -165,7 +165,12 @@ def workspace_moved(tx: Transaction, workspace_id: str, status: WorkspaceStatus,
     """Tell that a workspace may work, or may not."""
     tx.trail.append(
         TrailEntry(
-            at=now, workspace_id=workspace_id, what=What.WORKSPACE, rule=Rule.WORKSPACE, state=status, actor=_who(actor)
+            at=now,
+            workspace_id=workspace_id,
+            what=What.WORKSPACE,
+            rule=Rule.WORKSPACE,
+            state=status.value,
+            actor=_who(actor),
         )
     )
 
@@ -209,7 +214,7 @@ def _of_campaign(
             workspace_id=campaign.workspace_id,
             what=What.CAMPAIGN,
             rule=rule,
-            state=campaign.status,
+            state=campaign.status.value,
             reason=reason,
             campaign_id=campaign.id,
             actor=_who(actor),

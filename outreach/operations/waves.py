@@ -158,7 +158,7 @@ def _ending(intent: Intent, status: RecipientStatus, reason: str, rule: Rule) ->
 
 
 def _holding(intent: Intent, until: datetime, rule: Rule) -> Hold:
-    return Hold(recipient=intent.recipient, due_at=until, reason=rule, rule=rule)
+    return Hold(recipient=intent.recipient, due_at=until, reason=rule.value, rule=rule)
 
 
 def _capped(
