@@ -11,8 +11,9 @@ from outreach.config import EngineConfig
 from outreach.models.campaign import Campaign
 from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus, WorkspaceStatus
+from outreach.models.trail import Rule
 from outreach.models.work import Unit
-from outreach.operations import campaign_moves, closing, holds, waves
+from outreach.operations import campaign_moves, closing, holds, trail, waves
 from outreach.operations.limits import SenderPace
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
@@ -76,7 +77,8 @@ class CampaignRunner:
             if plan.workspace.status is not WorkspaceStatus.ACTIVE:
                 return earliest(await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
             hours = hours_of(campaign, self._clock.now())
-            if not hours.open:
+            if hours.rule is not None:
+                await self._tell_closed(campaign, hours.rule, hours.again_at)
                 return earliest(hours.again_at, await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
             if plan.holds_outdated:
                 await self._release(campaign)
@@ -130,6 +132,16 @@ class CampaignRunner:
             lambda tx: campaign_moves.hold_for_agent(tx, campaign.workspace_id, campaign.id, now=now)
         )
         return campaign_moves.due_time(held, now) if held is not None else None
+
+    async def _tell_closed(self, campaign: Campaign, rule: Rule, until: datetime) -> None:
+        """Have the decision trail tell that nobody is reached until then, once for each time."""
+        told = await self._storage.read(lambda tx: trail.campaign_is_closed(tx, campaign, rule=rule, until=until))
+        if not told:
+            await self._storage.write(
+                lambda tx: trail.campaign_closed(
+                    tx, campaign.workspace_id, campaign.id, rule=rule, until=until, now=self._clock.now()
+                )
+            )
 
     async def _plan(self, unit: Unit, most: int) -> Plan | None:
         def operation(tx: Transaction) -> Plan | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from outreach.models.campaign import Counters
-from outreach.models.recipient import Recipient
 from outreach.operations import recipient_outcomes, waves
 from outreach.operations.recipients import put_recipient
 from outreach.protocols.storage import Transaction
@@ -42,8 +42,8 @@ def test_one_seed_has_one_course() -> None:
 def test_a_counter_that_is_not_moved_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulation can fail: an engine that forgets to move its counters does not get through."""
 
-    def forget(tx: Transaction, workspace_id: str, before: Recipient, after: Recipient) -> Counters:
-        put_recipient(tx, workspace_id, before, after)
+    def forget(tx: Transaction, *args: Any, **given: Any) -> Counters:
+        put_recipient(tx, *args, **given)
         return Counters()
 
     monkeypatch.setattr(recipient_outcomes, "put_recipient", forget)

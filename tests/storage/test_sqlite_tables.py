@@ -29,6 +29,7 @@ LARGE = (
     "unsubscribes",
     "idempotency_keys",
     "audit",
+    "trail",
 )
 
 
