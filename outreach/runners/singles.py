@@ -25,7 +25,7 @@ from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
 from outreach.runners.desk import ProviderDesk
-from outreach.runners.outbox import Errand, Outbox
+from outreach.runners.outbox import Errand, Outbox, account_of
 from outreach.runners.worker import Worker
 
 _log = logging.getLogger(__name__)
@@ -59,7 +59,8 @@ class SinglesRunner:
         if message is None or message.status is not MessageStatus.QUEUED:
             # It is on its way or over: whoever settles it says when it is due again.
             return None
-        if not await self._outbox.reserve(nudge):
+        account = account_of(unit.workspace_id, message.carrier)
+        if not await self._outbox.reserve(account, nudge):
             return self._clock.now()
         try:
             dispatch = await self._storage.write(
@@ -69,12 +70,12 @@ class SinglesRunner:
             )
             workspace = await self._workspace(unit)
         except BaseException:
-            self._outbox.release(1)
+            self._outbox.release(account, 1)
             raise
         if dispatch is None:
-            self._outbox.release(1)
+            self._outbox.release(account, 1)
             return await self._due(unit)
-        self._outbox.send(Errand(dispatch=dispatch, ask=lambda: self._send(workspace, dispatch)))
+        self._outbox.send(Errand(dispatch=dispatch, ask=lambda: self._send(workspace, dispatch), account=account))
         return None
 
     async def run_call(self, unit: Unit, *, epoch: int, nudge: Nudge) -> datetime | None:
@@ -84,7 +85,8 @@ class SinglesRunner:
             return None
         if call.status is not CallStatus.QUEUED:
             return await self._follow(call)
-        if not await self._outbox.reserve(nudge):
+        account = account_of(unit.workspace_id, call.provider)
+        if not await self._outbox.reserve(account, nudge):
             return self._clock.now()
         try:
             committed = await self._storage.write(
@@ -94,13 +96,15 @@ class SinglesRunner:
             )
             workspace = await self._workspace(unit)
         except BaseException:
-            self._outbox.release(1)
+            self._outbox.release(account, 1)
             raise
         if committed is None:
-            self._outbox.release(1)
+            self._outbox.release(account, 1)
             return await self._due(unit)
         dispatch, agent = committed
-        self._outbox.send(Errand(dispatch=dispatch, ask=lambda: self._place(workspace, agent, call, dispatch)))
+        self._outbox.send(
+            Errand(dispatch=dispatch, ask=lambda: self._place(workspace, agent, call, dispatch), account=account)
+        )
         return None
 
     async def _follow(self, call: Call) -> datetime | None:

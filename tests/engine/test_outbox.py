@@ -76,8 +76,8 @@ async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have
             return Outcome(state=DispatchState.ACCEPTED)
 
         for dispatch in await _intents(storage, campaign, 5):
-            assert await outbox.reserve(_Unreserved())
-            outbox.send(Errand(dispatch=dispatch, ask=ask, paces={"pace": spacing}))
+            assert await outbox.reserve("account", _Unreserved())
+            outbox.send(Errand(dispatch=dispatch, ask=ask, account="account", paces={"pace": spacing}))
         await outbox.drain(grace_seconds=20)
         assert len(starts) == 5
         assert all(later - earlier >= spacing for earlier, later in pairwise(starts))
@@ -141,5 +141,5 @@ async def _send(
         await meanwhile()
         return Outcome(state=DispatchState.ACCEPTED)
 
-    assert await outbox.reserve(_Unreserved())
-    outbox.send(Errand(dispatch=dispatch, ask=ask, paces={"pace": spacing}))
+    assert await outbox.reserve("account", _Unreserved())
+    outbox.send(Errand(dispatch=dispatch, ask=ask, account="account", paces={"pace": spacing}))
