@@ -13,7 +13,7 @@ import anyio
 from outreach.clock import Clock
 from outreach.models.dispatch import Outcome
 from outreach.models.states import DispatchState
-from outreach.protocols.carrier import CarrierCapabilities, OutboundMessage
+from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage
 
 Kind = Literal["well", "throttled", "failing", "silent", "night"]
 """What is with a campaign: only the first is sent without trouble, and the last is not sent at all."""
@@ -68,6 +68,6 @@ class TroubledCarrier:
         self.accepted += 1
         return Outcome(state=DispatchState.ACCEPTED, provider_id=f"troubled-{next(self._ids)}")
 
-    async def look_up(self, *, workspace_id: str, dispatch_id: str, to: str, since: datetime) -> Outcome | None:
+    async def look_up(self, question: LookUp) -> Outcome | None:
         """Tell nothing."""
         return None

@@ -7,6 +7,7 @@
     +-- Forbidden                   the workspace may not do this now
     |   +-- WorkspaceUnavailable
     |   +-- SmsCampaignsDisabled
+    |   +-- CallbackRejected        what claims to come from a provider does not, or is too old
     +-- NotFound                    no such thing in this workspace
     +-- Conflict                    the thing is there, but not in a state that allows this
     |   +-- AgentInactive
@@ -111,6 +112,12 @@ class SmsCampaignsDisabled(Forbidden):
     """SMS campaigns are not turned on for the workspace (interface, section 4.3, rule 1)."""
 
     code = "sms_campaigns_disabled"
+
+
+class CallbackRejected(Forbidden):
+    """A callback is not the provider's, is too old, or cannot be read; it changed nothing."""
+
+    code = "callback_rejected"
 
 
 class NotFound(OutreachError):

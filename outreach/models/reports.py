@@ -41,6 +41,7 @@ class CallReport:
         dispatch_id: Our identifier, where the provider carries it back.
         provider_id: The provider's identifier.
         outcome: The provider's own verdict, when it gives one with the end of the call.
+        do_not_call: Whether the contact said, in the call, that no more calls are wanted.
         raw: The provider's own event.
     """
 
@@ -54,6 +55,7 @@ class CallReport:
     answered_by: str | None = None
     summary: str | None = None
     error: str | None = None
+    do_not_call: bool = False
     raw: Any = None
 
 

@@ -61,7 +61,7 @@ def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analys
     A report that carries our dispatch id is evidence that the provider has it, so that an unknown dispatch
     settles by it. Statuses only move up; what arrives late, twice or for nothing we know changes nothing.
     """
-    dispatch = _find(tx, event)
+    dispatch = dispatch_of(tx, event)
     if dispatch is None:
         return False
     if dispatch.state is not DispatchState.ACCEPTED:
@@ -95,7 +95,8 @@ def abandon(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, lim
     return len(left)
 
 
-def _find(tx: Transaction, event: Report) -> Dispatch | None:
+def dispatch_of(tx: Transaction, event: Report) -> Dispatch | None:
+    """Return the dispatch that a report is about, by our identifier, else by the provider's; None for none."""
     if event.dispatch_id is not None:
         dispatch = tx.dispatches.get(event.workspace_id, event.dispatch_id)
         if dispatch is not None:

@@ -12,7 +12,7 @@ from outreach.models.dispatch import ASSUMED_SENT, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.settings import CallSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.policy.settlement import Backoff, ended, in_doubt, may_go_on, put_back, waiting
+from outreach.policy.settlement import ACCOUNT_FAILURES, Backoff, ended, in_doubt, may_go_on, put_back, waiting
 
 RETRIED_OUTCOMES: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
 """Ends of a call after which another attempt is made: one shared budget for all of them (design, section 6)."""
@@ -51,6 +51,11 @@ def settle_call_recipient(
                 tries=0,
                 ended_at=None,
             )
+        case DispatchState.REFUSED if outcome.reason in ACCOUNT_FAILURES and recipient.leg == 1:
+            return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
+        case DispatchState.REFUSED if outcome.reason in ACCOUNT_FAILURES:
+            # The second call of a double dial is made at once or not at all.
+            return _again(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
         case DispatchState.REFUSED:
             tried = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
             reason = outcome.reason or "rejected"

@@ -36,6 +36,30 @@ class OutboundMessage:
 
 
 @attrs.frozen(kw_only=True)
+class LookUp:
+    """A dispatch of which nobody knows what became, as far as a provider can be asked for it.
+
+    Attributes:
+        dispatch_id: Our identifier; found by it where the provider carries it.
+        provider_id: The provider's identifier; None where it never reached us.
+        sender: The number that it was sent or called from; None where that was left to the provider.
+        to: The contact's number.
+        body: The text of a message; None for a call.
+        since: When the dispatch was committed: the provider cannot have heard of it earlier.
+        until: When the last request for it can have ended: the provider cannot have taken it later.
+    """
+
+    workspace_id: str
+    dispatch_id: str
+    provider_id: str | None = None
+    sender: str | None = None
+    to: str
+    body: str | None = attrs.field(default=None, repr=False)
+    since: datetime
+    until: datetime
+
+
+@attrs.frozen(kw_only=True)
 class CarrierCapabilities:
     """What a carrier can do.
 
@@ -79,7 +103,7 @@ class Carrier(Protocol):
         """Hand one message to the carrier, once."""
         ...
 
-    async def look_up(self, *, workspace_id: str, dispatch_id: str, to: str, since: datetime) -> Outcome | None:
+    async def look_up(self, question: LookUp) -> Outcome | None:
         """Find out what became of a dispatch.
 
         Returns:

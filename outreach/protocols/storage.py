@@ -23,6 +23,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
+from outreach.models.account import Account, CallbackRecord
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.carriers import Channel
@@ -111,6 +112,46 @@ class Flows(Protocol):
     def insert(self, flow: Flow) -> None: ...
     def list(self, workspace_id: str) -> Sequence[Flow]:
         """Return a workspace's flows, oldest first by (created_at, id)."""
+        ...
+
+
+class Accounts(Protocol):
+    """Accounts at carriers and voice providers; (workspace, provider) is unique."""
+
+    def get(self, workspace_id: str, account_id: str) -> Account | None: ...
+    def find(self, account_id: str) -> Account | None:
+        """Return an account of whatever workspace (a callback's address and the operator's commands name it alone)."""
+        ...
+
+    def at(self, workspace_id: str, provider: str) -> Account | None:
+        """Return a workspace's account at a provider."""
+        ...
+
+    def insert(self, account: Account) -> None: ...
+    def update(self, account: Account) -> None: ...
+    def delete(self, workspace_id: str, account_id: str) -> bool:
+        """Delete an account; return whether it was there."""
+        ...
+
+    def list(self, workspace_id: str) -> Sequence[Account]:
+        """Return a workspace's accounts, oldest first by (created_at, id)."""
+        ...
+
+
+class Callbacks(Protocol):
+    """What providers called back; (account, event) is unique."""
+
+    def known(self, workspace_id: str, account_id: str, event_id: str) -> bool:
+        """Return whether an event of an account has come before."""
+        ...
+
+    def insert(self, record: CallbackRecord) -> None: ...
+    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
+        """Return the newest events, newest first by (received_at, account, event), all descending."""
+        ...
+
+    def sweep(self, before: datetime, *, limit: int) -> int:
+        """Delete up to `limit` events received before a moment; return how many."""
         ...
 
 
@@ -494,6 +535,10 @@ class Transaction(Protocol):
     def numbers(self) -> Numbers: ...
     @property
     def flows(self) -> Flows: ...
+    @property
+    def accounts(self) -> Accounts: ...
+    @property
+    def callbacks(self) -> Callbacks: ...
     @property
     def settings(self) -> Settings: ...
     @property

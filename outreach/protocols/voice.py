@@ -8,9 +8,10 @@ from typing import Protocol
 
 import attrs
 
+from outreach.models.directory import VoicemailPolicy
 from outreach.models.dispatch import Outcome
 from outreach.models.reports import CallReport
-from outreach.protocols.carrier import LookUpPower
+from outreach.protocols.carrier import LookUp, LookUpPower
 
 
 @attrs.frozen(kw_only=True)
@@ -25,6 +26,11 @@ class CallRequest:
         ivr_enabled: Whether to send IVR-navigation metadata along.
         call_screen_enabled: Whether to handle call screening.
         not_after: The call must not start later, where the provider has a field for that.
+        identity: On whose behalf is called, for call screening; None for nothing to say.
+        purpose: What the call is about, for call screening; None for nothing to say.
+        voicemail: What to do when a machine answers; None leaves it to the agent.
+        voicemail_message: What to leave with `leave_message`.
+        max_seconds: How long the call may last; None leaves it to the agent.
     """
 
     dispatch_id: str
@@ -37,6 +43,11 @@ class CallRequest:
     ivr_enabled: bool = False
     call_screen_enabled: bool = False
     not_after: datetime | None = None
+    identity: str | None = None
+    purpose: str | None = None
+    voicemail: VoicemailPolicy | None = None
+    voicemail_message: str | None = None
+    max_seconds: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -69,7 +80,7 @@ class VoiceProvider(Protocol):
         """Ask the provider for one call, once."""
         ...
 
-    async def look_up(self, *, workspace_id: str, dispatch_id: str, to: str, since: datetime) -> Outcome | None:
+    async def look_up(self, question: LookUp) -> Outcome | None:
         """Find out what became of a dispatch; see `Carrier.look_up`."""
         ...
 

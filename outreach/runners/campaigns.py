@@ -18,8 +18,9 @@ from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage, Transaction
 from outreach.runners.channels import CampaignChannel, Decision
+from outreach.runners.errand import Errand, account_of
 from outreach.runners.hours import Hours, earliest, hours_of
-from outreach.runners.outbox import Errand, Outbox, account_of
+from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 
 _SLICE: Final = 500
@@ -195,7 +196,7 @@ class CampaignRunner:
             self._outbox.send(
                 Errand(
                     dispatch=dispatch,
-                    ask=channel.request(plan, by_dispatch[dispatch.id], dispatch),
+                    find_provider=channel.request(plan, by_dispatch[dispatch.id], dispatch),
                     account=account,
                     paces=paces,
                 )

@@ -16,7 +16,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations import reconciling
 from outreach.operations.common import workspace_of
 from outreach.operations.reconciling import Deadlines
-from outreach.protocols.carrier import Carrier
+from outreach.protocols.carrier import Carrier, LookUp
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
 from outreach.runners.desk import ProviderDesk
@@ -105,15 +105,10 @@ class Reconciler:
     async def _look_up(self, dispatch: Dispatch) -> Outcome | None:
         try:
             workspace = await self._storage.read(lambda tx: workspace_of(tx, dispatch.workspace_id))
-            provider = self._provider(workspace, dispatch)
+            provider = await self._provider(workspace, dispatch)
             power = provider.capabilities.look_up
             with anyio.fail_after(self._config.provider_timeout_seconds):
-                found = await provider.look_up(
-                    workspace_id=dispatch.workspace_id,
-                    dispatch_id=dispatch.id,
-                    to=dispatch.to,
-                    since=dispatch.created_at,
-                )
+                found = await provider.look_up(self._question(dispatch))
         except Exception:
             _log.exception(
                 "A look-up failed; it is made again later.",
@@ -137,7 +132,20 @@ class Reconciler:
             if looked_up < _ROUND:
                 await anyio.sleep(_PAUSE_SECONDS)
 
-    def _provider(self, workspace: Workspace, dispatch: Dispatch) -> Carrier | VoiceProvider:
+    def _question(self, dispatch: Dispatch) -> LookUp:
+        last_end = dispatch.valid_until + timedelta(seconds=self._config.provider_timeout_seconds)
+        return LookUp(
+            workspace_id=dispatch.workspace_id,
+            dispatch_id=dispatch.id,
+            provider_id=dispatch.provider_id,
+            sender=dispatch.sender,
+            to=dispatch.to,
+            body=dispatch.body,
+            since=dispatch.created_at,
+            until=last_end,
+        )
+
+    async def _provider(self, workspace: Workspace, dispatch: Dispatch) -> Carrier | VoiceProvider:
         if dispatch.channel == "sms":
-            return self._desk.carrier(workspace, dispatch.provider)
-        return self._desk.voice(workspace, dispatch.provider)
+            return await self._desk.carrier(workspace, dispatch.provider)
+        return await self._desk.voice(workspace, dispatch.provider)

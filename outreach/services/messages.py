@@ -11,6 +11,7 @@ from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
 from outreach.operations import singles
+from outreach.operations.accounts import require_account
 from outreach.operations.common import require_available, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.phones import is_dialable, normalise
@@ -51,7 +52,7 @@ class Messages:
             NotFound: There is no such workspace.
             InvalidRequest: The number or the text is not valid.
             RecipientUnsubscribed: The number is on the register for SMS.
-            Conflict: No sending number or carrier can be told.
+            Conflict: No sending number or carrier can be told, or a live workspace has no account at it.
         """
         _check_body(new.body)
         context = self._context
@@ -68,6 +69,7 @@ class Messages:
             if to is None:
                 raise InvalidRequest.at("to", "is no possible phone number; write it like +14155550102")
             sender, carrier = _route(tx, workspace, new)
+            require_account(tx, workspace, carrier)
             message = Message(
                 id=message_id,
                 workspace_id=workspace_id,

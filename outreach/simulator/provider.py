@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from datetime import datetime
 from typing import Final, Literal
 
 import anyio
@@ -13,7 +12,7 @@ from outreach.config import SimulatorConfig
 from outreach.ids import IdSource
 from outreach.models.dispatch import Outcome
 from outreach.models.states import DispatchState
-from outreach.protocols.carrier import LookUpPower, ReportSink
+from outreach.protocols.carrier import LookUp, LookUpPower, ReportSink
 from outreach.simulator.callbacks import Callbacks
 from outreach.simulator.log import Acceptance, AcceptanceLog
 
@@ -46,9 +45,9 @@ class SimulatedProvider:
         """The name under which it is logged."""
         return "simulator"
 
-    async def look_up(self, *, workspace_id: str, dispatch_id: str, to: str, since: datetime) -> Outcome | None:
+    async def look_up(self, question: LookUp) -> Outcome | None:
         """Find out from the log what became of a dispatch."""
-        if self._log.find(dispatch_id) is not None:
+        if self._log.find(question.dispatch_id) is not None:
             return Outcome(state=DispatchState.ACCEPTED)
         if self._log.durable:
             return Outcome(state=DispatchState.NOT_SENT, reason="not_found")

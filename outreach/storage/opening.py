@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from outreach.clock import Clock
 from outreach.errors import ConfigError
 from outreach.protocols.storage import Storage
+
+
+def key_file_for(url: str) -> Path | None:
+    """Return the file beside a database that holds the key of its accounts' credentials; None in memory."""
+    prefix = "sqlite:///"
+    return Path(url.removeprefix(prefix) + ".key") if url.startswith(prefix) else None
 
 
 def storage_for(url: str, *, clock: Clock, host: str | None = None) -> Storage:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import Generic, Literal, TypeVar
 
 import anyio
@@ -21,7 +20,7 @@ import attrs
 from outreach.models.dispatch import Outcome
 from outreach.models.reports import CallReport, Report
 from outreach.models.states import DispatchState
-from outreach.protocols.carrier import CarrierCapabilities, LookUpPower, OutboundMessage, ReportSink
+from outreach.protocols.carrier import CarrierCapabilities, LookUp, LookUpPower, OutboundMessage, ReportSink
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
 
 RequestT = TypeVar("RequestT", OutboundMessage, CallRequest)
@@ -137,11 +136,11 @@ class _Scripted(Generic[RequestT]):
                 await sink(self._reports.popleft())
             await changed.wait()
 
-    async def look_up(self, *, workspace_id: str, dispatch_id: str, to: str, since: datetime) -> Outcome | None:
+    async def look_up(self, question: LookUp) -> Outcome | None:
         """Tell what became of a dispatch, as far as the power goes that it was given."""
         if self._look_up_power == "none":
             return None
-        known = self._known.get(dispatch_id)
+        known = self._known.get(question.dispatch_id)
         if known is None and self._look_up_power == "authoritative":
             return Outcome(state=DispatchState.NOT_SENT, reason="not_found")
         return known

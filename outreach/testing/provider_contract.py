@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, Protocol
 
 import anyio
@@ -11,7 +11,7 @@ import pytest
 
 from outreach.models.dispatch import Outcome
 from outreach.models.states import DispatchState
-from outreach.protocols.carrier import CarrierCapabilities
+from outreach.protocols.carrier import CarrierCapabilities, LookUp
 from outreach.protocols.voice import VoiceCapabilities
 from outreach.testing.builders import WORKSPACE_ID, new_id
 
@@ -67,7 +67,7 @@ class Asked(Protocol):
         """What it can do."""
         ...
 
-    async def look_up(self, *, workspace_id: str, dispatch_id: str, to: str, since: datetime) -> Outcome | None:
+    async def look_up(self, question: LookUp) -> Outcome | None:
         """Find out what became of a dispatch."""
         ...
 
@@ -203,8 +203,19 @@ class ProviderContract:
     async def find(self, lab: ProviderLab, dispatch_id: str) -> Outcome | None:
         """Look a dispatch up."""
         adapter: Asked = lab.adapter
-        return await adapter.look_up(
-            workspace_id=WORKSPACE_ID, dispatch_id=dispatch_id, to="+14155550100", since=datetime.now(UTC)
+        return await adapter.look_up(self.question(dispatch_id))
+
+    def question(self, dispatch_id: str) -> LookUp:
+        """Ask for a dispatch as the engine does, some minutes after it was committed."""
+        now = datetime.now(UTC)
+        return LookUp(
+            workspace_id=WORKSPACE_ID,
+            dispatch_id=dispatch_id,
+            sender="+14155550199",
+            to="+14155550100",
+            body="Grüße 👋",
+            since=now - timedelta(minutes=2),
+            until=now + timedelta(minutes=2),
         )
 
     def require(self, lab: ProviderLab, situation: Situation) -> None:

@@ -27,6 +27,7 @@ EXIT_INTERRUPTED: Final = 130
 _LISTING: Final = {
     "workspace": "outreach-server workspaces list",
     "campaign": "outreach-server campaigns list WORKSPACE_ID",
+    "account": "outreach-server accounts list WORKSPACE_ID",
     "agent": "outreach-server agents list WORKSPACE_ID",
     "trunk": "outreach-server trunks list WORKSPACE_ID",
     "flow": "outreach-server flows list WORKSPACE_ID",

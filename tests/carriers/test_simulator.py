@@ -14,7 +14,7 @@ from outreach.config import SimulatorConfig
 from outreach.ids import UuidV7Source
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
-from outreach.protocols.carrier import OutboundMessage
+from outreach.protocols.carrier import LookUp, OutboundMessage
 from outreach.testing.builders import WORKSPACE_ID, new_id
 from outreach.testing.carrier_contract import CarrierContract
 from outreach.testing.carriers import ScriptedCarrier
@@ -121,9 +121,7 @@ async def test_a_message_that_was_cancelled_half_way_may_have_been_taken(tmp_pat
             while not log.exists():  # noqa: ASYNC110 - a file tells nobody
                 await anyio.sleep(0.01)
         tasks.cancel_scope.cancel()
-    found = await carrier.look_up(
-        workspace_id=WORKSPACE_ID, dispatch_id=message.dispatch_id, to=message.to, since=datetime.now(UTC)
-    )
+    found = await carrier.look_up(_question(message))
     assert found is not None
     assert found.state is DispatchState.ACCEPTED
 
@@ -136,15 +134,7 @@ async def test_a_log_of_an_earlier_process_is_read_and_a_torn_line_is_not_believ
     with log.open("a", encoding="utf-8") as file:
         file.write(f'{{"kind": "sms", "to": "+1", "dispatch_id": "{torn.dispatch_id}"')
     later = _carrier(log=log)
-    states = [
-        found.state
-        for message in (sent, torn)
-        if (
-            found := await later.look_up(
-                workspace_id=WORKSPACE_ID, dispatch_id=message.dispatch_id, to=message.to, since=datetime.now(UTC)
-            )
-        )
-    ]
+    states = [found.state for message in (sent, torn) if (found := await later.look_up(_question(message)))]
     assert states == [DispatchState.ACCEPTED, DispatchState.NOT_SENT]
 
 
@@ -180,3 +170,8 @@ async def test_the_same_seed_refuses_the_same_requests() -> None:
         runs.append([(await carrier.send(_message())).state for _ in range(20)])
     assert runs[0] == runs[1]
     assert set(runs[0]) == {DispatchState.ACCEPTED, DispatchState.REFUSED}
+
+
+def _question(message: OutboundMessage) -> LookUp:
+    now = datetime.now(UTC)
+    return LookUp(workspace_id=WORKSPACE_ID, dispatch_id=message.dispatch_id, to=message.to, since=now, until=now)

@@ -19,11 +19,11 @@ from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
 from outreach.models.workspace import Workspace
 from outreach.protocols.storage import DispatchLock, Operation, Storage
-from outreach.runners.desk import ProviderDesk
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice
 from outreach.voice.analysis import ProviderVerdict
+from tests.engine.desk import desk_of
 
 T = TypeVar("T")
 
@@ -111,7 +111,7 @@ async def dispatching(
         clock=clock,
         ids=ids,
         config=config,
-        desk=ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice),
+        desk=desk_of(carrier, voice),
         worker=worker,
     )
     dispatcher = InProcessDispatcher(

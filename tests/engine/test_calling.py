@@ -159,7 +159,15 @@ async def test_everything_that_the_campaign_says_reaches_the_provider(open_stora
     """Interface, section 2.2: trunk, IVR, call screening, and the contact's variables for the agent."""
     async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
-        agent_id = await given_agent(rig.engine, workspace, provider_agent_id="asst_1", from_number="+14155550177")
+        agent_id = await given_agent(
+            rig.engine,
+            workspace,
+            provider_agent_id="asst_1",
+            from_number="+14155550177",
+            voicemail="leave_message",
+            voicemail_message="Please call back.",
+            max_call_seconds=120,
+        )
         trunk = await rig.engine.trunks.create(workspace.id, "Main", address="sip.example.com")
         person = NewRecipient(
             phone_number="(415) 555-0102", first_name="Ann", last_name="Lee", custom_variables={"plan": "gold", "n": 3}
@@ -178,6 +186,9 @@ async def test_everything_that_the_campaign_says_reaches_the_provider(open_stora
         (request,) = rig.voice.requests
         assert (request.to, request.sender, request.agent_ref) == ("+14155550102", "+14155550177", "asst_1")
         assert (request.trunk_ref, request.ivr_enabled, request.call_screen_enabled) == ("sip.example.com", True, True)
+        assert (request.identity, request.purpose) == (workspace.name, campaign.name)
+        assert (request.voicemail, request.voicemail_message) == ("leave_message", "Please call back.")
+        assert request.max_seconds == 120
         wanted = {"first_name": "Ann", "last_name": "Lee", "plan": "gold", "n": "3"}
         assert wanted.items() <= request.variables.items()
         hear(rig.voice, request, **POSITIVE)

@@ -132,6 +132,9 @@ async def test_trouble_with_the_account_pauses_every_campaign_of_it(storage: Sto
         paused = await reread(storage, campaign)
         assert (paused.status, paused.pause_reason) == ("paused", reason)
     assert (await reread(storage, other)).status == "active"
+    # It was no fault of the contact's: it has its turn when the account is in order.
+    contact = await recipient(storage, first)
+    assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
 
 
 async def test_five_in_a_row_pause_a_campaign_and_a_resume_begins_anew(storage: Storage) -> None:

@@ -15,7 +15,8 @@ from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.states import DispatchState
 from outreach.operations import campaign_moves as moves
 from outreach.protocols.storage import Storage
-from outreach.runners.outbox import Errand, Outbox
+from outreach.runners.errand import Ask, Errand, FindProvider
+from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 from outreach.testing.builders import make_workspace
 from outreach.testing.storage_tables.base_contract import HERE
@@ -77,7 +78,9 @@ async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have
 
         for dispatch in await _intents(storage, campaign, 5):
             assert await outbox.reserve("account", _Unreserved())
-            outbox.send(Errand(dispatch=dispatch, ask=ask, account="account", paces={"pace": spacing}))
+            outbox.send(
+                Errand(dispatch=dispatch, find_provider=_asking(ask), account="account", paces={"pace": spacing})
+            )
         await outbox.drain(grace_seconds=20)
         assert len(starts) == 5
         assert all(later - earlier >= spacing for earlier, later in pairwise(starts))
@@ -142,4 +145,11 @@ async def _send(
         return Outcome(state=DispatchState.ACCEPTED)
 
     assert await outbox.reserve("account", _Unreserved())
-    outbox.send(Errand(dispatch=dispatch, ask=ask, account="account", paces={"pace": spacing}))
+    outbox.send(Errand(dispatch=dispatch, find_provider=_asking(ask), account="account", paces={"pace": spacing}))
+
+
+def _asking(ask: Ask) -> FindProvider:
+    async def find() -> Ask:
+        return ask
+
+    return find

@@ -15,10 +15,9 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.protocols.carrier import OutboundMessage
+from outreach.protocols.carrier import LookUp, OutboundMessage
 from outreach.protocols.voice import CallRequest
 from outreach.runners import reconciler as reconciler_module
-from outreach.runners.desk import ProviderDesk
 from outreach.runners.reconciler import Reconciler
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import new_id
@@ -26,6 +25,7 @@ from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, drop, hang
 from outreach.testing.clock import ShiftedClock
 from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
+from tests.engine.desk import desk_of
 from tests.engine.rig import QUICK, Rig, dispatching, given_campaign, given_workspace, people, reaches, until
 
 pytestmark = pytest.mark.anyio
@@ -97,7 +97,7 @@ async def in_doubt(
             storage=rig.storage,
             clock=clock,
             config=config,
-            desk=ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice),
+            desk=desk_of(carrier, voice),
             worker=rig.worker,
         )
         doubt = Doubt(rig=rig, clock=clock, campaign=campaign, reconciler=reconciler)
@@ -196,7 +196,7 @@ async def many_in_doubt(
             await rig.engine.messages.send(workspace.id, message)
         await _unknown_count(rig, workspace.id, count)
         clock.shift(2 * HOUR)
-        desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=rig.voice)
+        desk = desk_of(carrier, rig.voice)
         reconciler = Reconciler(storage=rig.storage, clock=clock, config=QUICK, desk=desk, worker=rig.worker)
         yield reconciler, lambda left: _unknown_count(rig, workspace.id, left)
 
@@ -208,7 +208,7 @@ async def test_a_provider_that_hangs_keeps_no_others_waiting(
     monkeypatch.setattr(reconciler_module, "_PAUSE_SECONDS", 3600.0)  # the engine's own looks no more
     asked, all_asked = 0, anyio.Event()
 
-    async def look_up(**_: Any) -> None:
+    async def look_up(_: LookUp) -> None:
         nonlocal asked
         asked += 1
         if asked == 8:
@@ -217,7 +217,7 @@ async def test_a_provider_that_hangs_keeps_no_others_waiting(
         await all_asked.wait()
 
     carrier = ScriptedCarrier(lambda _: drop(), look_up="evidence")
-    carrier.look_up = look_up  # type: ignore[method-assign]
+    carrier.look_up = look_up  # type: ignore[method-assign,assignment]
     async with many_in_doubt(open_storage, carrier, 8) as (reconciler, left):
         with anyio.fail_after(QUICK.provider_timeout_seconds):
             assert await reconciler.round() == 8
@@ -414,7 +414,7 @@ async def test_single_messages_and_calls_follow_the_same_rules(
         wanted = {"sms": "accepted", "call": "initiated"}[channel]
         if decision == "deadline":
             clock.shift(HOUR)
-            desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice)
+            desk = desk_of(carrier, voice)
             await Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker).round()
             assert await status() == "unconfirmed"
         elif decision == "assume_sent":
@@ -470,7 +470,7 @@ async def test_what_a_killed_worker_left_is_unknown_and_is_not_reached_again(tmp
     ) as rig:
         (one,) = await people(rig.engine, campaign)
         assert (one.status, one.reason) == (R.UNKNOWN, "worker_lost")
-        desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice)
+        desk = desk_of(carrier, voice)
         reconciler = Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker)
         clock.shift(timedelta(minutes=2))
         await reconciler.round()
@@ -502,7 +502,7 @@ async def test_a_worker_killed_before_the_request_leaves_a_dispatch_that_is_sent
         rig.storage.before_write = dead
     carrier = ScriptedCarrier(look_up="authoritative")
     async with dispatching(SqliteStorage(path, clock=clock), carrier=carrier, config=CALLS, clock=clock) as rig:
-        desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=rig.voice)
+        desk = desk_of(carrier, rig.voice)
         reconciler = Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker)
         clock.shift(timedelta(minutes=2))
         await reconciler.round()
@@ -514,7 +514,7 @@ async def test_a_worker_killed_before_the_request_leaves_a_dispatch_that_is_sent
 def _answer(doubt: Doubt, answer: Any) -> None:
     """Have the look-ups give an answer, raise an error or hang."""
 
-    async def look_up(**_: Any) -> Outcome | None:
+    async def look_up(_: LookUp) -> Outcome | None:
         if isinstance(answer, Exception):
             raise answer
         if answer == "hang":
@@ -523,7 +523,7 @@ def _answer(doubt: Doubt, answer: Any) -> None:
         return found
 
     for provider in (doubt.rig.carrier, doubt.rig.voice):
-        provider.look_up = look_up  # type: ignore[method-assign]
+        provider.look_up = look_up  # type: ignore[method-assign,assignment]
 
 
 def _hear(doubt: Doubt) -> None:

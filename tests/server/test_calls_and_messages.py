@@ -183,4 +183,6 @@ def test_a_live_workspace_needs_something_to_send_with(service: Service) -> None
     for body in ({}, {"carrier": "telnyx"}):
         check_envelope(tenant.post("/sms", {"to": "14155550102", "body": "x"} | body), 409, "conflict")
     service.run(service.engine.numbers.add, tenant.workspace.id, "+14155550199", carrier="telnyx")
-    assert tenant.post("/sms", {"to": "14155550102", "body": "x"}).json()["carrier"] == "telnyx"
+    answer = tenant.post("/sms", {"to": "14155550102", "body": "x"})
+    check_envelope(answer, 409, "conflict")
+    assert "accounts connect" in answer.json()["error"]["message"]

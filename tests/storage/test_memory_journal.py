@@ -24,9 +24,11 @@ from outreach.storage.memory.transaction import Tables
 from outreach.testing.builders import (
     NOW,
     WORKSPACE_ID,
+    make_account,
     make_agent,
     make_audit_entry,
     make_call,
+    make_callback,
     make_campaign,
     make_dispatch,
     make_flow,
@@ -89,6 +91,11 @@ steps: st.SearchStrategy[Step] = st.one_of(
     calling(lambda tx, key: tx.trunks.insert(make_trunk(id=key)), key=keys),
     calling(lambda tx, key, phone: tx.numbers.insert(make_number(id=key, phone=phone)), key=keys, phone=phones),
     calling(lambda tx, key: tx.flows.insert(make_flow(id=key)), key=keys),
+    calling(lambda tx, key: tx.accounts.insert(make_account(id=key, provider=key)), key=keys),
+    calling(lambda tx, key, at: tx.accounts.update(make_account(id=key, created_at=at)), key=keys, at=moments),
+    calling(lambda tx, key: tx.accounts.delete(WORKSPACE_ID, key), key=keys),
+    calling(lambda tx, key, at: tx.callbacks.insert(make_callback(event_id=key, received_at=at)), key=keys, at=moments),
+    calling(lambda tx, at, limit: tx.callbacks.sweep(at, limit=limit), at=moments, limit=positions),
     calling(lambda tx, key: tx.settings.put(key, SmsSettings(footer_text=key)), key=keys),
     calling(
         lambda tx, key, most: tx.call_settings.put(key, CallSettings(retry_max_attempts=most)), key=keys, most=positions

@@ -13,7 +13,7 @@ import attrs
 from outreach.models.dispatch import Outcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
-from outreach.protocols.carrier import CarrierCapabilities, OutboundMessage, ReportSink
+from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage, ReportSink
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
 from outreach.testing.simulation.faults import Faults
 
@@ -189,9 +189,9 @@ class WorldCarrier:
 
         return await world.request(self._link, message.dispatch_id, accept)
 
-    async def look_up(self, *, workspace_id: str, dispatch_id: str, to: str, since: datetime) -> Outcome | None:
+    async def look_up(self, question: LookUp) -> Outcome | None:
         """Look into the books."""
-        return self._world.look_up(dispatch_id)
+        return self._world.look_up(question.dispatch_id)
 
     async def listen(self, sink: ReportSink) -> None:
         """Hand in reports as they fall due."""
@@ -248,9 +248,9 @@ class WorldVoice:
 
         return await world.request(self._link, request.dispatch_id, accept)
 
-    async def look_up(self, *, workspace_id: str, dispatch_id: str, to: str, since: datetime) -> Outcome | None:
+    async def look_up(self, question: LookUp) -> Outcome | None:
         """Look into the books."""
-        return self._world.look_up(dispatch_id)
+        return self._world.look_up(question.dispatch_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Tell how far a call has come."""

@@ -41,6 +41,9 @@ CREATE TABLE agents (
     is_active INTEGER NOT NULL CHECK (is_active IN (0, 1)),
     placeholders TEXT,
     from_number TEXT,
+    voicemail TEXT,
+    voicemail_message TEXT,
+    max_call_seconds INTEGER,
     revision INTEGER NOT NULL,
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL
@@ -330,6 +333,34 @@ CREATE TABLE inbound_messages (
 CREATE INDEX inbound_messages_by_time ON inbound_messages (workspace_id, received_at, id);
 
 CREATE INDEX inbound_messages_by_sender ON inbound_messages (workspace_id, from_number, received_at);
+
+-- Accounts at carriers and voice providers; the credentials are encrypted with a key that is not in this file.
+CREATE TABLE accounts (
+    id TEXT NOT NULL PRIMARY KEY,
+    workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+    provider TEXT NOT NULL,
+    sealed TEXT NOT NULL,
+    replies_to_keywords INTEGER NOT NULL CHECK (replies_to_keywords IN (0, 1)),
+    revision INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    UNIQUE (workspace_id, provider)
+) STRICT;
+
+-- What providers called back, as it came: each event once, so that one that comes again changes nothing.
+CREATE TABLE callbacks (
+    account_id TEXT NOT NULL,
+    event_id TEXT NOT NULL,
+    workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+    result TEXT NOT NULL,
+    body BLOB NOT NULL,
+    received_at TEXT NOT NULL,
+    PRIMARY KEY (account_id, event_id)
+) STRICT;
+
+CREATE INDEX callbacks_by_time ON callbacks (workspace_id, received_at, account_id, event_id);
+
+CREATE INDEX callbacks_by_age ON callbacks (received_at);
 
 -- What is due, and what changed last: a unit has the number of its latest change as key.
 CREATE TABLE work (
