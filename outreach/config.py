@@ -38,7 +38,8 @@ class EngineConfig:
         max_unsettled: Intents without an outcome in this process at a time: the bound on what a crash can
             leave unknown.
         intent_seconds: No request starts later than this after its pace slot.
-        look_ahead_seconds: How long before its slot an intent may be committed.
+        look_ahead_seconds: How long before its slot an intent may be committed, where several slots lie so close.
+        single_look_ahead_seconds: The same where slots lie farther apart: an intent that waits takes a place.
         provider_timeout_seconds: After this a request without an answer is unknown.
         slice_seconds: How long a runner works on one unit before others get their turn.
         poll_seconds: How often changes of other processes are looked for.
@@ -68,6 +69,7 @@ class EngineConfig:
     max_unsettled: int = 100
     intent_seconds: float = 5.0
     look_ahead_seconds: float = 0.25
+    single_look_ahead_seconds: float = 0.1
     provider_timeout_seconds: float = 30.0
     slice_seconds: float = 30.0
     poll_seconds: float = 0.25

@@ -39,6 +39,10 @@ class CallChannel:
         """Return whether another call may be placed."""
         return plan.in_flight < plan.campaign.batch_concurrency
 
+    def provider(self, plan: Plan) -> str:
+        """Return the voice provider of the agent."""
+        return plan.agent.provider if plan.agent is not None else ""
+
     def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Decision:
         """Take a recipient's fields and custom variables as the agent's variables."""
         if second_leg_is_late(recipient, now):

@@ -47,6 +47,10 @@ class SmsChannel:
         """Return True: messages take slots, not places."""
         return True
 
+    def provider(self, plan: Plan) -> str:
+        """Return the campaign's carrier."""
+        return plan.campaign.sms_carrier or ""
+
     def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Decision:
         """Render a message and count its segments."""
         campaign = plan.campaign
@@ -76,7 +80,7 @@ class SmsChannel:
         return Intent(
             dispatch_id=self._ids(),
             recipient=recipient,
-            provider=campaign.sms_carrier or "",
+            provider=self.provider(plan),
             sender=campaign.sms_from_number,
             to=recipient.phone,
             latest=window,
