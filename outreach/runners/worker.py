@@ -23,6 +23,15 @@ _SLICE: Final = 200
 """Rows that one transaction of housekeeping touches at the most."""
 
 
+def backoff_of(config: EngineConfig) -> Backoff:
+    """Return how long things wait after an outcome."""
+    return Backoff(
+        first=timedelta(seconds=config.backoff_seconds),
+        longest=timedelta(seconds=config.backoff_max_seconds),
+        receipt=timedelta(seconds=config.receipt_wait_seconds),
+    )
+
+
 class Worker:
     """This process's hold on a database.
 
@@ -39,9 +48,7 @@ class Worker:
         self._config = config
         self._analyser = analyser
         self._lease_ends = float("-inf")
-        self.backoff = Backoff(
-            first=timedelta(seconds=config.backoff_seconds), longest=timedelta(seconds=config.backoff_max_seconds)
-        )
+        self.backoff = backoff_of(config)
 
     @property
     def lease_seconds_left(self) -> float:
