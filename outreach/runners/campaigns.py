@@ -146,7 +146,9 @@ class CampaignRunner:
                 bulk=True,
             )
             return self._clock.now()
-        return earliest(plan.next_due, campaign.scheduled_expires_at)
+        # What is in flight may be accepted, and then waits for its receipt; nobody tells when that wait is over.
+        receipts = now + timedelta(seconds=self._config.receipt_wait_seconds) if campaign.channel == "sms" else None
+        return earliest(plan.next_due, receipts, campaign.scheduled_expires_at)
 
     async def _wait_for_slot(self, plan: Plan, nudge: Nudge) -> bool:
         """Wait until the next slot is near; return whether it is (a nudge means: look at everything again)."""
