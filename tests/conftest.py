@@ -18,3 +18,16 @@ pytest.register_assert_rewrite("outreach.testing")
 def anyio_backend() -> str:
     """Run tests marked `anyio` on asyncio, the loop of the engine, also where trio is installed."""
     return "asyncio"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests have recorded to be read, wherever they ran: `record_property("summary", "…")`."""
+    lines = {
+        str(value)
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == "summary"
+    }
+    for line in sorted(lines):
+        terminalreporter.write_line(line)
