@@ -75,11 +75,11 @@ class CampaignRunner:
                 await self._complete(campaign)
                 return None
             if plan.workspace.status is not WorkspaceStatus.ACTIVE:
-                return earliest(await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
+                return earliest(await self._rest(campaign), campaign.scheduled_expires_at)
             hours = hours_of(campaign, self._clock.now())
             if hours.rule is not None:
                 await self._tell_closed(campaign, hours.rule, hours.again_at)
-                return earliest(hours.again_at, await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
+                return earliest(hours.again_at, await self._rest(campaign), campaign.scheduled_expires_at)
             if plan.holds_outdated:
                 await self._release(campaign)
                 continue
@@ -164,6 +164,10 @@ class CampaignRunner:
             )
         )
 
+    async def _rest(self, campaign: Campaign) -> datetime | None:
+        """Do what is to be done while nobody is contacted; return when there is more of it."""
+        return earliest(await self._end_receipt_waits(campaign), self._receipts_by(campaign))
+
     async def _end_receipt_waits(self, campaign: Campaign) -> datetime | None:
         """End a slice of the waits for receipts that are over, also while nobody is contacted; tell the next one."""
 
@@ -184,7 +188,13 @@ class CampaignRunner:
         if plan.next_due is not None and plan.next_due <= self._clock.now():
             await self._end_receipt_waits(plan.campaign)
             return self._clock.now()
-        return earliest(plan.next_due, plan.campaign.scheduled_expires_at)
+        # What is in flight may be accepted, and then waits for its receipt; nobody tells when that wait is over.
+        return earliest(plan.next_due, self._receipts_by(plan.campaign), plan.campaign.scheduled_expires_at)
+
+    def _receipts_by(self, campaign: Campaign) -> datetime | None:
+        """Return when the wait for the receipt of what is in flight now is over at the latest."""
+        wait = timedelta(seconds=self._config.receipt_wait_seconds)
+        return self._clock.now() + wait if campaign.channel == "sms" else None
 
     def _look_ahead(self, plan: Plan, channel: CampaignChannel) -> float:
         """Return how many seconds before its slot an intent may be committed."""
