@@ -9,7 +9,12 @@ _PATTERN: Final = """
     SELECT * FROM dispatches WHERE state = 'accepted' AND campaign_number = :number ORDER BY created_at LIMIT 1
 """
 
-_OWN: Final = {"id": "'copy-' || recipients.position", "position": "recipients.position", "to_number": "phone"}
+_OWN: Final = {
+    "id": "'copy-' || recipients.position",
+    "provider_id": "'sim-copy-' || recipients.position",
+    "position": "recipients.position",
+    "to_number": "phone",
+}
 """Columns of a dispatch that are its recipient's own; all others are the pattern's."""
 
 _RECIPIENTS: Final = """

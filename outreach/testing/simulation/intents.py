@@ -17,7 +17,9 @@ from outreach.testing.simulation.ledger import Broken, Ledger, named, subject_of
 
 _DAY: Final = timedelta(hours=24)
 _UNHEARD: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED})
-_MAY_PASS: Final = frozenset({"temporary", "unreachable", "rate_limited"})
+_MAY_PASS: Final = frozenset({"temporary", "unreachable", "rate_limited", "provider_auth", "provider_funds"})
+"""Refusals after which the contact has another turn: those that may pass, and those that are our account's trouble."""
+
 _NOBODY_TALKED: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
 
 
