@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
@@ -127,6 +128,8 @@ class FaultServer:
             # An abort rather than a goodbye: what a fault leaves behind is a connection that is gone.
             writer.transport.abort()
             self._writers.discard(writer)
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     async def _exchange(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

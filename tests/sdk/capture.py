@@ -41,7 +41,7 @@ def written(request: Received) -> Written:
         method=request.method,
         path=request.path,
         query=dict(request.query),
-        authorization=request.headers["authorization"],
+        authorization=request.headers.get("authorization") or request.headers["xi-api-key"],
         content_type=content_type,
         body=body,
     )

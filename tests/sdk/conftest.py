@@ -6,8 +6,11 @@ import importlib.util
 from typing import Final
 
 LIBRARIES: Final = {
+    "test_elevenlabs.py": ("elevenlabs",),
+    "test_retell.py": ("retell",),
     "test_telnyx.py": ("telnyx", "nacl"),
     "test_twilio.py": ("twilio",),
+    "test_vapi.py": ("vapi",),
     "test_vonage.py": ("vonage", "vonage_jwt"),
 }
 """What the tests of each file compare with."""
