@@ -103,16 +103,23 @@ def report(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Ana
 
 
 def judge(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser) -> Call | None:
-    """Fill in what the end of a call did not tell yet: its outcome, who answered, a summary. What is known stays.
+    """Fill in what the end of a call did not tell yet, such as its outcome or a summary. What is known stays.
 
     Returns:
         The call as it is then; None when the event tells nothing new of how it ended.
     """
     call = _spoken_for(tx, dispatch)
-    if call is None or call.is_open or event.status is not call.status or event.status is CallStatus.UNCONFIRMED:
+    if call is None or call.is_open or call.status is CallStatus.UNCONFIRMED:
+        return None
+    if event.status is CallStatus.IN_PROGRESS and call.status is CallStatus.COMPLETED and call.answered_at is None:
+        # The news that somebody answered was overtaken by the news of the end.
+        after: Call = attrs.evolve(call, answered_at=event.at)
+        tx.calls.update(after)
+        return after
+    if event.status is not call.status:
         return None
     known = attrs.evolve(event, answered_by=call.answered_by or event.answered_by)
-    after: Call = attrs.evolve(
+    after = attrs.evolve(
         call,
         outcome=call.outcome or analyser.outcome(known),
         answered_by=known.answered_by,
