@@ -78,6 +78,16 @@ def test_recipients_are_read_in_the_order_of_an_index(connection: sqlite3.Connec
     assert not [row["detail"] for row in plan if "TEMP B-TREE" in row["detail"]]
 
 
+@pytest.mark.parametrize("aggregate", ["dispatches", "trail"])
+def test_what_is_asked_about_one_recipient_is_found_by_its_position(
+    connection: sqlite3.Connection, aggregate: str
+) -> None:
+    """It is asked at every receipt: to go through all that a campaign has would take longer with each message."""
+    query = sql.load(aggregate)["of_recipient"]
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
+    assert any("campaign_number=? AND position=?" in row["detail"] for row in plan), plan
+
+
 def test_every_query_is_used() -> None:
     """A query that nothing asks for is a mistake."""
     package = Path(sql.__file__).parent.parent
