@@ -1,4 +1,4 @@
-"""Five engines, each broken on purpose in one place, as patches of the real one."""
+"""Engines, each broken on purpose in one place, as patches of the real one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import pytest
 from outreach.models.campaign import Counters
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
+from outreach.models.states import DispatchState
 from outreach.models.work import Run
-from outreach.operations import recipient_outcomes, waves
+from outreach.operations import error_budget, recipient_outcomes, settling, waves
 from outreach.operations.recipients import put_recipient
 from outreach.operations.wave import Committed, Intent, Plan, Wave
+from outreach.policy.settlement import Backoff
 from outreach.protocols.storage import Transaction
 from outreach.runners import outbox
 from outreach.runners.campaigns import CampaignRunner
@@ -116,12 +118,38 @@ def take_not_found_as_not_sent(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reconciler, "_look_up", believing)
 
 
+def commit_on_what_was_true(patch: pytest.MonkeyPatch) -> None:
+    """Commit what was decided, whatever has been stopped or changed since."""
+    patch.setattr(waves, "_still_holds", lambda *_: True)
+
+
+def send_what_was_left(patch: pytest.MonkeyPatch) -> None:
+    """Take what a dead worker has left without an outcome as not sent."""
+
+    def abandon(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, limit: int) -> int:
+        left = tx.dispatches.abandoned(epoch, limit=limit)
+        for dispatch in left:
+            lost = Outcome(state=DispatchState.NOT_SENT, reason="worker_lost")
+            settling.settle(tx, dispatch.workspace_id, dispatch.id, lost, backoff=backoff, now=now)
+        return len(left)
+
+    patch.setattr(settling, "abandon", abandon)
+
+
+def go_on_in_trouble(patch: pytest.MonkeyPatch) -> None:
+    """Let a campaign go on however many of its requests fail."""
+    patch.setattr(error_budget, "is_spent", lambda _: False)
+
+
 BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "the provider is called before the intent is committed": (ask_before_the_commit, "without an intent"),
     "the counters move outside of the transaction": (count_in_a_transaction_of_its_own, "recount"),
     "the pace is kept in memory only": (keep_the_pace_in_memory, "in the minute before"),
     "opt-outs are heard only when a campaign is created": (ask_the_register_only_at_creation, "on the register"),
     "a look-up that finds nothing proves that nothing was sent": (take_not_found_as_not_sent, "has taken it"),
+    "what was stopped meanwhile is committed all the same": (commit_on_what_was_true, "was committed"),
+    "what a dead worker has left is sent again": (send_what_was_left, "has taken it"),
+    "a campaign in trouble goes on": (go_on_in_trouble, "in trouble"),
 }
 """What is wrong with each engine: the patch, and what the simulation says when it has found out."""
 

@@ -48,6 +48,7 @@ PEACE_SECONDS: Final = 4_000.0
 
 _BETWEEN_DOINGS_SECONDS: Final = 8.0
 _LEASE_LOST: Final = 0.03
+_POUNCE: Final = 0.3
 _LATEST_SECONDS: Final = 3.0
 
 _EXPECTED: Final = (Killed, ConnectionError)
@@ -118,6 +119,7 @@ class _Simulation:
         self._machine = Machine()
         self._invariants: Invariants | None = None
         self._broken: Broken | None = None
+        self._held_up = anyio.Event()
 
     def hear_error(self, message: str) -> None:
         """Take an error that the engine has logged and that no fault explains for a broken invariant."""
@@ -185,6 +187,7 @@ class _Simulation:
             faults=faults,
             check=lambda tx, touched: self._watch(lambda invariants: invariants.after_commit(tx, touched)),
             die=die,
+            held_up=self._pounce,
         )
 
     def _engine(self, config: EngineConfig, storage: ProcessStorage, link: Link) -> Outreach:
@@ -207,6 +210,11 @@ class _Simulation:
             faults=self._faults,
         )
 
+    def _pounce(self) -> None:
+        """Have the operators stop something while a decision waits to be committed, every third time."""
+        if self._rng.random() < _POUNCE:
+            self._held_up.set()
+
     def _on_request(self, dispatch_id: str) -> None:
         self._watch(lambda invariants: self._database.read(lambda tx: invariants.at_request(tx, dispatch_id)))
 
@@ -223,11 +231,13 @@ class _Simulation:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(processes.keep_one)
             while self._clock.monotonic() < TURMOIL_SECONDS and self._broken is None:
-                await anyio.sleep(self._rng.random() * _BETWEEN_DOINGS_SECONDS)
+                self._held_up = anyio.Event()
+                with anyio.move_on_after(self._rng.random() * _BETWEEN_DOINGS_SECONDS):
+                    await self._held_up.wait()
                 if self._rng.random() < _LEASE_LOST:
                     tasks.start_soon(processes.lose_lease)
                 with suppress(OutreachError):
-                    await operators.do_something()
+                    await operators.do_something(stop=self._held_up.is_set())
             tasks.cancel_scope.cancel()
         self._raise_broken()
 

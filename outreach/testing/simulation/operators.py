@@ -21,8 +21,8 @@ from outreach.testing.simulation.setting import SENDER, Setting
 from outreach.testing.simulation.world import World
 
 _WEIGHTS: Final[Mapping[Fault, int]] = {
-    "pause": 6,
-    "resume": 20,
+    "pause": 3,
+    "resume": 28,
     "start": 12,
     "cancel": 1,
     "unschedule": 3,
@@ -38,6 +38,7 @@ _WEIGHTS: Final[Mapping[Fault, int]] = {
     "single_call": 4,
     "outage": 2,
 }
+_STOPS: Final[Mapping[Fault, int]] = {"pause": 6, "opt_out": 1, "suspend": 2, "settings": 1}
 
 
 class Operators:
@@ -92,14 +93,18 @@ class Operators:
             "outage": self._outage,
         }
 
-    async def do_something(self) -> None:
+    async def do_something(self, *, stop: bool) -> None:
         """Do what is due, and one more thing.
+
+        Args:
+            stop: Whether that is to stop something.
 
         Raises:
             OutreachError: The engine refuses it, as it may.
         """
         await self._set_right(self._elapsed())
-        [what] = self._rng.choices(list(_WEIGHTS), weights=list(_WEIGHTS.values()))
+        weights = _STOPS if stop else _WEIGHTS
+        [what] = self._rng.choices(list(weights), weights=list(weights.values()))
         # An outage counts when a request meets it.
         if await self._doings[what]() and what != "outage":
             self._faults.note(what)

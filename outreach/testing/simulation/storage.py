@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Final, Protocol, Self, TypeVar
 
 from outreach.errors import StorageError
 from outreach.models.work import HighWater, Home
@@ -22,6 +22,9 @@ from outreach.testing.simulation.faults import Faults
 from outreach.testing.simulation.touched import NotingTransaction, Touched
 
 T = TypeVar("T")
+
+_SLOW_SECONDS: Final = 2.0
+"""How long an operation waits for its turn at the most."""
 
 
 class Database(Protocol):
@@ -165,6 +168,7 @@ class ProcessStorage:
         faults: Decides at which commits the process dies; None for one that never does.
         check: Run after every commit, within this turn, with what was written.
         die: Called when the process is to die.
+        held_up: Called when an operation that writes waits for long, with what was decided before.
 
     Attributes:
         cut: Whether the process is cut off from it: it is dead, whatever its tasks still try.
@@ -179,12 +183,14 @@ class ProcessStorage:
         faults: Faults | None,
         check: Callable[[Transaction, Touched], None],
         die: Callable[[], None],
+        held_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._rng = rng
         self._faults = faults
         self._check = check
         self._die = die
+        self._held_up = held_up
         self._lock = ProcessLock(machine)
         self.cut = False
 
@@ -200,7 +206,7 @@ class ProcessStorage:
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation, unless the process is dead; it may die just before or just after the commit."""
-        await self._take_time()
+        await self._take_time(writes=True)
         if self._faults is not None and self._faults.draw("kill_before_commit"):
             self.kill()
         self._require_alive()
@@ -234,6 +240,10 @@ class ProcessStorage:
         if self.cut:
             raise Killed("The process is dead.")
 
-    async def _take_time(self) -> None:
-        # Half of the time nothing but a turn of the loop, which costs less.
-        await asyncio.sleep(max(self._rng.random() * 0.04 - 0.02, 0.0))
+    async def _take_time(self, *, writes: bool = False) -> None:
+        # Half of the time nothing but a turn of the loop, which costs less; now and then long enough that much happens
+        # between what was read and what is written.
+        slow = self._faults is not None and self._faults.draw("slow_storage")
+        if slow and writes:
+            self._held_up()
+        await asyncio.sleep(self._rng.random() * _SLOW_SECONDS if slow else max(self._rng.random() * 0.04 - 0.02, 0.0))
