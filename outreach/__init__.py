@@ -6,7 +6,7 @@ Everything that is public is named here; whatever else may change without notice
 from __future__ import annotations
 
 from outreach.clock import Clock, SystemClock, to_text
-from outreach.config import EngineConfig, SimulatorConfig
+from outreach.config import PUBLIC_URL_VARIABLE, EngineConfig, SimulatorConfig
 from outreach.convert.answers import (
     write_call,
     write_call_created,
@@ -22,10 +22,12 @@ from outreach.engine import Outreach
 from outreach.errors import (
     AgentInactive,
     AgentNotOutbound,
+    CallbackRejected,
     CallInProgress,
     CannotStart,
     ConfigError,
     Conflict,
+    DatabaseMissing,
     DatabaseNewer,
     DispatchRefused,
     ErrorDetail,
@@ -43,6 +45,7 @@ from outreach.errors import (
     Unauthorized,
     WorkspaceUnavailable,
 )
+from outreach.models.account import PROVIDERS, Account, CallbackRecord
 from outreach.models.business_hours import BusinessHours, Window
 from outreach.models.call import Call, NewCall
 from outreach.models.campaign import (
@@ -55,7 +58,7 @@ from outreach.models.campaign import (
     NewSmsCampaign,
 )
 from outreach.models.carriers import CARRIERS, CarrierName, Channel
-from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk
+from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
 from outreach.models.dispatch import Dispatch
 from outreach.models.events import (
     CallEnded,
@@ -70,7 +73,14 @@ from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientGroup
-from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettings, SmsSettingsChange
+from outreach.models.settings import (
+    CallSettings,
+    CallSettingsChange,
+    ReplySettings,
+    ReplySettingsChange,
+    SmsSettings,
+    SmsSettingsChange,
+)
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
@@ -87,7 +97,10 @@ from outreach.models.workspace import ApiKey, CreatedKey, Workspace
 from outreach.operations.requests import Answer, Quota
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import mask
+from outreach.policy.replies import ReplyText
+from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.dispatcher import DispatcherHealth
+from outreach.services.accounts import AccountSummary
 from outreach.services.agents import AgentChange
 from outreach.services.events import EventStream
 from outreach.services.preparing import prepare
@@ -98,7 +111,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CARRIERS",
+    "PROVIDERS",
+    "PUBLIC_URL_VARIABLE",
     "RULES",
+    "Account",
+    "AccountCheck",
+    "AccountSummary",
     "Agent",
     "AgentChange",
     "AgentInactive",
@@ -114,6 +132,8 @@ __all__ = [
     "CallSettings",
     "CallSettingsChange",
     "CallStatus",
+    "CallbackRecord",
+    "CallbackRejected",
     "Campaign",
     "CampaignCreated",
     "CampaignMoved",
@@ -130,6 +150,8 @@ __all__ = [
     "ContactHistory",
     "Counters",
     "CreatedKey",
+    "CredentialField",
+    "DatabaseMissing",
     "DatabaseNewer",
     "Dispatch",
     "DispatchRefused",
@@ -172,6 +194,9 @@ __all__ = [
     "RecipientStatus",
     "RecipientUnsubscribed",
     "RegisterImport",
+    "ReplySettings",
+    "ReplySettingsChange",
+    "ReplyText",
     "RequestInProgress",
     "Rule",
     "SimulatorConfig",
@@ -184,6 +209,7 @@ __all__ = [
     "Trunk",
     "Unauthorized",
     "Unsubscribe",
+    "VoicemailPolicy",
     "What",
     "Window",
     "Workspace",

@@ -5,10 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import attrs
 
 from outreach.errors import ConfigError
+
+PUBLIC_URL_VARIABLE: Final = "OUTREACH_PUBLIC_URL"
+
+
+def _public_url(text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        parts, host = urlsplit(""), None
+    local = host in {"127.0.0.1", "::1", "localhost"}
+    if not host or parts.scheme not in {"https", "http"} or (parts.scheme == "http" and not local):
+        raise ConfigError(f"The public address is {text!r}; it must be like https://outreach.example.com.")
+    if parts.query or parts.fragment or parts.username or parts.password:
+        raise ConfigError(f"The public address {text!r} has more than a host and a path.")
+    return text.rstrip("/")
 
 
 @attrs.frozen(kw_only=True)
@@ -41,6 +60,9 @@ class EngineConfig:
         reconcile_after_seconds: How long after its commit an unknown dispatch is first looked up at the provider.
         reconcile_every_seconds: How long after a look-up that told nothing the next one is made.
         reconcile_deadline_seconds: How long after its commit an unknown dispatch ends as unconfirmed.
+        callback_days: How long the events that providers call back are kept as they came.
+        public_url: Where this server is reached from outside, such as `https://outreach.example.com`: there providers
+            call back. None tells them of no address.
     """
 
     max_unsettled: int = 100
@@ -67,6 +89,17 @@ class EngineConfig:
     reconcile_after_seconds: float = 60.0
     reconcile_every_seconds: float = 120.0
     reconcile_deadline_seconds: float = 3600.0
+    callback_days: float = 30.0
+    public_url: str | None = attrs.field(default=None, converter=_public_url)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> EngineConfig:
+        """Read `OUTREACH_PUBLIC_URL`; everything else is as the design has it.
+
+        Raises:
+            ConfigError: It is no address; the message says what would be.
+        """
+        return cls(public_url=environment.get(PUBLIC_URL_VARIABLE) or None)
 
 
 @attrs.frozen(kw_only=True)

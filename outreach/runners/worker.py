@@ -23,6 +23,13 @@ _SLICE: Final = 200
 """Rows that one transaction of housekeeping touches at the most."""
 
 
+def backoff_of(config: EngineConfig) -> Backoff:
+    """Return how long deferred dispatches wait."""
+    return Backoff(
+        first=timedelta(seconds=config.backoff_seconds), longest=timedelta(seconds=config.backoff_max_seconds)
+    )
+
+
 class Worker:
     """This process's hold on a database.
 
@@ -39,9 +46,7 @@ class Worker:
         self._config = config
         self._analyser = analyser
         self._lease_ends = float("-inf")
-        self.backoff = Backoff(
-            first=timedelta(seconds=config.backoff_seconds), longest=timedelta(seconds=config.backoff_max_seconds)
-        )
+        self.backoff = backoff_of(config)
 
     @property
     def lease_seconds_left(self) -> float:
@@ -122,6 +127,8 @@ class Worker:
             await self._delete_leftover(workspace_id, campaign_id)
         await self._storage.write(lambda tx: tx.requests.sweep(self._clock.now(), limit=_SLICE), bulk=True)
         await self._storage.write(lambda tx: tx.work.forget(limit=_SLICE), bulk=True)
+        oldest = self._clock.now() - timedelta(days=self._config.callback_days)
+        await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_SLICE), bulk=True)
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
         """Delete what a load that died has left behind: all of it, in slices, for it may be a million people."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
@@ -88,6 +89,8 @@ class FaultServer:
         server, self._server = self._server, None
         if server is not None:
             server.close()
+        # One turn for connections that were just being accepted, so that none is left behind.
+        await asyncio.sleep(0)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -108,6 +111,8 @@ class FaultServer:
         finally:
             # An abort rather than a goodbye: what a fault leaves behind is a connection that is gone.
             writer.transport.abort()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     async def _exchange(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -153,6 +153,7 @@ async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None
         assert isinstance(grown, OptedOut)
         assert (grown.phone, grown.scope) == ("+14155550101", "all")
         assert isinstance(reply, MessageReceived)
+        assert received is not None
         assert (reply.message_id, reply.sender) == (received.id, "+14155550101")
 
 
