@@ -179,8 +179,12 @@ def _opted_out(recipient: Recipient) -> Ending:
     return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="opted_out", rule=Rule.REGISTER)
 
 
-def _holding(intent: Intent, until: datetime, rule: Rule) -> Hold:
-    return Hold(recipient=intent.recipient, due_at=until, reason=rule.value, rule=rule)
+def _replied(recipient: Recipient) -> Ending:
+    return Ending(recipient=recipient, status=RecipientStatus.COMPLETED, reason="replied", rule=Rule.FLOW)
+
+
+def _holding(intent: Intent, until: datetime, rule: Rule, reason: str) -> Hold:
+    return Hold(recipient=intent.recipient, due_at=until, reason=reason, rule=rule)
 
 
 def _capped(
