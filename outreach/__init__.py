@@ -6,7 +6,7 @@ Everything that is public is named here; whatever else may change without notice
 from __future__ import annotations
 
 from outreach.clock import Clock, SystemClock, to_text
-from outreach.config import EngineConfig, SimulatorConfig
+from outreach.config import PUBLIC_URL_VARIABLE, EngineConfig, SimulatorConfig
 from outreach.convert.answers import (
     write_call,
     write_call_created,
@@ -22,10 +22,12 @@ from outreach.engine import Outreach
 from outreach.errors import (
     AgentInactive,
     AgentNotOutbound,
+    CallbackRejected,
     CallInProgress,
     CannotStart,
     ConfigError,
     Conflict,
+    DatabaseMissing,
     DatabaseNewer,
     DispatchRefused,
     ErrorDetail,
@@ -43,6 +45,7 @@ from outreach.errors import (
     Unauthorized,
     WorkspaceUnavailable,
 )
+from outreach.models.account import PROVIDERS, Account, CallbackRecord
 from outreach.models.business_hours import BusinessHours, Window
 from outreach.models.call import Call, NewCall
 from outreach.models.campaign import (
@@ -55,13 +58,20 @@ from outreach.models.campaign import (
     NewSmsCampaign,
 )
 from outreach.models.carriers import CARRIERS, CarrierName, Channel
-from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk
+from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
 from outreach.models.dispatch import Dispatch
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientGroup
-from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettings, SmsSettingsChange
+from outreach.models.settings import (
+    CallSettings,
+    CallSettingsChange,
+    ReplySettings,
+    ReplySettingsChange,
+    SmsSettings,
+    SmsSettingsChange,
+)
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
@@ -77,7 +87,10 @@ from outreach.models.workspace import ApiKey, CreatedKey, Workspace
 from outreach.operations.requests import Answer, Quota
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import mask
+from outreach.policy.replies import ReplyText
+from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.dispatcher import DispatcherHealth
+from outreach.services.accounts import AccountSummary
 from outreach.services.agents import AgentChange
 from outreach.services.preparing import prepare
 from outreach.services.requests import Attempt, Claim
@@ -87,6 +100,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CARRIERS",
+    "PROVIDERS",
+    "PUBLIC_URL_VARIABLE",
+    "Account",
+    "AccountCheck",
+    "AccountSummary",
     "Agent",
     "AgentChange",
     "AgentInactive",
@@ -101,6 +119,8 @@ __all__ = [
     "CallSettings",
     "CallSettingsChange",
     "CallStatus",
+    "CallbackRecord",
+    "CallbackRejected",
     "Campaign",
     "CampaignCreated",
     "CampaignStatus",
@@ -115,6 +135,8 @@ __all__ = [
     "Conflict",
     "Counters",
     "CreatedKey",
+    "CredentialField",
+    "DatabaseMissing",
     "DatabaseNewer",
     "Dispatch",
     "DispatchRefused",
@@ -151,6 +173,9 @@ __all__ = [
     "RecipientStatus",
     "RecipientUnsubscribed",
     "RegisterImport",
+    "ReplySettings",
+    "ReplySettingsChange",
+    "ReplyText",
     "RequestInProgress",
     "SimulatorConfig",
     "SmsCampaignsDisabled",
@@ -161,6 +186,7 @@ __all__ = [
     "Trunk",
     "Unauthorized",
     "Unsubscribe",
+    "VoicemailPolicy",
     "Window",
     "Workspace",
     "WorkspaceChange",

@@ -5,10 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import attrs
 
 from outreach.errors import ConfigError
+
+PUBLIC_URL_VARIABLE: Final = "OUTREACH_PUBLIC_URL"
+
+
+def _public_url(text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        parts, host = urlsplit(""), None
+    local = host in {"127.0.0.1", "::1", "localhost"}
+    if not host or parts.scheme not in {"https", "http"} or (parts.scheme == "http" and not local):
+        raise ConfigError(f"The public address is {text!r}; it must be like https://outreach.example.com.")
+    if parts.query or parts.fragment or parts.username or parts.password:
+        raise ConfigError(f"The public address {text!r} has more than a host and a path.")
+    return text.rstrip("/")
 
 
 @attrs.frozen(kw_only=True)
@@ -45,6 +64,9 @@ class EngineConfig:
         receipt_wait_seconds: How long an accepted message of a campaign waits for its final receipt while SMS retry
             is on; then it counts as done.
         sweep_seconds: How often what nobody needs any more is cleared away.
+        callback_days: How long the events that providers call back are kept as they came.
+        public_url: Where this server is reached from outside, such as `https://outreach.example.com`: there providers
+            call back. None tells them of no address.
     """
 
     max_unsettled: int = 100
@@ -74,6 +96,17 @@ class EngineConfig:
     reconcile_round_seconds: float = 5.0
     receipt_wait_seconds: float = 14_400.0
     sweep_seconds: float = 30.0
+    callback_days: float = 30.0
+    public_url: str | None = attrs.field(default=None, converter=_public_url)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> EngineConfig:
+        """Read `OUTREACH_PUBLIC_URL`; everything else is as the design has it.
+
+        Raises:
+            ConfigError: It is no address; the message says what would be.
+        """
+        return cls(public_url=environment.get(PUBLIC_URL_VARIABLE) or None)
 
 
 @attrs.frozen(kw_only=True)

@@ -25,10 +25,13 @@ from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import Dispatcher, DispatcherHealth, ReportSource
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
+from outreach.runners.connections import Connections
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
+from outreach.services.accounts import Accounts
 from outreach.services.agents import Agents
+from outreach.services.callbacks import Callbacks
 from outreach.services.calls import Calls
 from outreach.services.campaigns import Campaigns
 from outreach.services.context import ServiceContext
@@ -37,12 +40,14 @@ from outreach.services.dispatches import Dispatches
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
+from outreach.services.replies import Replies
 from outreach.services.requests import Requests
 from outreach.services.settings import CallingSettings, Settings
 from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
-from outreach.storage.opening import storage_for
+from outreach.storage.opening import key_file_for, storage_for
+from outreach.vault import KEY_VARIABLE, Vault
 from outreach.voice.analysis import ProviderVerdict
 from outreach.voice.simulator import SimulatedVoice
 
@@ -68,6 +73,7 @@ class Outreach:
         analyser: Decides what came of a call that has ended.
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
+        vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
 
     Attributes:
         workspaces: Workspaces, keys, audit trail.
@@ -77,12 +83,15 @@ class Outreach:
         flows: Automation flows.
         settings: SMS settings.
         call_settings: Settings of calling campaigns.
+        replies: What is answered to STOP, START and HELP.
         unsubscribes: The unsubscribe register.
         campaigns: Campaigns: reading and moving them.
         create_campaign: Creating campaigns with their contacts.
         calls: Single calls.
         messages: Single messages.
         dispatches: Dispatches of which nobody knows what became.
+        accounts: Accounts at carriers and voice providers.
+        callbacks: What providers call back.
         requests: Request limit and idempotency keys.
     """
 
@@ -98,6 +107,7 @@ class Outreach:
         analyser: Analyser | None = None,
         sandbox_carrier: Carrier | None = None,
         sandbox_voice: VoiceProvider | None = None,
+        vault: Vault | None = None,
     ) -> None:
         self._storage = storage
         self._dispatch = dispatch
@@ -106,6 +116,13 @@ class Outreach:
         self._config = config or EngineConfig()
         self._simulator = simulator or SimulatorConfig()
         self._analyser = analyser or ProviderVerdict()
+        vault = vault or Vault()
+        self._connections = Connections(
+            vault=vault,
+            clock=self._clock,
+            answer_seconds=self._config.provider_timeout_seconds,
+            public_url=self._config.public_url,
+        )
         self._sandbox_carrier = sandbox_carrier
         self._sandbox_voice = sandbox_voice
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
@@ -127,12 +144,15 @@ class Outreach:
         self.flows = Flows(context)
         self.settings = Settings(context)
         self.call_settings = CallingSettings(context)
+        self.replies = Replies(context)
         self.unsubscribes = Unsubscribes(context)
         self.campaigns = Campaigns(context)
         self.create_campaign = CampaignCreation(context)
         self.calls = Calls(context)
         self.messages = Messages(context)
         self.dispatches = Dispatches(context)
+        self.accounts = Accounts(context, vault, self._connections)
+        self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.requests = Requests(context)
 
     @classmethod
@@ -146,31 +166,35 @@ class Outreach:
         config: EngineConfig | None = None,
         simulator: SimulatorConfig | None = None,
         analyser: Analyser | None = None,
+        create: bool = True,
     ) -> Self:
         """Return an engine over the database that a URL names; enter it to open it.
 
         `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
-        container: a database that finds itself on another machine does not start sending.
+        container: a database that finds itself on another machine does not start sending. `OUTREACH_SECRET_KEY` holds
+        the key that accounts' credentials are encrypted with; without it there is a file for it beside the database.
 
         Args:
             url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `memory://`.
             dispatch: Whether this process sends. The server asks for it, the command line does not.
             clock: Where the time comes from; the system by default.
             rng: Where randomness comes from; the system by default.
-            config: How it behaves.
+            config: How it behaves; by default as the design has it, with `OUTREACH_PUBLIC_URL`.
             simulator: How the simulators behave; the `OUTREACH_SIMULATOR_*` variables by default.
             analyser: Decides what came of a call that has ended; the provider's own verdict by default.
+            create: Whether entering it makes the database where there is none; otherwise that is `DatabaseMissing`.
 
         Raises:
             ConfigError: The URL or a variable is not valid.
         """
         clock = clock or SystemClock()
         return cls(
-            storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None),
+            storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None, create=create),
             dispatch=dispatch,
             clock=clock,
             rng=rng,
-            config=config,
+            config=config or EngineConfig.from_environment(os.environ),
+            vault=Vault(keys=os.environ.get(KEY_VARIABLE), key_file=key_file_for(url)),
             simulator=simulator or SimulatorConfig.from_environment(os.environ),
             analyser=analyser,
         )
@@ -188,6 +212,7 @@ class Outreach:
             raise ConfigError("The engine runs on asyncio, as its SQLite driver does; this is another loop.") from None
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._storage)
+            stack.push_async_callback(self._connections.aclose)
             self.create_campaign.open()
             stack.push_async_callback(self._end_creations)
             if self._dispatch:
@@ -230,7 +255,9 @@ class Outreach:
             config=self._simulator, clock=self._clock, rng=rng, ids=self._ids
         )
         worker = Worker(storage=self._storage, clock=self._clock, config=self._config, analyser=self._analyser)
-        desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice)
+        desk = ProviderDesk(
+            sandbox_carrier=carrier, sandbox_voice=voice, storage=self._storage, connections=self._connections
+        )
         runner = Runner(
             storage=self._storage, clock=self._clock, ids=self._ids, config=self._config, desk=desk, worker=worker
         )

@@ -7,6 +7,7 @@
     +-- Forbidden                   the workspace may not do this now
     |   +-- WorkspaceUnavailable
     |   +-- SmsCampaignsDisabled
+    |   +-- CallbackRejected        what claims to come from a provider does not, or is too old
     +-- NotFound                    no such thing in this workspace
     +-- Conflict                    the thing is there, but not in a state that allows this
     |   +-- AgentInactive
@@ -19,6 +20,7 @@
     +-- RequestInProgress           another request with the same idempotency key still runs
     +-- LeaseLost                   this worker no longer owns the work
     +-- StorageError                the database cannot be used
+        +-- DatabaseMissing
         +-- DatabaseNewer
         +-- DispatchRefused         this database must not be dispatched from here
 
@@ -111,6 +113,12 @@ class SmsCampaignsDisabled(Forbidden):
     """SMS campaigns are not turned on for the workspace (interface, section 4.3, rule 1)."""
 
     code = "sms_campaigns_disabled"
+
+
+class CallbackRejected(Forbidden):
+    """A callback is not the provider's, is too old, or cannot be read; it changed nothing."""
+
+    code = "callback_rejected"
 
 
 class NotFound(OutreachError):
@@ -225,6 +233,12 @@ class StorageError(OutreachError):
     """The database cannot be used."""
 
     code = "storage_error"
+
+
+class DatabaseMissing(StorageError):
+    """There is no database, and none was to be created."""
+
+    code = "database_missing"
 
 
 class DatabaseNewer(StorageError):

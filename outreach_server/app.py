@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from outreach import ConfigError, Outreach, OutreachError
+from outreach import PUBLIC_URL_VARIABLE, ConfigError, EngineConfig, Outreach, OutreachError
 from outreach_server.context import Server
 from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error
 from outreach_server.lifespan import make_lifespan
@@ -28,6 +28,7 @@ def create_app(
     *,
     engine: Outreach | None = None,
     dispatch: bool = True,
+    public_url: str | None = None,
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
     spool_directory: Path | None = None,
 ) -> Starlette:
@@ -41,6 +42,8 @@ def create_app(
             `sqlite:///outreach.db`.
         engine: An opened engine instead, which the host closes after the app has ended.
         dispatch: Whether its own engine also sends.
+        public_url: Where its own engine tells providers to call back, such as `https://outreach.example.com`; without
+            it `OUTREACH_PUBLIC_URL`. A mounted app's mount path is part of it.
         max_body_bytes: The largest body that is taken.
         spool_directory: Where large bodies are kept while they are worked on; the system's place for temporary
             files by default.
@@ -53,7 +56,7 @@ def create_app(
     if max_body_bytes < 1:
         raise ConfigError(f"max_body_bytes is {max_body_bytes}; it must be at least 1.")
     server = Server(engine_or_none=engine, max_body_bytes=max_body_bytes, spool_root=spool_directory)
-    make_engine = None if engine is not None else _engine_maker(database_url, dispatch=dispatch)
+    make_engine = None if engine is not None else _engine_maker(database_url, dispatch=dispatch, public_url=public_url)
     app = Starlette(
         routes=list(ROUTES),
         middleware=[Middleware(ExchangeMiddleware, server=server), Middleware(FaultMiddleware)],
@@ -65,6 +68,8 @@ def create_app(
     return app
 
 
-def _engine_maker(database_url: str | None, *, dispatch: bool) -> Callable[[], Outreach]:
+def _engine_maker(database_url: str | None, *, dispatch: bool, public_url: str | None) -> Callable[[], Outreach]:
     url = database_url or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE
-    return lambda: Outreach.open(url, dispatch=dispatch)
+    # Read now: what is wrong with an address is told before anything is opened.
+    config = EngineConfig.from_environment({PUBLIC_URL_VARIABLE: public_url} if public_url else os.environ)
+    return lambda: Outreach.open(url, dispatch=dispatch, config=config)

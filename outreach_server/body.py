@@ -60,6 +60,18 @@ async def read_small_body(request: Request) -> Body:
     return _in_memory(raw)
 
 
+async def read_raw_body(request: Request, limit: int) -> bytes:
+    """Return a body of any kind, byte by byte as it came.
+
+    Raises:
+        InvalidRequest: It is larger than the limit, or stops arriving.
+    """
+    raw = bytearray()
+    async for chunk in _chunks(request, limit):
+        raw += chunk
+    return bytes(raw)
+
+
 @asynccontextmanager
 async def receive_body(request: Request) -> AsyncIterator[Body]:
     """Receive a body that may hold many contacts; what it leaves on disk is deleted at the end.

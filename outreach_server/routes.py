@@ -13,6 +13,7 @@ from outreach_server.endpoints.health import Health
 from outreach_server.endpoints.messages import Messages
 from outreach_server.endpoints.settings import SmsSettings
 from outreach_server.endpoints.sms_campaigns import SmsCampaigns
+from outreach_server.webhooks.receiving import Webhooks
 
 ROUTES: Final = (
     Route("/calls", Calls),
@@ -24,5 +25,6 @@ ROUTES: Final = (
     Route("/healthz", Health),
     Route("/openapi.yaml", Contract),
     Route("/docs", Docs),
+    Route("/webhooks/{account}", Webhooks),
 )
-"""The operations of openapi.yaml, and three paths that need no key."""
+"""The operations of openapi.yaml, three paths that need no key, and where providers call back."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,8 +12,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background, a shell has it ignored, and so would every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The contract suites that ship are tests too: show what their assertions compared.
+# The contract suites that ship are tests too: show what their assertions compared. Before they are imported.
 pytest.register_assert_rewrite("outreach.testing")
+
+from tests.fake_provider import FakeAdapter  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +35,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     }
     for line in sorted(lines):
         terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeAdapter:
+    """Put an adapter without a provider in the place of twilio's."""
+    adapter = FakeAdapter()
+    monkeypatch.setitem(sys.modules, "outreach.carriers.twilio", SimpleNamespace(ADAPTER=adapter))
+    return adapter

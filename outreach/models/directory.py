@@ -11,6 +11,8 @@ from outreach.models.carriers import CarrierName
 
 AgentDirection = Literal["outbound", "inbound"]
 VoiceProviderName = Literal["simulator", "vapi", "retell", "elevenlabs"]
+VoicemailPolicy = Literal["hang_up", "leave_message"]
+"""What a call does when a machine answers."""
 
 
 @attrs.frozen(kw_only=True)
@@ -21,6 +23,9 @@ class Agent:
         provider_agent_id: The agent's identifier at the provider; None for the simulator.
         placeholders: The template variables that the agent expects; None when it has not declared them.
         from_number: Caller ID in E.164; None leaves it to the provider.
+        voicemail: What its calls do when a machine answers; None leaves it to the agent as the provider has it.
+        voicemail_message: What they leave there with `leave_message`.
+        max_call_seconds: How long a call may last; None leaves it to the agent as the provider has it.
         revision: Goes up with each change.
     """
 
@@ -37,6 +42,9 @@ class Agent:
     revision: int
     created_at: datetime
     updated_at: datetime
+    voicemail: VoicemailPolicy | None = None
+    voicemail_message: str | None = None
+    max_call_seconds: int | None = None
 
     @property
     def may_call_out(self) -> bool:

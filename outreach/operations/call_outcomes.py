@@ -96,6 +96,28 @@ def report(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Ana
     return after
 
 
+def judge(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser) -> Call | None:
+    """Fill in what the end of a call did not tell yet: its outcome, who answered, a summary. What is known stays.
+
+    Returns:
+        The call as it is then; None when the event tells nothing new of how it ended.
+    """
+    call = _spoken_for(tx, dispatch)
+    if call is None or call.is_open or event.status is not call.status or event.status is CallStatus.UNCONFIRMED:
+        return None
+    known = attrs.evolve(event, answered_by=call.answered_by or event.answered_by)
+    after: Call = attrs.evolve(
+        call,
+        outcome=call.outcome or analyser.outcome(known),
+        answered_by=known.answered_by,
+        summary=call.summary or event.summary,
+    )
+    if after == call:
+        return None
+    tx.calls.update(after)
+    return after
+
+
 def fall_silent(tx: Transaction, workspace_id: str, call_id: str, now: datetime) -> Call | None:
     """End a placed call of which nothing is heard any more; return it, None when it has ended by itself."""
     call = tx.calls.get(workspace_id, call_id)

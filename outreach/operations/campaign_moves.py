@@ -18,6 +18,8 @@ from outreach.models.states import (
     WorkspaceMode,
     next_campaign_status,
 )
+from outreach.models.workspace import Workspace
+from outreach.operations.accounts import lacking
 from outreach.operations.common import campaign_of, campaign_unit, note, require_available, workspace_of
 from outreach.policy.holidays import closed_dates, refill
 from outreach.policy.opening import next_open
@@ -246,14 +248,22 @@ def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> No
     if campaign.business_hours is not None and _never_opens(campaign.business_hours, campaign.holidays, now):
         reasons.append("Its business hours have no opening within a year.")
     workspace = workspace_of(tx, campaign.workspace_id)
-    if workspace.mode is WorkspaceMode.LIVE:
-        provider = campaign.sms_carrier or "the agent's voice provider"
-        reasons.append(
-            f"The workspace is live and has no account for {provider}: this version has no real carriers yet. "
-            "Create a sandbox workspace to send to the simulator."
-        )
+    reasons.extend(_account_obstacles(tx, campaign, workspace))
     if reasons:
         raise CannotStart(reasons)
+
+
+def _account_obstacles(tx: Transaction, campaign: Campaign, workspace: Workspace) -> list[str]:
+    if workspace.mode is WorkspaceMode.SANDBOX:
+        return []
+    if campaign.channel == "sms":
+        return (
+            ["It names no sms_carrier."]
+            if campaign.sms_carrier is None
+            else lacking(tx, workspace, campaign.sms_carrier)
+        )
+    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
+    return lacking(tx, workspace, agent.provider) if agent is not None else []
 
 
 def _calling_obstacles(tx: Transaction, campaign: Campaign) -> list[str]:

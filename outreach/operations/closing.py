@@ -11,6 +11,7 @@ import attrs
 from outreach.models.campaign import Counters
 from outreach.models.recipient import Recipient
 from outreach.operations.campaign_moves import complete_if_done
+from outreach.operations.common import campaign_unit
 from outreach.operations.recipients import put_recipient
 from outreach.policy.settlement import close_recipient, closed_as, receipt_timed_out
 from outreach.protocols.storage import Transaction
@@ -40,7 +41,18 @@ def close_slice(tx: Transaction, workspace_id: str, campaign_id: str, *, now: da
         change += put_recipient(tx, workspace_id, recipient, receipt_timed_out(recipient, now))
     if rows or accepted:
         tx.campaigns.add_counters(workspace_id, campaign_id, change)
-    return len(rows) + len(accepted) == limit
+    more = len(rows) + len(accepted) == limit
+    work = tx.work.get(campaign_unit(campaign))
+    if not more and work is not None and work.due_at is not None:
+        # Nothing is left to do here, whatever is still in flight: later starts need not look at it again.
+        tx.work.touch(campaign_unit(campaign), None)
+    return more
+
+
+def next_receipt_wait(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> datetime | None:
+    """Return when the next wait for a receipt is over; None when nobody waits for one."""
+    first = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _EVER, limit=1)
+    return first[0].due_at if first else None
 
 
 def end_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:

@@ -26,7 +26,8 @@ class Deadlines:
     """When what may be done about an unknown dispatch, counted from its commit.
 
     Attributes:
-        retry_after: An operator may have it tried again: until then its request may still be on its way.
+        retry_after: An operator may have it tried again, and that a provider has none of it is believed: until then
+            its request may still be on its way.
         unconfirmed_after: It ends as unconfirmed.
     """
 
@@ -39,11 +40,26 @@ def confirm(
     dispatch: Dispatch,
     evidence: Outcome | None,
     *,
+    asked_at: datetime,
     deadlines: Deadlines,
     backoff: Backoff,
     now: datetime,
 ) -> Dispatch | None:
-    """Settle an unknown dispatch by what a look-up told, or by its deadline; return it as it is then."""
+    """Settle an unknown dispatch by what a look-up told, or by its deadline; return it as it is then.
+
+    Args:
+        tx: The transaction.
+        dispatch: The unknown one.
+        evidence: What the look-up told; None for nothing.
+        asked_at: When the look-up began. A provider that had nothing by then may have got the request since, as long
+            as it could still be on its way.
+        deadlines: When what may be done.
+        backoff: How long one that was not sent waits.
+        now: The present moment.
+    """
+    too_early = asked_at < dispatch.created_at + deadlines.retry_after
+    if evidence is not None and evidence.state is DispatchState.NOT_SENT and too_early:
+        evidence = None
     if evidence is None or evidence.state not in _EVIDENCE:
         if now < dispatch.created_at + deadlines.unconfirmed_after:
             return dispatch

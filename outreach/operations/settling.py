@@ -6,10 +6,10 @@ from datetime import datetime
 
 import attrs
 
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import OPTED_OUT, Dispatch, Outcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
-from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes
+from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes, register
 from outreach.policy.error_budget import OURS
 from outreach.policy.settlement import Backoff, may_settle
 from outreach.protocols.analyser import Analyser
@@ -45,13 +45,15 @@ def settle(
         settled_at=now,
     )
     tx.dispatches.update(settled)
+    if outcome.state is DispatchState.REFUSED and outcome.reason == OPTED_OUT:
+        register.refused_by_provider(tx, settled, outcome.error_code, now)
     if settled.message_id is not None:
         message_outcomes.settle(tx, settled, outcome, backoff, now)
     if settled.call_id is not None:
         call_outcomes.settle(tx, settled, outcome, backoff, now)
     if settled.campaign_id is not None:
         recipient_outcomes.settle(tx, settled, outcome, backoff, now)
-        error_budget.charge(tx, settled, now)
+    error_budget.charge(tx, settled, now)
     return settled
 
 
@@ -61,21 +63,24 @@ def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analys
     A report that carries our dispatch id is evidence that the provider has it, so that an unknown dispatch
     settles by it. Statuses only move up; what arrives late, twice or for nothing we know changes nothing.
     """
-    dispatch = _find(tx, event)
+    dispatch = dispatch_of(tx, event)
     if dispatch is None:
         return False
+    # Whatever the call's status is by now: an event that comes after the end may be the one that says it.
+    no_more = isinstance(event, CallReport) and event.do_not_call
+    opted_out = no_more and register.asked_for_no_more(tx, dispatch, event.at, event.provider_id, now)
     if dispatch.state is not DispatchState.ACCEPTED:
         accepted = Outcome(state=DispatchState.ACCEPTED, provider_id=event.provider_id)
         settled = settle(tx, dispatch.workspace_id, dispatch.id, accepted, backoff=backoff, now=now)
         if settled is None or settled.state is not DispatchState.ACCEPTED:
-            return False
+            return opted_out
         dispatch = settled
     if dispatch.provider_id is None and event.provider_id is not None:
         dispatch = attrs.evolve(dispatch, provider_id=event.provider_id)
         tx.dispatches.update(dispatch)
         _learn_provider_id(tx, dispatch)
     if isinstance(event, CallReport):
-        return _report_call(tx, dispatch, event, analyser, now)
+        return _report_call(tx, dispatch, event, analyser, now) or opted_out
     return _report_message(tx, dispatch, event, now)
 
 
@@ -95,7 +100,8 @@ def abandon(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, lim
     return len(left)
 
 
-def _find(tx: Transaction, event: Report) -> Dispatch | None:
+def dispatch_of(tx: Transaction, event: Report) -> Dispatch | None:
+    """Return the dispatch that a report is about, by our identifier, else by the provider's; None for none."""
     if event.dispatch_id is not None:
         dispatch = tx.dispatches.get(event.workspace_id, event.dispatch_id)
         if dispatch is not None:
@@ -118,8 +124,23 @@ def _learn_provider_id(tx: Transaction, dispatch: Dispatch) -> None:
 
 def _report_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
     call = call_outcomes.report(tx, dispatch, event, analyser, now)
-    if call is not None and not call.is_open and dispatch.campaign_id is not None:
+    if call is None:
+        return _judge_call(tx, dispatch, event, analyser, now)
+    if call.is_open:
+        return True
+    if event.reason is not None:
+        dispatch = attrs.evolve(dispatch, reason=event.reason)
+        tx.dispatches.update(dispatch)
+    if dispatch.campaign_id is not None:
         recipient_outcomes.call_ended(tx, dispatch, call, now)
+        error_budget.charge(tx, dispatch, now)
+    return True
+
+
+def _judge_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
+    call = call_outcomes.judge(tx, dispatch, event, analyser)
+    if call is not None and dispatch.campaign_id is not None:
+        recipient_outcomes.call_judged(tx, dispatch, call, now)
     return call is not None
 
 
@@ -130,6 +151,8 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, n
     tx.dispatches.update(
         attrs.evolve(dispatch, report=event.status, error_code=event.error_code or dispatch.error_code)
     )
+    if event.status is MessageStatus.FAILED and event.reason == OPTED_OUT:
+        register.refused_by_provider(tx, dispatch, event.error_code, now)
     if dispatch.message_id is not None:
         message_outcomes.receipt(tx, dispatch, event)
     else:

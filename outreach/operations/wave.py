@@ -42,6 +42,7 @@ class Plan:
         steps: The steps of the flow that drives the campaign; None when none does.
         sender: The pace of the sending number, over all campaigns; None when it has none of its own.
         capped: Until when the frequency cap keeps who of those that are due from being contacted, by position.
+        holds_outdated: Recipients may wait under rules of the workspace that have changed since.
     """
 
     campaign: Campaign
@@ -57,6 +58,7 @@ class Plan:
     steps: Sequence[FlowStep] | None = None
     sender: SenderPace | None = None
     capped: Mapping[int, datetime] = attrs.field(factory=dict)
+    holds_outdated: bool = False
 
     @property
     def agent_missing(self) -> bool:

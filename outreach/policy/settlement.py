@@ -23,6 +23,10 @@ from outreach.models.states import (
 PASSING_FAILURES: Final = frozenset({"temporary", "unreachable", "rate_limited"})
 """Failure classes that may pass: a later attempt can succeed."""
 
+ACCOUNT_FAILURES: Final = frozenset({"provider_auth", "provider_funds"})
+"""Refusals that say nothing of the contact and everything of our account: the contact's turn comes again when the
+account is in order and the campaign is resumed."""
+
 RECEIPT_WAIT: Final = timedelta(hours=4)
 """How long a receipt is waited for while retry is on, unless the configuration says otherwise (design, section 5)."""
 
@@ -129,6 +133,8 @@ def settle_recipient(
                     ended_at=None,
                 )
             return ended(taken, RecipientStatus.COMPLETED, None, now)
+        case DispatchState.REFUSED if outcome.reason in ACCOUNT_FAILURES:
+            return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
         case DispatchState.REFUSED:
             tried = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
             return failed_attempt(tried, outcome.reason or "rejected", campaign=campaign, settings=settings, now=now)

@@ -23,14 +23,15 @@ from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
+from outreach.models.account import Account, CallbackRecord
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.carriers import Channel
 from outreach.models.directory import Agent, Flow, Number, Trunk
 from outreach.models.dispatch import Dispatch
-from outreach.models.message import InboundMessage, Message
+from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
-from outreach.models.settings import CallSettings, SmsSettings
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry, DueWork, HighWater, Home, Lease, RequestWindow, Run, StoredRequest, Unit
@@ -114,6 +115,46 @@ class Flows(Protocol):
         ...
 
 
+class Accounts(Protocol):
+    """Accounts at carriers and voice providers; (workspace, provider) is unique."""
+
+    def get(self, workspace_id: str, account_id: str) -> Account | None: ...
+    def find(self, account_id: str) -> Account | None:
+        """Return an account of whatever workspace (a callback's address and the operator's commands name it alone)."""
+        ...
+
+    def at(self, workspace_id: str, provider: str) -> Account | None:
+        """Return a workspace's account at a provider."""
+        ...
+
+    def insert(self, account: Account) -> None: ...
+    def update(self, account: Account) -> None: ...
+    def delete(self, workspace_id: str, account_id: str) -> bool:
+        """Delete an account; return whether it was there."""
+        ...
+
+    def list(self, workspace_id: str) -> Sequence[Account]:
+        """Return a workspace's accounts, oldest first by (created_at, id)."""
+        ...
+
+
+class Callbacks(Protocol):
+    """What providers called back; (account, event) is unique."""
+
+    def known(self, workspace_id: str, account_id: str, event_id: str) -> bool:
+        """Return whether an event of an account has come before."""
+        ...
+
+    def insert(self, record: CallbackRecord) -> None: ...
+    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
+        """Return the newest events, newest first by (received_at, account, event), all descending."""
+        ...
+
+    def sweep(self, before: datetime, *, limit: int) -> int:
+        """Delete up to `limit` events received before a moment; return how many."""
+        ...
+
+
 class Settings(Protocol):
     """SMS settings, one row a workspace at most."""
 
@@ -132,6 +173,16 @@ class CallSettingsTable(Protocol):
         ...
 
     def put(self, workspace_id: str, settings: CallSettings) -> None: ...
+
+
+class ReplySettingsTable(Protocol):
+    """How keywords are answered, one row a workspace at most."""
+
+    def get(self, workspace_id: str) -> ReplySettings | None:
+        """Return the settings; None before the first change."""
+        ...
+
+    def put(self, workspace_id: str, settings: ReplySettings) -> None: ...
 
 
 class Register(Protocol):
@@ -268,6 +319,16 @@ class Recipients(Protocol):
         """Return in-progress recipients due at or before now, by (due_at, position)."""
         ...
 
+    def put_off(
+        self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, limit: int
+    ) -> Sequence[Recipient]:
+        """Return recipients that wait for this reason and are due after now, by (due_at, position)."""
+        ...
+
+    def waiting_with(self, workspace_id: str, phone: str) -> Sequence[Recipient]:
+        """Return the waiting recipients with this number in all campaigns of a workspace, by (campaign, position)."""
+        ...
+
     def in_flight(self, workspace_id: str, campaign_id: str) -> int:
         """Return how many are dispatching, in progress or unknown."""
         ...
@@ -336,7 +397,7 @@ class Dispatches(Protocol):
     def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[datetime]:
         """Return when dispatches to a number were created, at or after a moment, oldest first.
 
-        Those that reached nobody for sure (not sent, withdrawn, deferred) do not count.
+        Those that reached nobody for sure (not sent, withdrawn, deferred) do not count, nor do answers to keywords.
         """
         ...
 
@@ -381,12 +442,26 @@ class Messages(Protocol):
     def get(self, workspace_id: str, message_id: str) -> Message | None: ...
     def insert(self, message: Message) -> None: ...
     def update(self, message: Message) -> None: ...
+    def last_reply(self, workspace_id: str, phone: str, purpose: ReplyPurpose) -> datetime | None:
+        """Return when the newest answer of this purpose was made for a number; None when none was."""
+        ...
 
 
 class Inbound(Protocol):
     """Messages that people wrote back."""
 
-    def insert(self, message: InboundMessage) -> None: ...
+    def insert(self, message: InboundMessage) -> None:
+        """Write a message.
+
+        Raises:
+            AlreadyThere: It is there, or the workspace has one with its identifier of its provider.
+        """
+        ...
+
+    def last_keyword(self, workspace_id: str, phone: str, keyword: Keyword) -> datetime | None:
+        """Return when a number last wrote a keyword, by `written_at`; None when it never did."""
+        ...
+
     def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
         """Return the newest messages, newest first by (received_at, id), both descending."""
         ...
@@ -495,9 +570,15 @@ class Transaction(Protocol):
     @property
     def flows(self) -> Flows: ...
     @property
+    def accounts(self) -> Accounts: ...
+    @property
+    def callbacks(self) -> Callbacks: ...
+    @property
     def settings(self) -> Settings: ...
     @property
     def call_settings(self) -> CallSettingsTable: ...
+    @property
+    def reply_settings(self) -> ReplySettingsTable: ...
     @property
     def register(self) -> Register: ...
     @property
@@ -565,6 +646,7 @@ class Storage(Protocol):
         """Open it, and bring its schema up to date.
 
         Raises:
+            DatabaseMissing: There is none, and none was to be created.
             DatabaseNewer: It was written by a newer version of this package; nothing was changed.
             StorageError: It cannot be opened; the message says why and what to do.
         """

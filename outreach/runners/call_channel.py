@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from outreach.ids import IdSource
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
@@ -17,6 +16,7 @@ from outreach.protocols.voice import CallRequest
 from outreach.runners.channels import Decision
 from outreach.runners.contact_rules import contact_window
 from outreach.runners.desk import ProviderDesk
+from outreach.runners.errand import Ask, FindProvider
 
 
 class CallChannel:
@@ -61,23 +61,29 @@ class CallChannel:
             variables=values_of(recipient),
         )
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> Callable[[], Awaitable[Outcome]]:
-        """Return what asks the voice provider for the call."""
-        campaign = plan.campaign
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None) -> FindProvider:
+        """Return what finds the voice provider, and asks it for the call."""
+        campaign, agent = plan.campaign, plan.agent
         request = CallRequest(
             dispatch_id=dispatch.id,
             workspace_id=dispatch.workspace_id,
-            agent_ref=plan.agent.provider_agent_id if plan.agent else None,
+            agent_ref=agent.provider_agent_id if agent else None,
             sender=dispatch.sender,
             to=dispatch.to,
             variables=intent.variables,
             trunk_ref=(plan.trunk.provider_trunk_id or plan.trunk.address) if plan.trunk else None,
             ivr_enabled=bool(campaign.ivr_enabled),
             call_screen_enabled=bool(campaign.call_screen_enabled),
-            not_after=campaign.scheduled_expires_at,
+            identity=plan.workspace.name,
+            purpose=campaign.description or campaign.name,
+            voicemail=agent.voicemail if agent else None,
+            voicemail_message=agent.voicemail_message if agent else None,
+            max_seconds=agent.max_call_seconds if agent else None,
+            not_after=not_after,
         )
 
-        async def ask() -> Outcome:
-            return await self._desk.voice(plan.workspace, dispatch.provider).place(request)
+        async def find_provider() -> Ask:
+            provider = await self._desk.voice(plan.workspace, dispatch.provider)
+            return lambda: provider.place(request)
 
-        return ask
+        return find_provider

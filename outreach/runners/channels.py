@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
+from outreach.runners.errand import FindProvider
 
 Decision = Intent | Ending | Move | Hold
 """What is done about one due recipient."""
@@ -34,6 +34,13 @@ class CampaignChannel(Protocol):
         """Decide about one due recipient, by pure rules."""
         ...
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> Callable[[], Awaitable[Outcome]]:
-        """Return what makes the one request of a committed intent."""
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None) -> FindProvider:
+        """Return what finds the provider for a committed intent, and makes the one request of it.
+
+        Args:
+            plan: What it was decided on.
+            intent: What was decided.
+            dispatch: What was committed.
+            not_after: The contact must not be reached later: it goes to the provider with the request.
+        """
         ...

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Final
 
 import anyio
-import attrs
 from anyio.abc import TaskGroup, TaskStatus
 
 from outreach.clock import Clock
 from outreach.config import EngineConfig
+from outreach.errors import ConfigError
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.states import DispatchState
 from outreach.operations.waves import may_start
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
+from outreach.runners.errand import Ask, Errand
 from outreach.runners.worker import Worker
 
 _log = logging.getLogger(__name__)
@@ -39,20 +40,6 @@ ANSWERS: Final = frozenset(
     }
 )
 """What an adapter may answer (`protocols.carrier.Carrier`)."""
-
-
-@attrs.frozen(kw_only=True)
-class Errand:
-    """One request to make.
-
-    Attributes:
-        ask: Makes the one request.
-        paces: The paces that it keeps, by key, each with the time between two starts.
-    """
-
-    dispatch: Dispatch
-    ask: Callable[[], Awaitable[Outcome]]
-    paces: Mapping[str, timedelta] = attrs.field(factory=dict)
 
 
 class Outbox:
@@ -134,12 +121,16 @@ class Outbox:
         # Until the request begins nothing can have reached the provider; from then on everything might.
         outcome = Outcome(state=DispatchState.WITHDRAWN, reason="stopped")
         try:
+            ask = await errand.find_provider()
             obstacle = await self._last_check(errand)
             if obstacle is not None:
                 outcome = Outcome(state=DispatchState.WITHDRAWN, reason=obstacle)
             else:
                 outcome = Outcome(state=DispatchState.UNKNOWN, reason="interrupted")
-                outcome = await self._ask(errand)
+                outcome = await self._ask(errand.dispatch, ask)
+        except ConfigError as error:
+            # Nobody was asked. It is the account's trouble, for which every campaign that needs it is paused.
+            outcome = Outcome(state=DispatchState.REFUSED, reason="provider_auth", error_message=error.message)
         except Exception:
             if outcome.state is DispatchState.UNKNOWN:
                 # An adapter that breaks is trouble of the provider's, which its campaigns are paused for.
@@ -157,13 +148,13 @@ class Outbox:
             if not self._in_flight:
                 self._idle.set()
 
-    async def _ask(self, errand: Errand) -> Outcome:
+    async def _ask(self, dispatch: Dispatch, ask: Ask) -> Outcome:
         with anyio.move_on_after(self._config.provider_timeout_seconds):
-            answer: object = await errand.ask()
+            answer: object = await ask()
             if isinstance(answer, Outcome) and answer.state in ANSWERS:
                 return answer
             # An adapter that breaks its contract has told us nothing; what it answered may hold what no log may.
-            raise TypeError(f"The adapter of {errand.dispatch.provider} answered with no outcome: {_kind(answer)}.")
+            raise TypeError(f"The adapter of {dispatch.provider} answered with no outcome: {_kind(answer)}.")
         return Outcome(state=DispatchState.UNKNOWN, reason="timeout")
 
     async def _last_check(self, errand: Errand) -> str | None:

@@ -34,11 +34,13 @@ _ROUND: Final = 200
 def deadlines_of(config: EngineConfig) -> Deadlines:
     """Return when what may be done about an unknown dispatch.
 
-    A retry waits until no request of the old worker can be on its way any more: its intent's life, the provider's
-    timeout and the lease have passed.
+    A retry, ours or an operator's, waits until no request of the old worker can be on its way any more: the time to
+    its slot, its intent's life, the provider's timeout and the lease have passed. So a short
+    `reconcile_after_seconds` finds what was accepted sooner, and never takes what is still on its way as not sent.
     """
+    on_its_way = config.look_ahead_seconds + config.intent_seconds + config.provider_timeout_seconds
     return Deadlines(
-        retry_after=timedelta(seconds=config.intent_seconds + config.provider_timeout_seconds + config.lease_seconds),
+        retry_after=timedelta(seconds=on_its_way + config.lease_seconds),
         unconfirmed_after=timedelta(seconds=config.reconcile_deadline_seconds),
     )
 
@@ -60,16 +62,17 @@ class Reconciler:
         self._deadlines = deadlines_of(config)
         self._looked_up: dict[str, datetime] = {}
 
-    async def round(self) -> None:
-        """Look at the oldest unknown dispatches once."""
+    async def round(self) -> int:
+        """Look at the oldest unknown dispatches once; return how many were looked up."""
         unknown = await self._storage.read(lambda tx: tx.dispatches.unknown(None, limit=_ROUND))
         known = {dispatch.id for dispatch in unknown}
         self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
+        due = [dispatch for dispatch in unknown if self._is_due(dispatch)]
         places = anyio.CapacityLimiter(_AT_A_TIME)
         async with anyio.create_task_group() as tasks:
-            for dispatch in unknown:
-                if self._is_due(dispatch):
-                    tasks.start_soon(self._confirm, dispatch, places)
+            for dispatch in due:
+                tasks.start_soon(self._confirm, dispatch, places)
+        return len(due)
 
     def _is_due(self, dispatch: Dispatch) -> bool:
         now = self._clock.now()
@@ -80,7 +83,8 @@ class Reconciler:
 
     async def _confirm(self, dispatch: Dispatch, places: anyio.CapacityLimiter) -> None:
         async with places:
-            self._looked_up[dispatch.id] = self._clock.now()
+            asked_at = self._clock.now()
+            self._looked_up[dispatch.id] = asked_at
             evidence = await self._look_up(dispatch)
             try:
                 await self._storage.write(
@@ -88,6 +92,7 @@ class Reconciler:
                         tx,
                         dispatch,
                         evidence,
+                        asked_at=asked_at,
                         deadlines=self._deadlines,
                         backoff=self._worker.backoff,
                         now=self._clock.now(),
@@ -103,7 +108,7 @@ class Reconciler:
     async def _look_up(self, dispatch: Dispatch) -> Outcome | None:
         try:
             workspace = await self._storage.read(lambda tx: workspace_of(tx, dispatch.workspace_id))
-            provider = self._provider(workspace, dispatch)
+            provider = await self._provider(workspace, dispatch)
             power = provider.capabilities.look_up
             with anyio.fail_after(self._config.provider_timeout_seconds):
                 found = await provider.look_up(self._question(dispatch))
@@ -121,11 +126,14 @@ class Reconciler:
     async def serve(self) -> None:
         """Go round after round until it is cancelled."""
         while True:
+            looked_up = 0
             try:
-                await self.round()
+                looked_up = await self.round()
             except Exception:
                 _log.exception("Unknown dispatches could not be looked at.", extra={"action": "reconcile_failed"})
-            await anyio.sleep(self._config.reconcile_round_seconds)
+            # A full round may have more behind it; those that it could not settle are not due again at once.
+            if looked_up < _ROUND:
+                await anyio.sleep(self._config.reconcile_round_seconds)
 
     def _question(self, dispatch: Dispatch) -> LookUp:
         last_end = dispatch.valid_until + timedelta(seconds=self._config.provider_timeout_seconds)
@@ -140,7 +148,7 @@ class Reconciler:
             until=last_end,
         )
 
-    def _provider(self, workspace: Workspace, dispatch: Dispatch) -> Carrier | VoiceProvider:
+    async def _provider(self, workspace: Workspace, dispatch: Dispatch) -> Carrier | VoiceProvider:
         if dispatch.channel == "sms":
-            return self._desk.carrier(workspace, dispatch.provider)
-        return self._desk.voice(workspace, dispatch.provider)
+            return await self._desk.carrier(workspace, dispatch.provider)
+        return await self._desk.voice(workspace, dispatch.provider)

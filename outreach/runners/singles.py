@@ -12,7 +12,8 @@ from outreach.config import EngineConfig
 from outreach.ids import IdSource
 from outreach.models.call import Call
 from outreach.models.directory import Agent
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch
+from outreach.models.message import Message
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.work import Unit
@@ -25,7 +26,8 @@ from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
 from outreach.runners.desk import ProviderDesk
-from outreach.runners.outbox import Errand, Outbox
+from outreach.runners.errand import Ask, Errand
+from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 
 _log = logging.getLogger(__name__)
@@ -74,7 +76,7 @@ class SinglesRunner:
         if dispatch is None:
             self._outbox.release(1)
             return await self._due(unit)
-        self._outbox.send(Errand(dispatch=dispatch, ask=lambda: self._send(workspace, dispatch)))
+        self._outbox.send(Errand(dispatch=dispatch, find_provider=lambda: self._carrier(workspace, message, dispatch)))
         return None
 
     async def run_call(self, unit: Unit, *, epoch: int, nudge: Nudge) -> datetime | None:
@@ -100,7 +102,9 @@ class SinglesRunner:
             self._outbox.release(1)
             return await self._due(unit)
         dispatch, agent = committed
-        self._outbox.send(Errand(dispatch=dispatch, ask=lambda: self._place(workspace, agent, call, dispatch)))
+        self._outbox.send(
+            Errand(dispatch=dispatch, find_provider=lambda: self._voice(workspace, agent, call, dispatch))
+        )
         return None
 
     async def _follow(self, call: Call) -> datetime | None:
@@ -127,7 +131,7 @@ class SinglesRunner:
         """Ask the provider; one that fails or does not answer has told nothing, and is asked again later."""
         try:
             workspace = await self._workspace(Unit("call", call.workspace_id, call.id))
-            provider = self._desk.voice(workspace, call.provider)
+            provider = await self._desk.voice(workspace, call.provider)
             with anyio.fail_after(self._config.call_status_seconds):
                 return await provider.status(
                     workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
@@ -146,29 +150,34 @@ class SinglesRunner:
     async def _workspace(self, unit: Unit) -> Workspace:
         return await self._storage.read(lambda tx: workspace_of(tx, unit.workspace_id))
 
-    async def _send(self, workspace: Workspace, dispatch: Dispatch) -> Outcome:
-        return await self._desk.carrier(workspace, dispatch.provider).send(
-            OutboundMessage(
-                dispatch_id=dispatch.id,
-                workspace_id=dispatch.workspace_id,
-                sender=dispatch.sender,
-                to=dispatch.to,
-                body=dispatch.body or "",
-                not_after=None,
-            )
+    async def _carrier(self, workspace: Workspace, queued: Message, dispatch: Dispatch) -> Ask:
+        carrier = await self._desk.carrier(workspace, dispatch.provider)
+        message = OutboundMessage(
+            dispatch_id=dispatch.id,
+            workspace_id=dispatch.workspace_id,
+            sender=dispatch.sender,
+            to=dispatch.to,
+            body=dispatch.body or "",
+            # Neither closing time nor expiry; an answer to a keyword has a time after which it is none.
+            not_after=queued.send_until,
         )
+        return lambda: carrier.send(message)
 
-    async def _place(self, workspace: Workspace, agent: Agent, call: Call, dispatch: Dispatch) -> Outcome:
-        return await self._desk.voice(workspace, dispatch.provider).place(
-            CallRequest(
-                dispatch_id=dispatch.id,
-                workspace_id=dispatch.workspace_id,
-                agent_ref=agent.provider_agent_id,
-                sender=dispatch.sender,
-                to=dispatch.to,
-                variables=call.variables,
-            )
+    async def _voice(self, workspace: Workspace, agent: Agent, call: Call, dispatch: Dispatch) -> Ask:
+        provider = await self._desk.voice(workspace, dispatch.provider)
+        request = CallRequest(
+            dispatch_id=dispatch.id,
+            workspace_id=dispatch.workspace_id,
+            agent_ref=agent.provider_agent_id,
+            sender=dispatch.sender,
+            to=dispatch.to,
+            variables=call.variables,
+            identity=workspace.name,
+            voicemail=agent.voicemail,
+            voicemail_message=agent.voicemail_message,
+            max_seconds=agent.max_call_seconds,
         )
+        return lambda: provider.place(request)
 
     def _terms(self, epoch: int) -> IntentTerms:
         left = timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Final
 
 from outreach.config import EngineConfig
 from outreach.ids import IdSource
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
@@ -21,6 +20,7 @@ from outreach.protocols.carrier import OutboundMessage
 from outreach.runners.channels import Decision
 from outreach.runners.contact_rules import contact_window
 from outreach.runners.desk import ProviderDesk
+from outreach.runners.errand import Ask, FindProvider
 
 _MAX_WAVE: Final = 50
 
@@ -77,18 +77,19 @@ class SmsChannel:
             segments=segments,
         )
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> Callable[[], Awaitable[Outcome]]:
-        """Return what hands the message to its carrier."""
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None) -> FindProvider:
+        """Return what finds the carrier, and hands the message to it."""
         message = OutboundMessage(
             dispatch_id=dispatch.id,
             workspace_id=dispatch.workspace_id,
             sender=dispatch.sender,
             to=dispatch.to,
             body=dispatch.body or "",
-            not_after=plan.campaign.scheduled_expires_at,
+            not_after=not_after,
         )
 
-        async def ask() -> Outcome:
-            return await self._desk.carrier(plan.workspace, dispatch.provider).send(message)
+        async def find_carrier() -> Ask:
+            carrier = await self._desk.carrier(plan.workspace, dispatch.provider)
+            return lambda: carrier.send(message)
 
-        return ask
+        return find_carrier

@@ -129,6 +129,8 @@ class Worker:
             await self._delete_leftover(workspace_id, campaign_id)
         await self._storage.write(lambda tx: tx.requests.sweep(self._clock.now(), limit=_SLICE), bulk=True)
         await self._storage.write(lambda tx: tx.work.forget(limit=_SLICE), bulk=True)
+        oldest = self._clock.now() - timedelta(days=self._config.callback_days)
+        await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_SLICE), bulk=True)
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
         """Delete what a load that died has left behind: all of it, in slices, for it may be a million people."""

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from typing import Final, get_args
 
 import attrs
 
-from outreach.models.directory import Agent, AgentDirection, VoiceProviderName
+from outreach.errors import InvalidRequest
+from outreach.models.directory import Agent, AgentDirection, VoicemailPolicy, VoiceProviderName
 from outreach.operations.common import agent_of, note, workspace_of
+from outreach.policy.texts import text_problem
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice, check_name, check_phone
 from outreach.services.context import ServiceContext
+
+_LONGEST_MESSAGE: Final = 1000
+_SHORTEST_CALL: Final = 10
+_LONGEST_CALL: Final = 43_200
+"""The bounds are the narrowest of the providers' (Vapi: voicemailMessage, maxDurationSeconds)."""
 
 
 @attrs.frozen(kw_only=True)
@@ -24,6 +31,9 @@ class AgentChange:
     from_number: str | None = None
     provider_agent_id: str | None = None
     placeholders: Sequence[str] | None = None
+    voicemail: VoicemailPolicy | None = None
+    voicemail_message: str | None = None
+    max_call_seconds: int | None = None
 
 
 class Agents:
@@ -44,6 +54,9 @@ class Agents:
         provider_agent_id: str | None = None,
         placeholders: Sequence[str] | None = None,
         from_number: str | None = None,
+        voicemail: VoicemailPolicy | None = None,
+        voicemail_message: str | None = None,
+        max_call_seconds: int | None = None,
         actor: str = "library",
     ) -> Agent:
         """Make an agent.
@@ -58,6 +71,9 @@ class Agents:
             provider_agent_id: Its identifier at the provider.
             placeholders: The template variables that it expects; None accepts any.
             from_number: Caller ID; normalised to E.164.
+            voicemail: What its calls do when a machine answers; None leaves it to the agent as the provider has it.
+            voicemail_message: What they leave there, 1 to 1,000 characters; goes with `leave_message`.
+            max_call_seconds: How long a call may last, 10 to 43,200; None leaves it to the provider.
             actor: Who does it, for the audit trail.
 
         Raises:
@@ -82,10 +98,14 @@ class Agents:
                 is_active=is_active,
                 placeholders=None if placeholders is None else tuple(placeholders),
                 from_number=check_phone("from_number", from_number, workspace.default_region),
+                voicemail=voicemail,
+                voicemail_message=voicemail_message,
+                max_call_seconds=max_call_seconds,
                 revision=0,
                 created_at=now,
                 updated_at=now,
             )
+            _check_calls(agent)
             tx.agents.insert(agent)
             note(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.create", subject=agent.id)
             return agent
@@ -112,7 +132,11 @@ class Agents:
                 changes["placeholders"] = tuple(change.placeholders)
             if change.from_number is not None:
                 changes["from_number"] = check_phone("from_number", change.from_number, workspace.default_region)
+            if change.voicemail == "hang_up":
+                # What was to be left there goes with the policy that left it.
+                changes["voicemail_message"] = None
             after = attrs.evolve(before, **changes, revision=before.revision + 1, updated_at=now)
+            _check_calls(after)
             tx.agents.update(after)
             note(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.update", subject=agent_id)
             return after
@@ -134,3 +158,24 @@ class Agents:
             NotFound: There is no such workspace.
         """
         return await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))
+
+
+def _check_calls(agent: Agent) -> None:
+    """Check what an agent's calls are to do, as a whole.
+
+    Raises:
+        InvalidRequest: A value is out of its bounds, or a message and the policy do not go together.
+    """
+    if agent.voicemail is not None:
+        check_choice("voicemail", agent.voicemail, get_args(VoicemailPolicy))
+    message = agent.voicemail_message
+    if (agent.voicemail == "leave_message") is not (message is not None):
+        raise InvalidRequest.at("voicemail_message", "goes with voicemail leave_message, which needs it")
+    if message is not None:
+        problem = text_problem(message)
+        if problem is None and not 1 <= len(message.strip()) <= _LONGEST_MESSAGE:
+            problem = f"must have 1 to {_LONGEST_MESSAGE} characters"
+        if problem is not None:
+            raise InvalidRequest.at("voicemail_message", problem)
+    if agent.max_call_seconds is not None and not _SHORTEST_CALL <= agent.max_call_seconds <= _LONGEST_CALL:
+        raise InvalidRequest.at("max_call_seconds", f"must be {_SHORTEST_CALL} to {_LONGEST_CALL}")

@@ -13,6 +13,7 @@ from outreach.models.call import Call, NewCall
 from outreach.models.states import CallStatus
 from outreach.models.work import Unit
 from outreach.operations import singles
+from outreach.operations.accounts import require_account
 from outreach.operations.common import agent_of, require_available, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.phones import is_dialable, normalise
@@ -56,8 +57,8 @@ class Calls:
         Raises:
             NotFound: The workspace has no such agent.
             InvalidRequest: The number breaks the interface's pattern, or a variable is not one of the agent's.
-            Conflict: The agent is inactive or may not call out, the number is on the register, or a call of
-                the same agent to the same number is open.
+            Conflict: The agent is inactive or may not call out, a live workspace has no account at its provider, the
+                number is on the register, or a call of the same agent to the same number is open.
         """
         if not is_dialable(new.to):
             raise InvalidRequest.at("to", "must be 7 to 15 digits with an optional leading +, like +14155550102")
@@ -73,6 +74,7 @@ class Calls:
             # What the request says comes before the state of what it names.
             _check_variables(new, agent.placeholders)
             singles.require_callable(agent)
+            require_account(tx, workspace, agent.provider)
             call = Call(
                 id=call_id,
                 workspace_id=workspace_id,

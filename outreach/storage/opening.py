@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from outreach.clock import Clock
 from outreach.errors import ConfigError
 from outreach.protocols.storage import Storage
 
 
-def storage_for(url: str, *, clock: Clock, host: str | None = None) -> Storage:
+def key_file_for(url: str) -> Path | None:
+    """Return the file beside a database that holds the key of its accounts' credentials; None in memory."""
+    prefix = "sqlite:///"
+    return Path(url.removeprefix(prefix) + ".key") if url.startswith(prefix) else None
+
+
+def storage_for(url: str, *, clock: Clock, host: str | None = None, create: bool = True) -> Storage:
     """Return the storage that a URL names, not opened yet.
 
     Args:
@@ -15,6 +23,7 @@ def storage_for(url: str, *, clock: Clock, host: str | None = None) -> Storage:
         clock: Where the storage reads the time.
         host: What this machine is called, for a database that must not dispatch after a move; None takes the
             system's own identity.
+        create: Whether opening it makes the database where there is none; one in memory is always made.
 
     Raises:
         ConfigError: No storage goes by this URL, or the URL is not valid; the message says what would be.
@@ -24,7 +33,7 @@ def storage_for(url: str, *, clock: Clock, host: str | None = None) -> Storage:
         case "sqlite":
             from outreach.storage.sqlite.url import for_url
 
-            return for_url(url, clock=clock, host=host)
+            return for_url(url, clock=clock, host=host, create=create)
         case "memory":
             from outreach.storage.memory import MemoryStorage
 

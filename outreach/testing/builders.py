@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import attrs
 
+from outreach.models.account import Account, CallbackRecord
 from outreach.models.business_hours import DAYS, BusinessHours, Window
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
@@ -279,9 +280,40 @@ def make_inbound(**changes: Any) -> InboundMessage:
         sender=new_phone(),
         to="+14155550100",
         body="Yes, please",
+        provider="twilio",
+        provider_id=new_id(),
+        written_at=NOW,
         received_at=NOW,
     )
     return attrs.evolve(message, **changes)
+
+
+def make_account(**changes: Any) -> Account:
+    """Return an account at twilio whose credentials nobody can open."""
+    account = Account(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        provider="twilio",
+        sealed="sealed",
+        replies_to_keywords=True,
+        revision=0,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    return attrs.evolve(account, **changes)
+
+
+def make_callback(**changes: Any) -> CallbackRecord:
+    """Return the record of an event that changed nothing."""
+    record = CallbackRecord(
+        workspace_id=WORKSPACE_ID,
+        account_id=WORKSPACE_ID,
+        event_id=new_id(),
+        result="unchanged",
+        body=b"{}",
+        received_at=NOW,
+    )
+    return attrs.evolve(record, **changes)
 
 
 def make_lease(**changes: Any) -> Lease:

@@ -14,6 +14,7 @@ to see the values that an assertion compared.
 
 from __future__ import annotations
 
+from outreach.testing.storage_tables.accounts_contract import AccountsContract
 from outreach.testing.storage_tables.calls_contract import CallsContract
 from outreach.testing.storage_tables.campaign_lists_contract import CampaignListsContract
 from outreach.testing.storage_tables.campaigns_contract import CampaignsContract
@@ -31,6 +32,7 @@ from outreach.testing.storage_tables.work_contract import WorkContract
 class StorageContract(
     TransactionsContract,
     DirectoryContract,
+    AccountsContract,
     RegisterContract,
     LoadingContract,
     CampaignsContract,

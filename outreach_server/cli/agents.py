@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -13,6 +14,19 @@ from outreach_server.cli.output import show, show_list
 from outreach_server.cli.values import AGENT, NAME, WORKSPACE
 
 _COLUMNS = ("id", "name", "provider", "direction", "allow_outbound", "is_active", "from_number")
+
+
+def _call_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for what an agent's calls do."""
+    for option in (
+        click.option("--max-call-seconds", type=int, help="How long a call may last: 10 to 43200."),
+        click.option("--voicemail-message", metavar="TEXT", help="What to leave there with leave_message."),
+        click.option(
+            "--voicemail", type=click.Choice(["hang_up", "leave_message"]), help="What to do when a machine answers."
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 @click.group(cls=Group)
@@ -42,6 +56,7 @@ def agents() -> None:
 @click.option("--provider-agent-id", metavar="ID", help="Its identifier at the provider.")
 @click.option("--placeholder", "placeholders", multiple=True, metavar="NAME", help="A variable it expects; repeatable.")
 @click.option("--from", "from_number", metavar="NUMBER", help="Caller ID.")
+@_call_options
 def create(workspace_id: str, name: str, inactive: bool, placeholders: tuple[str, ...], **options: Any) -> None:
     """Make an agent called NAME."""
     made = with_engine(
@@ -72,6 +87,7 @@ def list_(workspace_id: str) -> None:
 @click.option("--provider-agent-id", metavar="ID", help="Its identifier at the provider.")
 @click.option("--placeholder", "placeholders", multiple=True, metavar="NAME", help="A variable it expects; repeatable.")
 @click.option("--from", "from_number", metavar="NUMBER", help="Caller ID.")
+@_call_options
 def update(ids: tuple[str, ...], placeholders: tuple[str, ...], **options: Any) -> None:
     """Change an agent; its identifier alone is enough."""
     if len(ids) > 2:

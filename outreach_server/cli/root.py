@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from outreach import __version__
+from outreach_server.cli.accounts import accounts
 from outreach_server.cli.agents import agents
 from outreach_server.cli.base import Root
 from outreach_server.cli.calls import calls
@@ -18,6 +19,7 @@ from outreach_server.cli.operating import audit, stop
 from outreach_server.cli.sandbox import sandbox
 from outreach_server.cli.serve import serve
 from outreach_server.cli.settings import settings
+from outreach_server.cli.test_send import test_send
 from outreach_server.cli.unsubscribes import unsubscribes
 from outreach_server.cli.workspaces import workspaces
 
@@ -37,6 +39,7 @@ for command in (
     sandbox,
     workspaces,
     keys,
+    accounts,
     agents,
     trunks,
     numbers,
@@ -47,6 +50,7 @@ for command in (
     messages,
     calls,
     dispatches,
+    test_send,
     stop,
     audit,
 ):

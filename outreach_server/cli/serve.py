@@ -16,8 +16,13 @@ from outreach_server.cli.values import PORT
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=PORT, default=8000, show_default=True, help="The port; 0 takes any that is free.")
 @click.option("--no-dispatch", is_flag=True, help="Answer requests only; send nothing from this process.")
+@click.option(
+    "--public-url",
+    metavar="URL",
+    help="Where this server is reached from outside: there providers call back. [env: OUTREACH_PUBLIC_URL]",
+)
 @click.option("--log-level", type=click.Choice(LOG_LEVELS), default="info", show_default=True, help="Least to log.")
-def serve(host: str, port: int, no_dispatch: bool, log_level: str) -> None:
+def serve(host: str, port: int, no_dispatch: bool, public_url: str | None, log_level: str) -> None:
     """Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."""
     from outreach_server.app import create_app
 
@@ -32,7 +37,8 @@ def serve(host: str, port: int, no_dispatch: bool, log_level: str) -> None:
             click.echo(f"Serving {address}  (documentation: {address}/docs)", err=True)
             click.echo(f"Database {url}{', without dispatch' if no_dispatch else ''}. Ctrl-C stops it.", err=True)
 
-        server = Server(create_app(url, dispatch=not no_dispatch), level=log_level, on_started=started)
+        app = create_app(url, dispatch=not no_dispatch, public_url=public_url)
+        server = Server(app, level=log_level, on_started=started)
 
         async def run() -> None:
             # Opened once before, so that what is wrong with the database is told before anything listens.

@@ -80,6 +80,7 @@ class Text(click.ParamType[str]):
 
 
 WORKSPACE: Final = Identifier("workspace")
+ACCOUNT: Final = Identifier("account")
 CAMPAIGN: Final = Identifier("campaign")
 AGENT: Final = Identifier("agent")
 CALL: Final = Identifier("call")

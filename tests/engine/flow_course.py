@@ -14,12 +14,12 @@ from outreach.models.states import CampaignStatus
 from outreach.operations import closing, waves
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.storage import Storage, Transaction
-from outreach.runners.desk import ProviderDesk
 from outreach.runners.sms_channel import SmsChannel
 from outreach.testing.builders import make_flow
 from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE
+from tests.engine.desk import desk_of
 from tests.engine.given import EPOCH, given_active
 
 HOUR = timedelta(hours=1)
@@ -30,7 +30,7 @@ class Course:
 
     def __init__(self, storage: Storage, clock: ManualClock, campaign: Campaign) -> None:
         self.storage, self.clock, self.campaign = storage, clock, campaign
-        desk = ProviderDesk(sandbox_carrier=ScriptedCarrier(), sandbox_voice=ScriptedVoice())
+        desk = desk_of(ScriptedCarrier(), ScriptedVoice())
         ids = UuidV7Source(clock=clock, rng=random.Random(1))
         self._channel = SmsChannel(ids=ids, config=EngineConfig(), desk=desk)
 

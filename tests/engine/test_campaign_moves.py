@@ -21,7 +21,15 @@ from outreach.models.states import (
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves as moves
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, make_workspace, new_id
+from outreach.testing.builders import (
+    NOW,
+    make_account,
+    make_agent,
+    make_call_campaign,
+    make_campaign,
+    make_workspace,
+    new_id,
+)
 from outreach.testing.storage_tables.base_contract import HERE, THERE, given_campaign, given_recipients
 from tests.engine.given import SECOND, reread
 
@@ -216,12 +224,23 @@ async def test_nothing_starts_in_a_workspace_that_may_not_work(
 async def test_everything_that_is_in_the_way_of_a_start_is_named(storage: Storage) -> None:
     """CannotStart carries every reason, not the first one only."""
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(mode=WorkspaceMode.LIVE)))
-    campaign = await given_campaign(storage, campaign=make_call_campaign(scheduled_expires_at=NOW - SECOND))
+    campaign = await given_campaign(storage, campaign=make_campaign(scheduled_expires_at=NOW - SECOND))
     with pytest.raises(CannotStart) as caught:
         await _do(storage, moves.start, campaign)
-    assert len(caught.value.reasons) == 3
-    assert "no account for" in caught.value.message
+    assert len(caught.value.reasons) == 2
+    assert "accounts connect" in caught.value.message
     assert (await reread(storage, campaign)).status is S.READY
+
+
+async def test_a_live_campaign_starts_once_its_workspace_has_an_account(storage: Storage) -> None:
+    """Design, section 8: a live workspace sends by real providers, and without an account it does not start."""
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(mode=WorkspaceMode.LIVE)))
+    campaign = await given_campaign(storage)
+    await storage.write(lambda tx: tx.accounts.insert(make_account(provider="telnyx")))
+    with pytest.raises(CannotStart, match="no account at twilio"):
+        await _do(storage, moves.start, campaign)
+    await storage.write(lambda tx: tx.accounts.insert(make_account(provider="twilio")))
+    assert (await _do(storage, moves.start, campaign)).status is S.ACTIVE
 
 
 async def test_a_campaign_whose_hours_never_open_does_not_start(storage: Storage) -> None:

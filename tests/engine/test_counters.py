@@ -195,9 +195,10 @@ class CountersMachine(RuleBasedStateMachine):
         return None if isinstance(first, type) else first
 
 
+@pytest.mark.field(16)
 @pytest.mark.timeout(120)
 def test_counters_equal_a_recount_whatever_happens_and_memory_agrees_with_sqlite(tmp_path: Path) -> None:
-    """Design, section 5, rules 2 and 9; field, test 16: random operations, a recount after each of them."""
+    """Field, test 16 (Dograh: a batch writes one number for all); design, section 5, rules 2 and 9: a recount."""
     machine: Any = type("Machine", (CountersMachine,), {"directory": tmp_path})
     run = machine.TestCase
     run.settings = settings(

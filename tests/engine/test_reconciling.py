@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +17,7 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.protocols.carrier import LookUp, OutboundMessage
 from outreach.protocols.voice import CallRequest
-from outreach.runners.desk import ProviderDesk
+from outreach.runners import reconciler as reconciler_module
 from outreach.runners.reconciler import Reconciler
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import new_id
@@ -25,6 +25,7 @@ from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, drop, hang
 from outreach.testing.clock import ShiftedClock
 from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
+from tests.engine.desk import desk_of
 from tests.engine.rig import QUICK, Rig, dispatching, given_campaign, given_workspace, people, reaches, until
 
 pytestmark = pytest.mark.anyio
@@ -96,7 +97,7 @@ async def in_doubt(
             storage=rig.storage,
             clock=clock,
             config=config,
-            desk=ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice),
+            desk=desk_of(carrier, voice),
             worker=rig.worker,
         )
         doubt = Doubt(rig=rig, clock=clock, campaign=campaign, reconciler=reconciler)
@@ -153,6 +154,22 @@ async def test_what_an_authoritative_look_up_does_not_find_is_sent_again(
 
 
 @channels
+async def test_what_is_not_found_while_it_may_be_on_its_way_is_no_evidence(
+    open_storage: OpenStorage, channel: str
+) -> None:
+    """Design, section 5, rules 2 and 6: a provider that has nothing of it may get it yet, whatever the settings are."""
+    quick = {"reconcile_after_seconds": 1.0, "reconcile_every_seconds": 1.0}
+    async with in_doubt(open_storage, channel=channel, look_up="authoritative", **quick) as doubt:
+        _answer(doubt, Outcome(state=D.NOT_SENT, reason="not_found"))
+        # Time-out 30 s, life of an intent 5 s, lease 15 s, look-ahead 0.25 s.
+        await doubt.later(seconds=40)
+        assert [one.state for one in await doubt.dispatches()] == [D.UNKNOWN]
+        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="late"))
+        await doubt.later(seconds=2)
+        assert [one.state for one in await doubt.dispatches()] == [D.ACCEPTED]
+
+
+@channels
 @pytest.mark.parametrize(
     "answer",
     [
@@ -182,32 +199,58 @@ async def test_what_proves_nothing_leaves_it_unknown_until_the_deadline(
         assert len(await doubt.dispatches()) == 1
 
 
-async def test_a_provider_that_hangs_keeps_no_others_waiting(open_storage: OpenStorage) -> None:
-    """Look-ups run side by side: the deadline of one does not wait for the time-outs of all."""
+@asynccontextmanager
+async def many_in_doubt(
+    open_storage: OpenStorage, carrier: ScriptedCarrier, count: int
+) -> AsyncIterator[tuple[Reconciler, Callable[[int], Awaitable[None]]]]:
+    """Lose the answers to so many messages whose deadlines have passed; yield who looks, and how many are left."""
     clock = ShiftedClock()
-    asked = 0
+    async with dispatching(open_storage(clock), carrier=carrier, clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        for number in range(count):
+            message = NewMessage(to=f"+1415555{number:04d}", body="Hi", carrier="twilio", from_number="+14155550199")
+            await rig.engine.messages.send(workspace.id, message)
+        await _unknown_count(rig, workspace.id, count)
+        clock.shift(2 * HOUR)
+        desk = desk_of(carrier, rig.voice)
+        reconciler = Reconciler(storage=rig.storage, clock=clock, config=QUICK, desk=desk, worker=rig.worker)
+        yield reconciler, lambda left: _unknown_count(rig, workspace.id, left)
+
+
+async def test_a_provider_that_hangs_keeps_no_others_waiting(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Look-ups run side by side: the deadline of one does not wait for the time-outs of all."""
+    monkeypatch.setattr(reconciler_module, "_PAUSE_SECONDS", 3600.0)  # the engine's own looks no more
+    asked, all_asked = 0, anyio.Event()
 
     async def look_up(_: LookUp) -> None:
         nonlocal asked
         asked += 1
-        await anyio.sleep_forever()
+        if asked == 8:
+            all_asked.set()
+        # One after the other, each would wait here until it has timed out.
+        await all_asked.wait()
 
     carrier = ScriptedCarrier(lambda _: drop(), look_up="evidence")
     carrier.look_up = look_up  # type: ignore[method-assign,assignment]
-    config = attrs.evolve(QUICK, provider_timeout_seconds=0.5)
-    async with dispatching(open_storage(clock), carrier=carrier, config=config, clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        for number in range(8):
-            message = NewMessage(to=f"+1415555{number:04d}", body="Hi", carrier="twilio", from_number="+14155550199")
-            await rig.engine.messages.send(workspace.id, message)
-        await _unknown_count(rig, workspace.id, 8)
-        desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=rig.voice)
-        reconciler = Reconciler(storage=rig.storage, clock=clock, config=config, desk=desk, worker=rig.worker)
-        clock.shift(2 * HOUR)
-        before = clock.monotonic()
-        await reconciler.round()
-        assert clock.monotonic() - before < 8 * 0.5
-        await _unknown_count(rig, workspace.id, 0)
+    async with many_in_doubt(open_storage, carrier, 8) as (reconciler, left):
+        with anyio.fail_after(QUICK.provider_timeout_seconds):
+            assert await reconciler.round() == 8
+        await left(0)
+
+
+async def test_what_one_round_has_no_room_for_does_not_wait_for_the_next_pause(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a crash of many workers hundreds are unknown: full rounds follow each other at once."""
+    monkeypatch.setattr(reconciler_module, "_ROUND", 3)
+    monkeypatch.setattr(reconciler_module, "_PAUSE_SECONDS", 3600.0)  # also the engine's own, which looks no more
+    carrier = ScriptedCarrier(lambda _: drop(), look_up="none")
+    async with many_in_doubt(open_storage, carrier, 8) as (reconciler, left), anyio.create_task_group() as tasks:
+        tasks.start_soon(reconciler.serve)
+        await left(0)
+        tasks.cancel_scope.cancel()
 
 
 @channels
@@ -387,7 +430,7 @@ async def test_single_messages_and_calls_follow_the_same_rules(
         wanted = {"sms": "accepted", "call": "initiated"}[channel]
         if decision == "deadline":
             clock.shift(HOUR)
-            desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice)
+            desk = desk_of(carrier, voice)
             await Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker).round()
             assert await status() == "unconfirmed"
         elif decision == "assume_sent":
@@ -443,7 +486,7 @@ async def test_what_a_killed_worker_left_is_unknown_and_is_not_reached_again(tmp
     ) as rig:
         (one,) = await people(rig.engine, campaign)
         assert (one.status, one.reason) == (R.UNKNOWN, "worker_lost")
-        desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=voice)
+        desk = desk_of(carrier, voice)
         reconciler = Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker)
         clock.shift(timedelta(minutes=2))
         await reconciler.round()
@@ -475,7 +518,7 @@ async def test_a_worker_killed_before_the_request_leaves_a_dispatch_that_is_sent
         rig.storage.before_write = dead
     carrier = ScriptedCarrier(look_up="authoritative")
     async with dispatching(SqliteStorage(path, clock=clock), carrier=carrier, config=CALLS, clock=clock) as rig:
-        desk = ProviderDesk(sandbox_carrier=carrier, sandbox_voice=rig.voice)
+        desk = desk_of(carrier, rig.voice)
         reconciler = Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker)
         clock.shift(timedelta(minutes=2))
         await reconciler.round()

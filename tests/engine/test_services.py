@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,29 @@ async def test_agents_trunks_numbers_and_flows_are_kept_as_they_were_given(engin
         [trunk],
     ]
     assert [list(await service.list(workspace.id)) for service in (engine.numbers, engine.flows)] == [[number], [flow]]
+
+
+async def test_what_an_agents_calls_do_is_checked_as_a_whole(engine: Outreach) -> None:
+    """A message needs the policy that leaves it, and a call has a length that every provider takes."""
+    workspace = await given_workspace(engine)
+    make = partial(engine.agents.create, workspace.id, "Ada")
+    agent = await make(voicemail="leave_message", voicemail_message="Hello", max_call_seconds=10)
+    assert (agent.voicemail, agent.voicemail_message, agent.max_call_seconds) == ("leave_message", "Hello", 10)
+    quiet = await engine.agents.update(workspace.id, agent.id, AgentChange(voicemail="hang_up"))
+    assert (quiet.voicemail, quiet.voicemail_message, quiet.max_call_seconds) == ("hang_up", None, 10)
+    for wrong in (
+        {"voicemail": "leave_message"},
+        {"voicemail_message": "Hello"},
+        {"voicemail": "hang_up", "voicemail_message": "Hello"},
+        {"voicemail": "shout"},
+        {"voicemail": "leave_message", "voicemail_message": " "},
+        {"voicemail": "leave_message", "voicemail_message": "x" * 1001},
+        {"max_call_seconds": 9},
+        {"max_call_seconds": 43_201},
+    ):
+        with pytest.raises(InvalidRequest):
+            await make(**wrong)
+    assert len(await engine.agents.list(workspace.id)) == 1
 
 
 async def test_a_word_that_could_not_be_read_again_is_not_stored(engine: Outreach) -> None:

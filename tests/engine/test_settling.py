@@ -165,7 +165,6 @@ async def test_what_waits_makes_its_campaign_due(storage: Storage) -> None:
         ("opted_out", False),
         ("filtered", False),
         ("rejected", False),
-        ("provider_funds", False),
     ],
 )
 @pytest.mark.parametrize("enabled", [True, False])

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
@@ -11,7 +11,8 @@ from outreach.errors import LeaseLost
 from outreach.models.campaign import Campaign
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
-from outreach.operations import closing, waves
+from outreach.models.work import Unit
+from outreach.operations import campaign_moves, closing, waves
 from outreach.operations.wave import Ending
 from outreach.protocols.storage import AlreadyThere, Storage, Transaction
 from outreach.testing.builders import NOW, make_dispatch, make_lease, make_run, make_unsubscribe, make_workspace
@@ -81,6 +82,13 @@ async def test_no_slot_lies_before_not_before_or_after_the_horizon(storage: Stor
     assert [(await recipient(storage, campaign, position)).status for position in (3, 4)] == [
         RecipientStatus.PENDING
     ] * 2
+
+
+async def test_a_commit_that_waited_for_longer_than_its_horizon_takes_the_slot_of_now(storage: Storage) -> None:
+    """A database that is busy slows a campaign down; it does not keep it from sending for ever."""
+    campaign = await given_active(storage, 3)
+    committed = await commit(storage, campaign, 0, 1, horizon=NOW - SECOND)
+    assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW]
 
 
 async def test_no_slot_lies_after_closing_time_and_no_intent_is_valid_after_it(storage: Storage) -> None:
@@ -293,6 +301,25 @@ async def test_what_is_over_closes_its_open_recipients_in_slices(
     assert statuses == [closed, closed, RecipientStatus.DISPATCHING, closed, closed, closed]
     assert slices == 2
     assert (await reread(storage, campaign)).counters.completed == 0
+
+
+async def test_what_is_closed_is_not_due_any_more(storage: Storage) -> None:
+    """The work feed is cleared with the last slice, once: a change that nobody made would be looked at for ever."""
+    campaign = await given_active(storage, 5)
+    await storage.write(lambda tx: campaign_moves.cancel(tx, HERE, campaign.id, now=NOW, actor="test"))
+    unit = Unit("campaign", HERE, campaign.id)
+
+    async def close() -> tuple[bool, datetime | None, int]:
+        more = await storage.write(lambda tx: closing.close_slice(tx, HERE, campaign.id, now=NOW, limit=4))
+        work = await storage.read(lambda tx: tx.work.get(unit))
+        assert work is not None
+        return more, work.due_at, work.change
+
+    more, due_at, _ = await close()
+    assert (more, due_at) == (True, NOW)
+    more, due_at, change = await close()
+    assert (more, due_at) == (False, None)
+    assert await close() == (False, None, change)
 
 
 @pytest.mark.parametrize("status", [CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.COMPLETED])

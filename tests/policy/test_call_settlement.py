@@ -89,11 +89,14 @@ def test_each_answer_of_the_provider(outcome: Outcome, wanted: tuple[R, str, int
 
 @pytest.mark.parametrize("reason", get_args(FailureClass))
 def test_only_a_refusal_that_may_pass_is_tried_again(reason: str) -> None:
-    """A provider that is out of order for the moment; every other refusal is final."""
+    """What may pass; the account's trouble is not the contact's; every other refusal is final."""
     after = settle(calling(), Outcome(state=D.REFUSED, reason=reason))
     if reason == "temporary":
         assert (after.status, after.reason) == (R.WAITING, "retry_temporary")
         assert after.due_at == NOW + timedelta(minutes=30)
+    elif reason in {"provider_auth", "provider_funds"}:
+        assert (after.status, after.reason, after.attempts, after.dispatched) == (R.WAITING, "deferred", 0, False)
+        return
     else:
         assert (after.status, after.reason, after.ended_at) == (R.FAILED, reason, NOW)
     assert after.dispatched
@@ -168,7 +171,7 @@ def test_nobody_else_is_late(changes: dict[str, Any]) -> None:
     assert not second_leg_is_late(attrs.evolve(waits, **changes), NOW + timedelta(hours=1))
 
 
-@pytest.mark.parametrize("state", [D.NOT_SENT, D.DEFERRED, D.WITHDRAWN])
+@pytest.mark.parametrize("state", [D.NOT_SENT, D.DEFERRED, D.WITHDRAWN, D.GIVEN_UP])
 def test_a_second_leg_that_could_not_start_ends_its_attempt(state: D) -> None:
     """The first call of the attempt was a no answer: that is what the attempt came to, and it stays spent."""
     after = settle(calling(leg=2, tries=1), Outcome(state=state))

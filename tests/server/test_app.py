@@ -107,6 +107,7 @@ def test_routes_and_contract_agree() -> None:
         }
         for route in ROUTES
     }
+    assert served.pop("/webhooks/{account}") == {"POST"}
     open_paths = {path: served.pop(path) for path in ("/healthz", "/openapi.yaml", "/docs")}
     assert open_paths == {path: {"GET"} for path in open_paths}
     assert served == described

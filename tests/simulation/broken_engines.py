@@ -33,7 +33,9 @@ def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
         self: CampaignRunner, plan: Plan, channel: CampaignChannel, epoch: int, hours: Any, intents: Any, *more: Any
     ) -> Committed:
         for intent in intents:
-            await channel.request(plan, intent, _as_it_will_be(plan, intent, epoch, self._clock.now()))()
+            dispatch = _as_it_will_be(plan, intent, epoch, self._clock.now())
+            ask = await channel.request(plan, intent, dispatch, not_after=None)()
+            await ask()
         return await commit(self, plan, channel, epoch, hours, intents, *more)
 
     patch.setattr(CampaignRunner, "_commit", asking)
@@ -108,7 +110,7 @@ def take_not_found_as_not_sent(patch: pytest.MonkeyPatch) -> None:
         workspace = await self._storage.read(lambda tx: tx.workspaces.get(dispatch.workspace_id))
         assert workspace is not None
         try:
-            return await self._provider(workspace, dispatch).look_up(self._question(dispatch))
+            return await (await self._provider(workspace, dispatch)).look_up(self._question(dispatch))
         except ConnectionError:
             return None
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from outreach.errors import StorageError
 from outreach.models.campaign import Counters
-from outreach.models.settings import CallSettings, SmsSettings
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.work import Home, Unit
 from outreach.protocols.storage import AlreadyThere
@@ -24,9 +24,11 @@ from outreach.storage.memory.transaction import Tables
 from outreach.testing.builders import (
     NOW,
     WORKSPACE_ID,
+    make_account,
     make_agent,
     make_audit_entry,
     make_call,
+    make_callback,
     make_campaign,
     make_dispatch,
     make_flow,
@@ -89,6 +91,11 @@ steps: st.SearchStrategy[Step] = st.one_of(
     calling(lambda tx, key: tx.trunks.insert(make_trunk(id=key)), key=keys),
     calling(lambda tx, key, phone: tx.numbers.insert(make_number(id=key, phone=phone)), key=keys, phone=phones),
     calling(lambda tx, key: tx.flows.insert(make_flow(id=key)), key=keys),
+    calling(lambda tx, key: tx.accounts.insert(make_account(id=key, provider=key)), key=keys),
+    calling(lambda tx, key, at: tx.accounts.update(make_account(id=key, created_at=at)), key=keys, at=moments),
+    calling(lambda tx, key: tx.accounts.delete(WORKSPACE_ID, key), key=keys),
+    calling(lambda tx, key, at: tx.callbacks.insert(make_callback(event_id=key, received_at=at)), key=keys, at=moments),
+    calling(lambda tx, at, limit: tx.callbacks.sweep(at, limit=limit), at=moments, limit=positions),
     calling(lambda tx, key: tx.settings.put(key, SmsSettings(footer_text=key)), key=keys),
     calling(
         lambda tx, key, most: tx.call_settings.put(key, CallSettings(retry_max_attempts=most)), key=keys, most=positions
@@ -136,9 +143,16 @@ steps: st.SearchStrategy[Step] = st.one_of(
         key=keys,
         status=st.sampled_from(CallStatus),
     ),
+    calling(lambda tx, key: tx.reply_settings.put(key, ReplySettings(help_text=key)), key=keys),
     calling(lambda tx, key: tx.messages.insert(make_message(id=key)), key=keys),
+    calling(lambda tx, key: tx.messages.insert(make_message(id=key, purpose="help")), key=keys),
     calling(lambda tx, key: tx.messages.update(make_message(id=key)), key=keys),
     calling(lambda tx, key, phone: tx.inbound.insert(make_inbound(id=key, sender=phone)), key=keys, phone=phones),
+    calling(
+        lambda tx, key, phone: tx.inbound.insert(make_inbound(sender=phone, provider_id=key, keyword="stop")),
+        key=keys,
+        phone=phones,
+    ),
     calling(touch, key=keys, kind=st.sampled_from(["campaign", "call", "message"]), due_at=maybe_moments),
     calling(lambda tx, limit: tx.work.forget(limit=limit), limit=positions),
     calling(lambda tx, at: tx.leases.put(make_lease(renewed_at=at)), at=moments),

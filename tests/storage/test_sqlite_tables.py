@@ -19,7 +19,17 @@ from outreach.storage.sqlite.transaction import SqliteTransaction
 from tests.storage.sqlite_support import NOW, campaign, contacts, dispatch, opened, set_up, workspace
 
 SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))
-LARGE = ("recipients", "dispatches", "calls", "messages", "work", "unsubscribes", "idempotency_keys", "audit")
+LARGE = (
+    "recipients",
+    "dispatches",
+    "calls",
+    "messages",
+    "inbound_messages",
+    "work",
+    "unsubscribes",
+    "idempotency_keys",
+    "audit",
+)
 
 
 @pytest.fixture
@@ -44,7 +54,7 @@ def test_every_query_is_valid_and_reads_no_large_table_through(connection: sqlit
             assert through is None or (aggregate, name) == ("audit", "list_all"), (name, plan)
 
 
-@pytest.mark.parametrize("name", ["due_waiting", "due_pending", "overdue_in_progress", "page"])
+@pytest.mark.parametrize("name", ["due_waiting", "due_pending", "overdue_in_progress", "put_off", "page"])
 def test_recipients_are_read_in_the_order_of_an_index(connection: sqlite3.Connection, name: str) -> None:
     """A limit is worth nothing when everything has to be sorted before it."""
     query = sql.load("recipients")[name]

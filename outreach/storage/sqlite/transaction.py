@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from outreach.storage.sqlite.tables.accounts import Accounts, Callbacks
 from outreach.storage.sqlite.tables.campaigns import Campaigns
 from outreach.storage.sqlite.tables.directory import (
     Agents,
@@ -11,6 +12,7 @@ from outreach.storage.sqlite.tables.directory import (
     Flows,
     Numbers,
     Register,
+    ReplySettingsTable,
     Settings,
     Trunks,
 )
@@ -31,8 +33,11 @@ class SqliteTransaction:
         self.trunks = Trunks(connection)
         self.numbers = Numbers(connection)
         self.flows = Flows(connection)
+        self.accounts = Accounts(connection)
+        self.callbacks = Callbacks(connection)
         self.settings = Settings(connection)
         self.call_settings = CallSettingsTable(connection)
+        self.reply_settings = ReplySettingsTable(connection)
         self.register = Register(connection)
         self.campaigns = Campaigns(connection)
         self.recipients = Recipients(connection)

@@ -17,7 +17,9 @@ from outreach.testing.simulation.ledger import Broken, Ledger, named, subject_of
 
 _DAY: Final = timedelta(hours=24)
 _UNHEARD: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED})
-_MAY_PASS: Final = frozenset({"temporary", "unreachable", "rate_limited"})
+_MAY_PASS: Final = frozenset({"temporary", "unreachable", "rate_limited", "provider_auth", "provider_funds"})
+"""Why a refusal does not speak of the contact, or may be another one the next time."""
+
 _NOBODY_TALKED: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
 
 

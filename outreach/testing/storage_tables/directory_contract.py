@@ -205,6 +205,9 @@ class DirectoryContract(ContractBase):
             is_active=False,
             placeholders=("name",),
             from_number="+14155550199",
+            voicemail="leave_message",
+            voicemail_message="Hello",
+            max_call_seconds=BIGGEST,
             revision=7,
             updated_at=NOW + TICK,
         )

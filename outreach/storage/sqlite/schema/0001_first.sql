@@ -41,6 +41,9 @@ CREATE TABLE agents (
     is_active INTEGER NOT NULL CHECK (is_active IN (0, 1)),
     placeholders TEXT,
     from_number TEXT,
+    voicemail TEXT,
+    voicemail_message TEXT,
+    max_call_seconds INTEGER,
     revision INTEGER NOT NULL,
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL
@@ -96,6 +99,15 @@ CREATE TABLE call_settings (
     workspace_id TEXT NOT NULL PRIMARY KEY REFERENCES workspaces (id),
     retry_max_attempts INTEGER NOT NULL,
     retry_delay_minutes INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE reply_settings (
+    workspace_id TEXT NOT NULL PRIMARY KEY REFERENCES workspaces (id),
+    enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    stop_text TEXT NOT NULL,
+    start_text TEXT NOT NULL,
+    help_text TEXT NOT NULL,
+    help_when_opted_out INTEGER NOT NULL CHECK (help_when_opted_out IN (0, 1))
 ) STRICT;
 
 CREATE TABLE unsubscribes (
@@ -200,6 +212,13 @@ CREATE INDEX recipients_waiting ON recipients (campaign_number, position) WHERE 
 
 CREATE INDEX recipients_waiting_due ON recipients (campaign_number, due_at, position) WHERE status = 'waiting';
 
+-- A changed rule makes those due again that it has put off.
+CREATE INDEX recipients_waiting_for ON recipients (campaign_number, reason, due_at, position)
+WHERE status = 'waiting';
+
+-- An opt-out ends who waits with its number, in every campaign.
+CREATE INDEX recipients_waiting_with ON recipients (phone) WHERE status = 'waiting' AND phone IS NOT NULL;
+
 -- How many calls are in flight is asked before every wave.
 CREATE INDEX recipients_in_flight ON recipients (campaign_number)
 WHERE status IN ('dispatching', 'in_progress', 'unknown');
@@ -253,9 +272,14 @@ CREATE TABLE messages (
     attempts INTEGER NOT NULL,
     tries INTEGER NOT NULL,
     provider_id TEXT,
+    purpose TEXT NOT NULL,
+    send_until TEXT,
     created_at TEXT NOT NULL,
     ended_at TEXT
 ) STRICT;
+
+-- Answers to keywords are few among the messages, and how lately a number got one is asked.
+CREATE INDEX messages_replies ON messages (workspace_id, to_number, purpose, created_at) WHERE purpose <> 'message';
 
 -- The ledger: one row is one request to a provider, committed before the provider hears of it.
 CREATE TABLE dispatches (
@@ -324,12 +348,51 @@ CREATE TABLE inbound_messages (
     from_number TEXT NOT NULL,
     to_number TEXT NOT NULL,
     body TEXT NOT NULL,
+    provider TEXT,
+    provider_id TEXT,
+    keyword TEXT,
+    written_at TEXT NOT NULL,
     received_at TEXT NOT NULL
 ) STRICT;
+
+-- One message is taken in once, however often its carrier hands it over.
+CREATE UNIQUE INDEX inbound_messages_by_provider_id ON inbound_messages (workspace_id, provider, provider_id)
+WHERE provider_id IS NOT NULL;
+
+CREATE INDEX inbound_messages_by_keyword ON inbound_messages (workspace_id, from_number, keyword, written_at)
+WHERE keyword IS NOT NULL;
 
 CREATE INDEX inbound_messages_by_time ON inbound_messages (workspace_id, received_at, id);
 
 CREATE INDEX inbound_messages_by_sender ON inbound_messages (workspace_id, from_number, received_at);
+
+-- Accounts at carriers and voice providers; the credentials are encrypted with a key that is not in this file.
+CREATE TABLE accounts (
+    id TEXT NOT NULL PRIMARY KEY,
+    workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+    provider TEXT NOT NULL,
+    sealed TEXT NOT NULL,
+    replies_to_keywords INTEGER NOT NULL CHECK (replies_to_keywords IN (0, 1)),
+    revision INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    UNIQUE (workspace_id, provider)
+) STRICT;
+
+-- What providers called back, as it came: each event once, so that one that comes again changes nothing.
+CREATE TABLE callbacks (
+    account_id TEXT NOT NULL,
+    event_id TEXT NOT NULL,
+    workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+    result TEXT NOT NULL,
+    body BLOB NOT NULL,
+    received_at TEXT NOT NULL,
+    PRIMARY KEY (account_id, event_id)
+) STRICT;
+
+CREATE INDEX callbacks_by_time ON callbacks (workspace_id, received_at, account_id, event_id);
+
+CREATE INDEX callbacks_by_age ON callbacks (received_at);
 
 -- What is due, and what changed last: a unit has the number of its latest change as key.
 CREATE TABLE work (
@@ -378,7 +441,8 @@ CREATE TABLE runs (
     campaign_number INTEGER PRIMARY KEY REFERENCES campaigns (number),
     owner_epoch INTEGER NOT NULL,
     next_slot_at TEXT,
-    assigned INTEGER NOT NULL DEFAULT 0
+    assigned INTEGER NOT NULL DEFAULT 0,
+    held_under TEXT
 ) STRICT;
 
 -- The pace of a sending number, over all campaigns that share it.

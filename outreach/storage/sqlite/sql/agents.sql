@@ -8,10 +8,10 @@ SELECT * FROM agents WHERE id = :agent_id AND workspace_id = :workspace_id
 -- A new agent.
 INSERT INTO agents (
     id, workspace_id, name, provider, provider_agent_id, direction, allow_outbound, is_active, placeholders,
-    from_number, revision, created_at, updated_at
+    from_number, voicemail, voicemail_message, max_call_seconds, revision, created_at, updated_at
 ) VALUES (
     :id, :workspace_id, :name, :provider, :provider_agent_id, :direction, :allow_outbound, :is_active, :placeholders,
-    :from_number, :revision, :created_at, :updated_at
+    :from_number, :voicemail, :voicemail_message, :max_call_seconds, :revision, :created_at, :updated_at
 )
 
 -- update --
@@ -25,6 +25,9 @@ UPDATE agents SET
     is_active = :is_active,
     placeholders = :placeholders,
     from_number = :from_number,
+    voicemail = :voicemail,
+    voicemail_message = :voicemail_message,
+    max_call_seconds = :max_call_seconds,
     revision = :revision,
     created_at = :created_at,
     updated_at = :updated_at

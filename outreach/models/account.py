@@ -1,0 +1,61 @@
+"""Accounts at carriers and voice providers, and the record of what they call back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, Literal
+
+import attrs
+
+from outreach.models.carriers import CARRIERS
+
+ProviderKind = Literal["carrier", "voice"]
+
+PROVIDERS: Final[dict[str, ProviderKind]] = {
+    **dict.fromkeys(CARRIERS, "carrier"),
+    "vapi": "voice",
+    "retell": "voice",
+    "elevenlabs": "voice",
+}
+"""What an account can be at; the simulators need none."""
+
+CallbackResult = Literal["merged", "unchanged", "unmatched", "mismatched", "received", "ignored"]
+"""What an event did: changed the ledger, changed nothing, belongs to no dispatch, names another number than its
+dispatch, was a message that was taken in, or is of a kind of which only the receipt is kept."""
+
+
+@attrs.frozen(kw_only=True)
+class Account:
+    """A workspace's account at a provider; a workspace has one at each at the most.
+
+    Attributes:
+        sealed: The credentials, encrypted (`vault.Vault`).
+        replies_to_keywords: Whether the provider itself answers STOP, START and HELP, so that we do not.
+        revision: Goes up with each change; a connection made with an earlier one is not used any more.
+    """
+
+    id: str
+    workspace_id: str
+    provider: str
+    sealed: str = attrs.field(repr=False)
+    replies_to_keywords: bool
+    revision: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class CallbackRecord:
+    """One event that a provider told, as it came.
+
+    Attributes:
+        event_id: Identifies it among those of its account: a second one is dropped.
+        body: The callback's bytes, as they were verified.
+    """
+
+    workspace_id: str
+    account_id: str
+    event_id: str
+    result: CallbackResult
+    body: bytes = attrs.field(repr=False)
+    received_at: datetime

@@ -1,0 +1,31 @@
+"""One request to make, in the two steps in which it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+
+import attrs
+
+from outreach.models.dispatch import Dispatch, Outcome
+
+Ask = Callable[[], Awaitable[Outcome]]
+"""Makes the one request."""
+
+FindProvider = Callable[[], Awaitable[Ask]]
+"""Finds who is asked, and returns what asks: before the last checks, so that nothing lies between these and the
+request. Raises `ConfigError` where there is nobody."""
+
+
+@attrs.frozen(kw_only=True)
+class Errand:
+    """One request to make.
+
+    Attributes:
+        find_provider: Finds who is asked.
+        paces: The paces that it keeps, by key, each with the time between two starts.
+    """
+
+    dispatch: Dispatch
+    find_provider: FindProvider
+    paces: Mapping[str, timedelta] = attrs.field(factory=dict)

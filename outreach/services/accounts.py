@@ -1,0 +1,245 @@
+"""The accounts of workspaces at carriers and voice providers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from outreach.adapters import adapter
+from outreach.errors import ConfigError, ErrorDetail, InvalidRequest, NotFound
+from outreach.models.account import PROVIDERS, Account
+from outreach.operations.common import note, workspace_of
+from outreach.policy.texts import text_problem
+from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
+from outreach.protocols.storage import Transaction
+from outreach.runners.connections import Connections
+from outreach.services.context import ServiceContext
+from outreach.vault import Vault
+
+_LONGEST_VALUE: Final = 10_000
+_NO_ADDRESS: Final = (
+    "No public address is set (OUTREACH_PUBLIC_URL, or serve --public-url), so that the provider is not told where to "
+    "call back: what becomes of messages and calls is learnt by asking, where it can be asked, and replies do not "
+    "arrive."
+)
+
+
+@attrs.frozen(kw_only=True)
+class AccountSummary:
+    """An account as it may be shown: no secret is in it.
+
+    Attributes:
+        credentials: What was given, by name: values that are no secret as they are, of the others `set`.
+        callback_url: Where the provider is to call back; None while no public address is set.
+    """
+
+    id: str
+    workspace_id: str
+    provider: str
+    kind: str
+    credentials: Mapping[str, str]
+    replies_to_keywords: bool
+    callback_url: str | None
+    created_at: str
+    updated_at: str
+
+
+class Accounts:
+    """What live workspaces send and call with."""
+
+    def __init__(self, context: ServiceContext, vault: Vault, connections: Connections) -> None:
+        self._context = context
+        self._vault = vault
+        self._connections = connections
+
+    def fields(self, provider: str) -> Sequence[CredentialField]:
+        """Return what an account at a provider needs.
+
+        Raises:
+            InvalidRequest: There is no such provider.
+        """
+        return _adapter(provider).fields
+
+    async def connect(
+        self,
+        workspace_id: str,
+        provider: str,
+        credentials: Mapping[str, str],
+        *,
+        replies_to_keywords: bool | None = None,
+        actor: str = "library",
+    ) -> Account:
+        """Make a workspace's account at a provider, or give the one that it has other credentials.
+
+        Args:
+            workspace_id: Whose account it is.
+            provider: One of `models.account.PROVIDERS`.
+            credentials: All of them, by the names of `fields`.
+            replies_to_keywords: Whether the provider answers STOP, START and HELP by itself, so that we do not; None
+                takes what the provider does as it comes.
+            actor: Who does it, for the audit trail.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: There is no such provider, or credentials are missing, unknown or of the wrong form; what
+                verifies the provider's callbacks is never optional. Nothing was written.
+            ConfigError: There is no usable key to encrypt them with.
+        """
+        known = _adapter(provider)
+        given = {name: value.strip() for name, value in credentials.items() if value.strip()}
+        _check_credentials(known, given)
+        context = self._context
+        identifier, now = context.ids(), context.now()
+        replies = known.replies_to_keywords if replies_to_keywords is None else replies_to_keywords
+
+        def operation(tx: Transaction) -> Account:
+            workspace_of(tx, workspace_id)
+            before = tx.accounts.at(workspace_id, provider)
+            account = Account(
+                id=before.id if before else identifier,
+                workspace_id=workspace_id,
+                provider=provider,
+                sealed=self._vault.seal(before.id if before else identifier, given),
+                replies_to_keywords=replies,
+                revision=before.revision + 1 if before else 0,
+                created_at=before.created_at if before else now,
+                updated_at=now,
+            )
+            if before is None:
+                tx.accounts.insert(account)
+            else:
+                tx.accounts.update(account)
+            note(
+                tx,
+                now=now,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="account.connect",
+                subject=account.id,
+                detail=provider,
+            )
+            return account
+
+        return await context.storage.write(operation)
+
+    async def list(self, workspace_id: str) -> Sequence[AccountSummary]:
+        """Return a workspace's accounts, oldest first, without any secret.
+
+        Raises:
+            NotFound: There is no such workspace.
+            ConfigError: The key that they were encrypted with is not at hand.
+        """
+        found = await self._context.storage.read(lambda tx: tx.accounts.list(workspace_of(tx, workspace_id).id))
+        return [self.summary(account) for account in found]
+
+    def summary(self, account: Account) -> AccountSummary:
+        """Return an account as it may be shown.
+
+        Raises:
+            ConfigError: The key that it was encrypted with is not at hand.
+        """
+        held = self._vault.open(account.id, account.sealed)
+        shown = {
+            field.name: "set" if field.secret else held[field.name]
+            for field in adapter(account.provider).fields
+            if field.name in held
+        }
+        return AccountSummary(
+            id=account.id,
+            workspace_id=account.workspace_id,
+            provider=account.provider,
+            kind=PROVIDERS[account.provider],
+            credentials=shown,
+            replies_to_keywords=account.replies_to_keywords,
+            callback_url=self._connections.callback_url(account.id),
+            created_at=account.created_at.isoformat(),
+            updated_at=account.updated_at.isoformat(),
+        )
+
+    async def check(self, account_id: str) -> AccountCheck:
+        """Ask the provider something harmless with an account's credentials, and say in words what is the case.
+
+        Raises:
+            NotFound: There is no such account.
+            ConfigError: The key that it was encrypted with is not at hand.
+        """
+        account = await self.find(account_id)
+        found = await adapter(account.provider).check(self._connections.connection(account))
+        if found.ok and self._connections.callback_url(account.id) is None:
+            return AccountCheck(
+                ok=True,
+                message=f"{found.message} {_NO_ADDRESS}",
+            )
+        return found
+
+    async def find(self, account_id: str) -> Account:
+        """Return an account of whatever workspace: for operators, whose commands name accounts alone.
+
+        Raises:
+            NotFound: There is no such account.
+        """
+        account = await self._context.storage.read(lambda tx: tx.accounts.find(account_id))
+        if account is None:
+            raise NotFound("account", account_id)
+        return account
+
+    async def remove(self, account_id: str, *, actor: str = "library") -> Account:
+        """Remove an account with its credentials, and return what it was.
+
+        Campaigns that need it are paused at their next request.
+
+        Raises:
+            NotFound: There is no such account.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Account:
+            account = tx.accounts.find(account_id)
+            if account is None:
+                raise NotFound("account", account_id)
+            tx.accounts.delete(account.workspace_id, account.id)
+            note(
+                tx,
+                now=now,
+                workspace_id=account.workspace_id,
+                actor=actor,
+                action="account.remove",
+                subject=account.id,
+                detail=account.provider,
+            )
+            return account
+
+        return await self._context.storage.write(operation)
+
+
+def _adapter(provider: str) -> Adapter:
+    try:
+        return adapter(provider)
+    except ConfigError as error:
+        raise InvalidRequest.at("provider", error.message) from None
+
+
+def _check_credentials(known: Adapter, given: Mapping[str, str]) -> None:
+    names = {field.name for field in known.fields}
+    details = [
+        ErrorDetail(f"credentials.{name}", f"{known.name} knows no such value; it knows: {', '.join(sorted(names))}")
+        for name in given
+        if name not in names
+    ]
+    details += [
+        ErrorDetail(f"credentials.{field.name}", f"is missing. {field.meaning}")
+        for field in known.fields
+        if field.required and field.name not in given
+    ]
+    for name, value in given.items():
+        problem = text_problem(value)
+        if problem is None and len(value) > _LONGEST_VALUE:
+            problem = f"must have at most {_LONGEST_VALUE} characters"
+        if problem is not None:
+            details.append(ErrorDetail(f"credentials.{name}", problem))
+    if not details:
+        details = [ErrorDetail("credentials", sentence) for sentence in known.problems(given)]
+    if details:
+        raise InvalidRequest(details=details)

@@ -1,0 +1,89 @@
+"""What carriers and voice providers call back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qsl
+
+from outreach.adapters import adapter
+from outreach.errors import CallbackRejected, NotFound
+from outreach.models.account import CallbackRecord
+from outreach.operations import callbacks
+from outreach.operations.callbacks import Intake
+from outreach.operations.common import workspace_of
+from outreach.protocols.adapter import Callback, CallbackRefused
+from outreach.protocols.analyser import Analyser
+from outreach.protocols.storage import Transaction
+from outreach.runners.connections import Connections
+from outreach.runners.worker import backoff_of
+from outreach.services.context import ServiceContext
+
+_log = logging.getLogger(__name__)
+
+
+class Callbacks:
+    """Takes in what providers call back, and shows it."""
+
+    def __init__(self, context: ServiceContext, connections: Connections, analyser: Analyser) -> None:
+        self._context = context
+        self._connections = connections
+        self._intake = Intake(ids=context.ids, backoff=backoff_of(context.config), analyser=analyser)
+
+    async def receive(
+        self, account_id: str, *, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Sequence[CallbackRecord]:
+        """Take in one callback; when this returns, what it tells is committed.
+
+        Args:
+            account_id: The account that its address names.
+            url: Its address as it was asked for: while a public address is set, that address is put in its place,
+                because the provider signs what it knows, and a proxy may stand between.
+            headers: Its headers, by names in lower case.
+            body: Its bytes, as they came.
+
+        Returns:
+            The events that were new; none for one that has come before.
+
+        Raises:
+            NotFound: There is no such account.
+            CallbackRejected: It is not the provider's, or too old, or cannot be read: nothing was changed.
+            ConfigError: The account's credentials cannot be opened.
+        """
+        context = self._context
+        account = await context.storage.read(lambda tx: tx.accounts.find(account_id))
+        if account is None:
+            raise NotFound("account", account_id)
+        _, mark, query = url.partition("?")
+        known_url = self._connections.callback_url(account.id)
+        callback = Callback(
+            url=f"{known_url}{mark}{query}" if known_url else url,
+            headers=headers,
+            query=dict(parse_qsl(query, keep_blank_values=True)),
+            body=body,
+        )
+        try:
+            events = adapter(account.provider).read(self._connections.connection(account), callback)
+        except CallbackRefused as refused:
+            _log.warning(
+                "A callback for account %s was refused: %s",
+                account.id,
+                refused.reason,
+                extra={"action": "callback_refused", "account_id": account.id},
+            )
+            raise CallbackRejected(refused.reason) from None
+        return await context.storage.write(
+            lambda tx: callbacks.take_in(tx, account, events, body, intake=self._intake, now=context.now())
+        )
+
+    async def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
+        """Return the newest events, newest first.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+
+        def operation(tx: Transaction) -> Sequence[CallbackRecord]:
+            return tx.callbacks.list(workspace_of(tx, workspace_id).id, limit=limit)
+
+        return await self._context.storage.read(operation)

@@ -1,0 +1,85 @@
+"""Accounts at providers, and what these called back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from outreach.models.account import Account, CallbackRecord
+from outreach.protocols.storage import AlreadyThere
+from outreach.storage.memory.journal import Journal
+from outreach.storage.memory.owned import OwnedRows
+from outreach.storage.memory.table import Table
+
+
+class Accounts:
+    """Accounts at carriers and voice providers."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._rows = OwnedRows[Account](journal, "account")
+        self._by_provider = self._rows.index(lambda row: ((row.workspace_id, row.provider), ()))
+
+    def get(self, workspace_id: str, account_id: str) -> Account | None:
+        """Return an account."""
+        return self._rows.within(workspace_id, account_id)
+
+    def find(self, account_id: str) -> Account | None:
+        """Return an account of whatever workspace."""
+        return self._rows.get(account_id)
+
+    def at(self, workspace_id: str, provider: str) -> Account | None:
+        """Return a workspace's account at a provider."""
+        account_id = self._by_provider.first((workspace_id, provider))
+        return None if account_id is None else self._rows.get(account_id)
+
+    def insert(self, account: Account) -> None:
+        """Write a new account."""
+        if self.at(account.workspace_id, account.provider) is not None:
+            raise AlreadyThere("The workspace has an account at this provider already.")
+        self._rows.insert(account.id, account)
+
+    def update(self, account: Account) -> None:
+        """Write over an account."""
+        self._rows.overwrite(account)
+
+    def delete(self, workspace_id: str, account_id: str) -> bool:
+        """Delete an account; return whether it was there."""
+        if self.get(workspace_id, account_id) is None:
+            return False
+        self._rows.delete(account_id)
+        return True
+
+    def list(self, workspace_id: str) -> Sequence[Account]:
+        """Return a workspace's accounts, oldest first."""
+        return self._rows.rows(self._rows.by_workspace.keys(workspace_id))
+
+
+class Callbacks:
+    """What providers called back."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._rows = Table[tuple[str, str], CallbackRecord](journal, "callback")
+        self._by_workspace = self._rows.index(
+            lambda row: (row.workspace_id, (row.received_at, row.account_id, row.event_id))
+        )
+        self._by_time = self._rows.index(lambda row: (None, (row.received_at, row.account_id, row.event_id)))
+
+    def known(self, workspace_id: str, account_id: str, event_id: str) -> bool:
+        """Return whether an event has come before."""
+        row = self._rows.get((account_id, event_id))
+        return row is not None and row.workspace_id == workspace_id
+
+    def insert(self, record: CallbackRecord) -> None:
+        """Write an event."""
+        self._rows.insert((record.account_id, record.event_id), record)
+
+    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
+        """Return the newest events, newest first."""
+        return self._rows.rows(self._by_workspace.keys(workspace_id))[::-1][:limit]
+
+    def sweep(self, before: datetime, *, limit: int) -> int:
+        """Delete up to `limit` events received before a moment; return how many."""
+        old = [row for row in self._rows.rows(self._by_time.keys(None)) if row.received_at < before][:limit]
+        for row in old:
+            self._rows.delete((row.account_id, row.event_id))
+        return len(old)

@@ -1,0 +1,71 @@
+"""Accounts at providers, and what these called back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from outreach.clock import to_text
+from outreach.convert.rows import to_row
+from outreach.models.account import Account, CallbackRecord
+from outreach.storage.sqlite.sql import load
+from outreach.storage.sqlite.tables.base import Table
+
+
+class Accounts(Table):
+    """Accounts at carriers and voice providers."""
+
+    queries = load("accounts")
+    what = "account"
+
+    def get(self, workspace_id: str, account_id: str) -> Account | None:
+        """Return an account."""
+        return self._one(Account, "get", workspace_id=workspace_id, account_id=account_id)
+
+    def find(self, account_id: str) -> Account | None:
+        """Return an account of whatever workspace."""
+        return self._one(Account, "find", account_id=account_id)
+
+    def at(self, workspace_id: str, provider: str) -> Account | None:
+        """Return a workspace's account at a provider."""
+        return self._one(Account, "at", workspace_id=workspace_id, provider=provider)
+
+    def insert(self, account: Account) -> None:
+        """Write a new account."""
+        self._change("insert", to_row(account))
+
+    def update(self, account: Account) -> None:
+        """Write over an account."""
+        self._change_one("update", to_row(account))
+
+    def delete(self, workspace_id: str, account_id: str) -> bool:
+        """Delete an account; return whether it was there."""
+        return self._change("delete", {"workspace_id": workspace_id, "account_id": account_id}) == 1
+
+    def list(self, workspace_id: str) -> Sequence[Account]:
+        """Return a workspace's accounts, oldest first."""
+        return self._all(Account, "list", workspace_id=workspace_id)
+
+
+class Callbacks(Table):
+    """What providers called back."""
+
+    queries = load("callbacks")
+    what = "callback"
+
+    def known(self, workspace_id: str, account_id: str, event_id: str) -> bool:
+        """Return whether an event has come before."""
+        row = self._row("known", workspace_id=workspace_id, account_id=account_id, event_id=event_id)
+        return row is not None
+
+    def insert(self, record: CallbackRecord) -> None:
+        """Write an event."""
+        self._change("insert", to_row(record))
+
+    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
+        """Return the newest events, newest first."""
+        return self._all(CallbackRecord, "list", workspace_id=workspace_id, limit=limit)
+
+    def sweep(self, before: datetime, *, limit: int) -> int:
+        """Delete up to `limit` events received before a moment; return how many."""
+        return self._change("sweep", {"before": to_text(before), "limit": limit})

@@ -1,0 +1,165 @@
+"""A local HTTP server that does to a request what a provider, or the network before it, can do to it.
+
+async with FaultServer(answer=lambda request: Answer(status=201, body=b"{}")) as server:
+server.fault = "drop_after"
+...
+assert len(server.requests) == 1
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Literal, Self
+from urllib.parse import parse_qsl, urlsplit
+
+import attrs
+import h11
+
+Fault = Literal["drop_before", "drop_during", "drop_after", "silence"]
+"""Close without reading, after the first bytes, after the whole request; or read it and never answer."""
+
+_CHUNK: Final = 65_536
+
+
+@attrs.frozen(kw_only=True)
+class Received:
+    """One request that arrived whole.
+
+    Attributes:
+        path: Without the query.
+        query: Decoded; of a repeated name the last.
+        headers: Names in lower case; of a repeated name the last.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """What the server answers."""
+
+    status: int = 200
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    body: bytes = b""
+
+
+class FaultServer:
+    """Serves HTTP/1.1 on a free port of the loopback while it is entered.
+
+    Args:
+        answer: What is answered when no fault is set.
+
+    Attributes:
+        fault: What happens to the requests that come from now on; None answers them.
+        requests: The requests that arrived whole, in order, answered or not.
+        connections: How many connections were opened.
+    """
+
+    def __init__(self, answer: Callable[[Received], Answer]) -> None:
+        self.answer = answer
+        self.fault: Fault | None = None
+        self.requests: list[Received] = []
+        self.connections = 0
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def url(self) -> str:
+        """Where it listens: `http://127.0.0.1:PORT`."""
+        if self._server is None:
+            raise RuntimeError("The server is not entered.")
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def __aenter__(self) -> Self:
+        """Begin to listen."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Stop listening, and drop the connections that are open."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+        # One turn for connections that were just being accepted, so that none is left behind.
+        await asyncio.sleep(0)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = h11.Connection(h11.SERVER)
+        try:
+            while await self._exchange(connection, reader, writer):
+                connection.start_next_cycle()
+        except (h11.ProtocolError, ConnectionError):
+            pass
+        finally:
+            # An abort rather than a goodbye: what a fault leaves behind is a connection that is gone.
+            writer.transport.abort()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _exchange(
+        self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Go through one request; return whether the connection is good for another one."""
+        if self.fault == "drop_before":
+            return False
+        request: h11.Request | None = None
+        body = b""
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA:
+                data = await reader.read(_CHUNK)
+                if self.fault == "drop_during":
+                    return False
+                connection.receive_data(data)
+            elif isinstance(event, h11.Request):
+                request = event
+            elif isinstance(event, h11.Data):
+                body += bytes(event.data)
+            elif isinstance(event, h11.EndOfMessage):
+                break
+            else:
+                return False
+        if request is None:
+            return False
+        received = _received(request, body)
+        self.requests.append(received)
+        if self.fault == "drop_after":
+            return False
+        if self.fault == "silence":
+            await asyncio.get_running_loop().create_future()
+        answer = self.answer(received)
+        headers = [*answer.headers.items(), ("content-length", str(len(answer.body)))]
+        writer.write(connection.send(h11.Response(status_code=answer.status, headers=headers)) or b"")
+        writer.write(connection.send(h11.Data(data=answer.body)) or b"")
+        writer.write(connection.send(h11.EndOfMessage()) or b"")
+        await writer.drain()
+        return connection.our_state is not h11.MUST_CLOSE
+
+
+def _received(request: h11.Request, body: bytes) -> Received:
+    target = urlsplit(request.target.decode("ascii"))
+    return Received(
+        method=request.method.decode("ascii"),
+        path=target.path,
+        query=dict(parse_qsl(target.query, keep_blank_values=True)),
+        headers={name.decode("ascii"): value.decode("latin-1") for name, value in request.headers},
+        body=body,
+    )

@@ -1,0 +1,156 @@
+"""`accounts`: what live workspaces send and call with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import BinaryIO, Final
+
+import click
+
+from outreach import PROVIDERS, Account, AccountSummary, CredentialField, Outreach
+from outreach_server.cli import documents
+from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.output import echo_json, note, show, show_list
+from outreach_server.cli.values import ACCOUNT, WORKSPACE, name_of
+
+_PROVIDER: Final = click.Choice(tuple(PROVIDERS))
+_LARGEST_FILE: Final = 100_000
+
+
+@click.group(cls=Group)
+def accounts() -> None:
+    """Connect workspaces to carriers and voice providers."""
+
+
+@accounts.command("fields")
+@click.argument("provider", type=_PROVIDER)
+def fields(provider: str) -> None:
+    """Show what an account at PROVIDER needs."""
+    found = with_engine(lambda engine: _fields(engine, provider))
+    show_list(
+        [{"name": f.name, "required": f.required, "secret": f.secret, "meaning": f.meaning} for f in found],
+        ("name", "required", "secret", "meaning"),
+        empty="It needs nothing.",
+    )
+
+
+@accounts.command("connect")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("provider", type=_PROVIDER)
+@click.option(
+    "--file", "file", type=click.File("rb"), help="A JSON object of the values, by name; - reads standard input."
+)
+@click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="One value that is no secret.")
+@click.option(
+    "--replies-to-keywords/--no-replies-to-keywords",
+    "replies",
+    default=None,
+    help="Whether the provider answers STOP, START and HELP itself, so that we do not.",
+)
+def connect(
+    workspace_id: str, provider: str, file: BinaryIO | None, given: Sequence[str], replies: bool | None
+) -> None:
+    """Connect a workspace to PROVIDER, or give its account other credentials.
+
+    What is required and not given is asked for at a terminal. Credentials are encrypted before they are stored.
+    """
+
+    async def work(engine: Outreach) -> AccountSummary:
+        await engine.workspaces.get(workspace_id)
+        wanted = engine.accounts.fields(provider)
+        values = {**_from_file(file), **_from_options(given, wanted)}
+        values |= _asked_for(wanted, values)
+        account = await engine.accounts.connect(
+            workspace_id, provider, values, replies_to_keywords=replies, actor=actor()
+        )
+        return engine.accounts.summary(account)
+
+    made = with_engine(work)
+    show(documents.plain(made))
+    note(f"Check it with: outreach-server accounts check {made.id}")
+    if made.callback_url is None:
+        note("Set OUTREACH_PUBLIC_URL (or serve --public-url) to have the provider call back.")
+
+
+@accounts.command("list")
+@click.argument("workspace_id", type=WORKSPACE)
+def list_(workspace_id: str) -> None:
+    """List a workspace's accounts. Secrets are not shown."""
+    found = with_engine(lambda engine: engine.accounts.list(workspace_id))
+    show_list(
+        [documents.plain(item) for item in found],
+        ("id", "provider", "credentials", "callback_url", "updated_at"),
+        empty=f"The workspace has no accounts. Connect one: outreach-server accounts connect {workspace_id} PROVIDER",
+    )
+
+
+@accounts.command("check")
+@click.argument("account_id", type=ACCOUNT)
+def check(account_id: str) -> None:
+    """Ask the provider something harmless, and say what is wrong; exits with 1 when something is."""
+    found = with_engine(lambda engine: engine.accounts.check(account_id))
+    if state().as_json:
+        echo_json({"account_id": account_id, "ok": found.ok, "message": found.message})
+    else:
+        click.echo(found.message, err=not found.ok)
+    if not found.ok:
+        sys.exit(1)
+
+
+@accounts.command("remove")
+@click.argument("account_id", type=ACCOUNT)
+def remove(account_id: str) -> None:
+    """Remove an account and its credentials; campaigns that need it are paused at their next request."""
+
+    async def work(engine: Outreach) -> Account:
+        return await engine.accounts.remove(account_id, actor=actor())
+
+    gone = with_engine(work)
+    show({"id": gone.id, "workspace_id": gone.workspace_id, "provider": gone.provider, "removed": True})
+
+
+async def _fields(engine: Outreach, provider: str) -> Sequence[CredentialField]:
+    return engine.accounts.fields(provider)
+
+
+def _from_file(file: BinaryIO | None) -> Mapping[str, str]:
+    if file is None:
+        return {}
+    raw = file.read(_LARGEST_FILE + 1)
+    try:
+        if len(raw) > _LARGEST_FILE:
+            raise ValueError
+        values = json.loads(raw)
+    except ValueError:
+        raise click.ClickException(f"{name_of(file)} is no JSON object.") from None
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+        raise click.ClickException(f"{name_of(file)} must hold one JSON object whose values are texts.")
+    return values
+
+
+def _from_options(given: Sequence[str], wanted: Sequence[CredentialField]) -> Mapping[str, str]:
+    values = {}
+    secrets = {field.name for field in wanted if field.secret}
+    for option in given:
+        name, separator, value = option.partition("=")
+        if not separator:
+            raise click.UsageError(f"--set {option!r} is not of the form NAME=VALUE.")
+        if name in secrets:
+            raise click.UsageError(
+                f"{name} is a secret, and a command line is seen by others. Give it in a --file, or at the prompt."
+            )
+        values[name] = value
+    return values
+
+
+def _asked_for(wanted: Sequence[CredentialField], values: Mapping[str, str]) -> Mapping[str, str]:
+    """Ask for what is required and was not given, where somebody is there to be asked."""
+    if state().as_json or not sys.stdin.isatty():
+        return {}
+    return {
+        field.name: click.prompt(f"{field.name} ({field.meaning})", hide_input=field.secret, err=True)
+        for field in wanted
+        if field.required and field.name not in values
+    }

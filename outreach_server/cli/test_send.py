@@ -1,0 +1,112 @@
+"""`test-send`: one real message or call to oneself, through the running server."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import anyio
+import click
+
+from outreach import Call, CallStatus, CarrierName, Message, MessageStatus, NewCall, NewMessage, Outreach
+from outreach_server.cli import documents
+from outreach_server.cli.base import Command, with_engine
+from outreach_server.cli.output import note, show
+from outreach_server.cli.values import AGENT, CARRIER, WORKSPACE
+
+_LOOK_SECONDS: Final = 0.3
+_HINT_SECONDS: Final = 10.0
+_NOBODY: Final = "Nothing has taken it yet. Is a server running on this database (outreach-server serve)?"
+
+_BAD: Final = frozenset(
+    {
+        MessageStatus.FAILED,
+        MessageStatus.CANCELED,
+        MessageStatus.UNCONFIRMED,
+        CallStatus.FAILED,
+        CallStatus.CANCELED,
+        CallStatus.UNCONFIRMED,
+    }
+)
+_ENDED: Final = frozenset({*_BAD, MessageStatus.DELIVERED, CallStatus.COMPLETED, CallStatus.BUSY, CallStatus.NO_ANSWER})
+_QUEUED: Final = frozenset({MessageStatus.QUEUED, CallStatus.QUEUED})
+
+
+@click.command("test-send", cls=Command)
+@click.argument("workspace_id", type=WORKSPACE)
+@click.option("--to", required=True, metavar="PHONE", help="The number to reach: your own.")
+@click.option("--body", default="A test message from outreach.", show_default=True, help="What the message says.")
+@click.option("--from", "sender", metavar="PHONE", help="The sending number; by default the workspace's first.")
+@click.option("--carrier", type=CARRIER, help="The carrier; by default that of the sending number.")
+@click.option("--agent", "agent_id", type=AGENT, help="Call instead, with this agent.")
+@click.option("--variable", "variables", multiple=True, metavar="NAME=VALUE", help="A variable of the call.")
+@click.option("--wait", type=click.FloatRange(0, 3600), default=60.0, show_default=True, help="Seconds to watch it.")
+def test_send(
+    workspace_id: str,
+    to: str,
+    body: str,
+    sender: str | None,
+    carrier: CarrierName | None,
+    agent_id: str | None,
+    variables: Sequence[str],
+    wait: float,
+) -> None:
+    """Send one message, or place one call, and tell what becomes of it; exits with 1 when it fails.
+
+    It goes through the ledger as everything does, and the running server sends it. The register counts here too.
+    """
+    given = dict(_variable(text) for text in variables)
+    if given and agent_id is None:
+        raise click.UsageError("--variable is for calls: name an --agent.")
+
+    async def work(engine: Outreach) -> Message | Call:
+        item: Message | Call
+        if agent_id is not None:
+            item = await engine.calls.create(workspace_id, NewCall(agent_id=agent_id, to=to, variables=given))
+        else:
+            new = NewMessage(to=to, body=body, from_number=sender, carrier=carrier)
+            item = await engine.messages.send(workspace_id, new)
+        return await _watch(engine, item, wait)
+
+    done = with_engine(work)
+    show(_document(done))
+    if done.status in _BAD:
+        sys.exit(1)
+
+
+async def _watch(engine: Outreach, item: Message | Call, wait: float) -> Message | Call:
+    """Tell each change of status until it has ended, or the time is over."""
+    began = time.monotonic()
+    told: str | None = None
+    hinted = False
+    while True:
+        if item.status != told:
+            told = item.status
+            note(f"{time.monotonic() - began:5.1f} s  {told}")
+        passed = time.monotonic() - began
+        if item.status in _ENDED or passed >= wait:
+            return item
+        if not hinted and passed >= _HINT_SECONDS and item.status in _QUEUED:
+            hinted = True
+            note(_NOBODY)
+        await anyio.sleep(_LOOK_SECONDS)
+        if isinstance(item, Call):
+            item = await engine.calls.get(item.workspace_id, item.id)
+        else:
+            item = await engine.messages.get(item.workspace_id, item.id)
+
+
+def _document(item: Message | Call) -> Mapping[str, object]:
+    if isinstance(item, Call):
+        return documents.call(item)
+    shown = documents.plain(item)
+    return {name: shown[name] for name in ("id", "to", "sender", "carrier", "segments", "status", "reason")}
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise click.UsageError(f"--variable {text!r} is not of the form NAME=VALUE.")
+    return name, value

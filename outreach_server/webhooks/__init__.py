@@ -1,0 +1,1 @@
+"""What carriers and voice providers call back (`docs/webhooks.md`); no part of `openapi.yaml`."""

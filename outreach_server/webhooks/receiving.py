@@ -1,0 +1,41 @@
+"""/webhooks/{account}."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach import ConfigError
+from outreach_server.body import read_raw_body
+from outreach_server.context import server_of
+from outreach_server.errors import error_response
+
+MOST_CALLBACK_BYTES: Final = 4 * 1024 * 1024
+"""A call's report carries its whole transcript; nothing that a provider sends is larger."""
+
+_NOT_NOW: Final = "The account's credentials cannot be opened here. The server's log says what to do."
+
+
+class Webhooks(HTTPEndpoint):
+    """Take in what a provider calls back; it needs no key, for each is signed."""
+
+    async def post(self, request: Request) -> Response:
+        """Answer 204 when what it tells is committed, or has been before.
+
+        A callback that is not the provider's is a 403 and changes nothing; an address that names no account a 404.
+        Where it cannot be taken in now the answer is a 5xx, after which providers come again.
+        """
+        body = await read_raw_body(request, MOST_CALLBACK_BYTES)
+        try:
+            await server_of(request).engine.callbacks.receive(
+                request.path_params["account"],
+                url=str(request.url),
+                headers=dict(request.headers),
+                body=body,
+            )
+        except ConfigError:
+            return error_response(request, 503, "internal_error", _NOT_NOW)
+        return Response(status_code=204)

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import sqlite3
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import attrs
+import pytest
+
+from outreach import (
+    ConfigError,
+    Conflict,
+    EngineConfig,
+    InvalidRequest,
+    NewMessage,
+    NotFound,
+    Outreach,
+    SystemClock,
+    WorkspaceMode,
+)
+from outreach.models.states import MessageStatus
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, until
+from tests.fake_provider import CREDENTIALS, FakeAdapter
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def live(open_storage: OpenStorage) -> AsyncIterator[tuple[Outreach, str]]:
+    """Open an engine that dispatches, with a live workspace that sends at any hour."""
+    config = attrs.evolve(QUICK, public_url="https://o.example")
+    async with Outreach(open_storage(SystemClock()), dispatch=True, config=config) as engine:
+        workspace = await given_workspace(
+            engine, mode=WorkspaceMode.LIVE, sms_campaigns_enabled=True, contact_hours=False
+        )
+        await engine.numbers.add(workspace.id, "+14155550100", carrier="twilio")
+        yield engine, workspace.id
+
+
+async def test_a_live_campaign_goes_to_the_account_of_its_workspace(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
+    """Design, section 8: a live workspace sends to the real provider, with the credentials that were given."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 3)
+        await engine.campaigns.start(workspace_id, campaign.id)
+        await reaches(engine, campaign, "completed")
+        assert len(fake.carrier.requests) == 3
+        assert {connection.account_id for connection in fake.connections} == {account.id}
+        assert fake.connections[0].credentials == CREDENTIALS
+        assert fake.connections[0].callback_url == f"https://o.example/webhooks/{account.id}"
+
+
+async def test_without_an_account_nothing_is_queued(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """A live workspace without an account is told so when it asks, and not ten minutes later."""
+    async with live(open_storage) as (engine, workspace_id):
+        with pytest.raises(Conflict, match="accounts connect"):
+            await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
+        assert fake.carrier.requests == []
+
+
+async def test_other_credentials_are_used_from_then_on(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """A second connect changes the account; it stays the same one, and so does its address for callbacks."""
+    async with live(open_storage) as (engine, workspace_id):
+        first = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        await _send(engine, workspace_id)
+        second = await engine.accounts.connect(workspace_id, "twilio", {**CREDENTIALS, "token": "other"})
+        assert (second.id, second.revision) == (first.id, 1)
+        await _send(engine, workspace_id)
+        assert [connection.credentials["token"] for connection in fake.connections] == ["s3cret-token", "other"]
+
+
+async def test_a_campaign_whose_account_was_removed_is_paused_and_nobody_is_lost(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
+    """Design, section 6, error budget: it pauses with the reason; connected again, it reaches everybody once."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        workspace = await engine.workspaces.get(workspace_id)
+        campaign = await given_campaign(engine, workspace, 3, sms_rate_per_minute=120)
+        await engine.campaigns.start(workspace_id, campaign.id)
+        await fake.carrier.wait_for_requests(1)
+        await engine.accounts.remove(account.id)
+        assert (await reaches(engine, campaign, "paused")).pause_reason == "provider_auth"
+        await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        await engine.campaigns.resume(workspace_id, campaign.id)
+        done = await reaches(engine, campaign, "completed")
+        assert done.counters.successful == 3
+        assert len({message.to for message in fake.carrier.requests}) == len(fake.carrier.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("provider", "credentials", "path"),
+    [
+        ("nobody", CREDENTIALS, "provider"),
+        ("twilio", {}, "credentials.account"),
+        ("twilio", {**CREDENTIALS, "signing_secret": "  "}, "credentials.signing_secret"),
+        ("twilio", {**CREDENTIALS, "colour": "blue"}, "credentials.colour"),
+        ("twilio", {**CREDENTIALS, "token": "a\0b"}, "credentials.token"),
+        ("twilio", {**CREDENTIALS, "token": "x" * 10_001}, "credentials.token"),
+        ("twilio", {**CREDENTIALS, "account": "XX1"}, "credentials"),
+    ],
+)
+async def test_what_is_wrong_with_credentials_is_named(
+    open_storage: OpenStorage, fake: FakeAdapter, provider: str, credentials: dict[str, str], path: str
+) -> None:
+    """Each place by its name, and nothing is written; without what verifies callbacks there is no account."""
+    async with live(open_storage) as (engine, workspace_id):
+        with pytest.raises(InvalidRequest) as caught:
+            await engine.accounts.connect(workspace_id, provider, credentials)
+        assert path in {detail.path for detail in caught.value.details}
+        assert list(await engine.accounts.list(workspace_id)) == []
+
+
+async def test_a_list_shows_no_secret(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """What is no secret is shown as it is; of a secret only that it is there; nor does a repr tell."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        (shown,) = await engine.accounts.list(workspace_id)
+        assert shown.credentials == {"account": "AC1", "token": "set", "signing_secret": "set"}
+        await _send(engine, workspace_id)
+        assert "s3cret" not in f"{shown}{account}{fake.connections}"
+
+
+async def test_a_check_says_what_is_the_case(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """In words, good or bad; and for operators without the workspace."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        assert (await engine.accounts.check(account.id)).ok
+        await engine.accounts.connect(workspace_id, "twilio", {**CREDENTIALS, "token": "wrong"})
+        found = await engine.accounts.check(account.id)
+        assert (found.ok, found.message) == (False, "The token is wrong.")
+    async with Outreach(open_storage(SystemClock())) as engine:
+        with pytest.raises(NotFound):
+            await engine.accounts.check(workspace_id)
+
+
+async def test_the_file_holds_no_credentials_and_the_key_is_the_owners(tmp_path: Path, fake: FakeAdapter) -> None:
+    """Design, section 9: encrypted at rest, with a key from a 0600 file that is not the database."""
+    url = f"sqlite:///{tmp_path / 'o.db'}"
+    async with Outreach.open(url) as engine:
+        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+        account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
+    key = tmp_path / "o.db.key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    with sqlite3.connect(tmp_path / "o.db") as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    assert b"s3cret" not in (tmp_path / "o.db").read_bytes()
+    async with Outreach.open(url) as engine:
+        assert (await engine.accounts.list(workspace.id))[0].id == account.id
+    key.unlink()
+    async with Outreach.open(url) as engine:
+        with pytest.raises(ConfigError, match="no key to open"):
+            await engine.accounts.list(workspace.id)
+
+
+async def test_a_key_from_the_environment_beats_the_file(
+    tmp_path: Path, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`OUTREACH_SECRET_KEY`: the first of several encrypts, all decrypt, and no file is made."""
+    old, new = "A" * 43 + "=", "B" * 43 + "="
+    url = f"sqlite:///{tmp_path / 'o.db'}"
+    monkeypatch.setenv("OUTREACH_SECRET_KEY", old)
+    async with Outreach.open(url) as engine:
+        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+        await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
+    monkeypatch.setenv("OUTREACH_SECRET_KEY", f"{new},{old}")
+    async with Outreach.open(url) as engine:
+        assert len(await engine.accounts.list(workspace.id)) == 1
+    monkeypatch.setenv("OUTREACH_SECRET_KEY", new)
+    async with Outreach.open(url) as engine:
+        with pytest.raises(ConfigError, match="another key"):
+            await engine.accounts.list(workspace.id)
+    monkeypatch.setenv("OUTREACH_SECRET_KEY", "short")
+    async with Outreach.open(url) as engine:
+        with pytest.raises(ConfigError, match="holds no key"):
+            await engine.accounts.list(workspace.id)
+    assert not (tmp_path / "o.db.key").exists()
+
+
+async def test_a_key_file_that_others_may_read_is_refused(tmp_path: Path, fake: FakeAdapter) -> None:
+    """It says what to do."""
+    async with Outreach.open(f"sqlite:///{tmp_path / 'o.db'}") as engine:
+        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+        key = tmp_path / "o.db.key"
+        key.write_text("A" * 43 + "=")
+        key.chmod(0o644)
+        with pytest.raises(ConfigError, match="chmod 600"):
+            await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
+
+
+async def test_credentials_open_for_their_own_account_alone(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """Somebody who can write into the file cannot give one workspace the credentials of another."""
+    storage = open_storage(SystemClock())
+    async with Outreach(storage) as engine:
+        ids = [(await engine.workspaces.create(name, mode=WorkspaceMode.LIVE)).id for name in ("One", "Two")]
+        mine, other = [await engine.accounts.connect(one, "twilio", CREDENTIALS) for one in ids]
+        await storage.write(lambda tx: tx.accounts.update(attrs.evolve(other, sealed=mine.sealed)))
+        with pytest.raises(ConfigError, match="belong to another account"):
+            await engine.accounts.list(ids[1])
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://x.example", "http://x.example", "x.example", "https://x.example/?a=1", "https://"]
+)
+async def test_a_public_address_that_is_none_is_refused(url: str) -> None:
+    """Providers sign it and send people's words to it: it is https, and nothing but a host and a path."""
+    with pytest.raises(ConfigError, match="public address"):
+        EngineConfig(public_url=url)
+
+
+async def _send(engine: Outreach, workspace_id: str) -> None:
+    message = await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
+
+    async def taken() -> bool:
+        return (await engine.messages.get(workspace_id, message.id)).status is MessageStatus.ACCEPTED
+
+    await until(taken)

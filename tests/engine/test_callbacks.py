@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from outreach import CallbackRejected, NewMessage, NotFound, Outreach, RecipientUnsubscribed
+from outreach.models.states import MessageStatus
+from outreach.testing.carriers import ScriptedCarrier, hang
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import until
+from tests.engine.test_accounts import live
+from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
+
+pytestmark = pytest.mark.anyio
+
+
+class Caller:
+    """The provider, calling back."""
+
+    def __init__(self, engine: Outreach, account_id: str) -> None:
+        self.engine, self.account_id = engine, account_id
+
+    async def call(self, *events: dict[str, Any], url: str | None = None, signature: str | None = None) -> list[str]:
+        """Call back; return what became of the events that were new."""
+        body = json.dumps(events).encode()
+        known = f"https://o.example/webhooks/{self.account_id}"
+        records = await self.engine.callbacks.receive(
+            self.account_id,
+            url=url or f"http://10.0.0.1:8000/webhooks/{self.account_id}",
+            headers={"x-signature": sign(known, body) if signature is None else signature},
+            body=body,
+        )
+        return [record.result for record in records]
+
+
+async def _given(engine: Outreach, workspace_id: str) -> tuple[Caller, str, str]:
+    """Connect an account and send a message; return who calls back, and the ids of the message and its dispatch."""
+    account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+    message = await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
+
+    async def asked() -> str | None:
+        fake_id: str | None = await _dispatch_of(engine, workspace_id, message.id)
+        return fake_id
+
+    return Caller(engine, account.id), message.id, await until(asked)
+
+
+async def _dispatch_of(engine: Outreach, workspace_id: str, message_id: str) -> str | None:
+    found = await engine._storage.read(lambda tx: tx.dispatches.of_message(workspace_id, message_id))
+    return found[-1].id if found else None
+
+
+async def _status(engine: Outreach, workspace_id: str, message_id: str) -> MessageStatus:
+    return (await engine.messages.get(workspace_id, message_id)).status
+
+
+async def test_a_receipt_moves_its_message_once(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """Delivered is merged, however often it comes, and whatever comes late changes nothing; all of it is kept."""
+    async with live(open_storage) as (engine, workspace_id):
+        caller, message_id, dispatch_id = await _given(engine, workspace_id)
+        delivered = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "delivered"}
+        assert await caller.call(delivered) == ["merged"]
+        assert await caller.call(delivered) == []
+        assert await caller.call({**delivered, "id": "e2", "status": "sent"}) == ["unchanged"]
+        assert await _status(engine, workspace_id, message_id) is MessageStatus.DELIVERED
+        assert [(r.event_id, r.result) for r in await engine.callbacks.list(workspace_id)] == [
+            ("e2", "unchanged"),
+            ("e1", "merged"),
+        ]
+
+
+async def test_a_callback_before_the_answer_is_the_answer(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """Field, test 11: a receipt that carries our id is evidence, while the request is still being answered."""
+    fake.carrier = ScriptedCarrier(lambda _: hang())
+    async with live(open_storage) as (engine, workspace_id):
+        caller, message_id, dispatch_id = await _given(engine, workspace_id)
+        sent = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "message": "SM1", "status": "sent"}
+        assert await caller.call(sent) == ["merged"]
+        assert await _status(engine, workspace_id, message_id) is MessageStatus.SENT
+
+
+@pytest.mark.parametrize(
+    ("event", "result"),
+    [
+        ({"kind": "report", "id": "e", "dispatch": "nobody's", "status": "sent"}, "unmatched"),
+        ({"kind": "report", "id": "e", "status": "sent"}, "unmatched"),
+        ({"kind": "colour", "id": "e"}, "ignored"),
+    ],
+)
+async def test_what_belongs_to_nothing_is_kept_and_changes_nothing(
+    open_storage: OpenStorage, fake: FakeAdapter, event: dict[str, Any], result: str
+) -> None:
+    """Unknown ids and kinds are answered as all others are: the provider shall not come again with them."""
+    async with live(open_storage) as (engine, workspace_id):
+        caller, _, _ = await _given(engine, workspace_id)
+        assert await caller.call(event) == [result]
+        assert len(await engine.callbacks.list(workspace_id)) == 1
+
+
+async def test_an_unsigned_address_does_not_name_another_contacts_dispatch(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
+    """Where the signature leaves out what names the dispatch, the number that it covers must be the dispatch's."""
+    async with live(open_storage) as (engine, workspace_id):
+        caller, message_id, dispatch_id = await _given(engine, workspace_id)
+        event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "delivered", "to": "+14155550999"}
+        assert await caller.call(event) == ["mismatched"]
+        assert await _status(engine, workspace_id, message_id) is not MessageStatus.DELIVERED
+        assert await caller.call({**event, "id": "e2", "to": "+14155550101"}) == ["merged"]
+
+
+async def test_what_is_not_signed_changes_nothing(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """A wrong signature, none, or another account's: refused, and not even kept."""
+    async with live(open_storage) as (engine, workspace_id):
+        caller, _, dispatch_id = await _given(engine, workspace_id)
+        event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "failed"}
+        for signature in ("", "0" * 64):
+            with pytest.raises(CallbackRejected):
+                await caller.call(event, signature=signature)
+        with pytest.raises(NotFound):
+            await Caller(engine, workspace_id).call(event)
+        assert list(await engine.callbacks.list(workspace_id)) == []
+
+
+async def test_a_workspace_is_told_nothing_by_anothers_account(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """An account's events are read in its own workspace, whatever dispatch they name."""
+    async with live(open_storage) as (engine, workspace_id):
+        _, message_id, dispatch_id = await _given(engine, workspace_id)
+        other = await engine.workspaces.create("Other")
+        stranger = Caller(engine, (await engine.accounts.connect(other.id, "twilio", CREDENTIALS)).id)
+        event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "delivered"}
+        assert await stranger.call(event) == ["unmatched"]
+        assert await _status(engine, workspace_id, message_id) is not MessageStatus.DELIVERED
+
+
+async def test_what_people_write_is_taken_in(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """An inbound message is stored once, under its sender's number."""
+    async with live(open_storage) as (engine, workspace_id):
+        caller, _, _ = await _given(engine, workspace_id)
+        text = {"kind": "text", "id": "in1", "from": "+14155550101", "body": "Is it you?"}
+        assert await caller.call(text) == ["received"]
+        assert await caller.call(text) == []
+        (message,) = await engine.messages.list_inbound(workspace_id)
+        assert (message.sender, message.body) == ("+14155550101", "Is it you?")
+
+
+@pytest.mark.parametrize("carrier_answers", [False, True])
+async def test_a_stop_by_callback_is_in_force_and_answered_by_one_of_us(
+    open_storage: OpenStorage, fake: FakeAdapter, carrier_answers: bool
+) -> None:
+    """Field, test 10: once, though the callback comes five times; not at all where the account's carrier answers."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(
+            workspace_id, "twilio", CREDENTIALS, replies_to_keywords=carrier_answers
+        )
+        caller = Caller(engine, account.id)
+        stop = {"kind": "text", "id": "in1", "from": "+14155550101", "body": "Stop!", "at": engine.now().isoformat()}
+        assert [await caller.call(stop) for _ in range(5)] == [["received"], [], [], [], []]
+        assert [entry.source async for entry in engine.unsubscribes.list(workspace_id)] == ["keyword"]
+        with pytest.raises(RecipientUnsubscribed):
+            await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
+        await engine.messages.send(workspace_id, NewMessage(to="+14155550102", body="x"))
+        await fake.carrier.wait_for_requests(1 if carrier_answers else 2)
+        asked = sorted((request.to, request.sender) for request in fake.carrier.requests)
+        confirmation = [] if carrier_answers else [("+14155550101", "+14155550100")]
+        assert asked == [*confirmation, ("+14155550102", asked[-1][1])]

@@ -1,0 +1,90 @@
+"""An adapter without a provider behind it: what the engine makes of accounts and callbacks is tested with it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from outreach.models.reports import MessageReport
+from outreach.models.states import MessageStatus
+from outreach.protocols.adapter import (
+    AccountCheck,
+    Callback,
+    CallbackEvent,
+    CallbackRefused,
+    Connection,
+    CredentialField,
+    InboundText,
+)
+from outreach.testing.carriers import ScriptedCarrier
+
+CREDENTIALS: Final = {"account": "AC1", "token": "s3cret-token", "signing_secret": "s3cret-signature"}
+
+
+class FakeAdapter:
+    """Takes what it is told for true, when it is signed."""
+
+    name = "twilio"
+    fields: Sequence[CredentialField] = (
+        CredentialField(name="account", meaning="The account's name.", secret=False),
+        CredentialField(name="token", meaning="What requests are made with."),
+        CredentialField(name="signing_secret", meaning="What callbacks are signed with."),
+        CredentialField(name="region", meaning="Where it is.", secret=False, required=False),
+    )
+    replies_to_keywords = True
+
+    def __init__(self) -> None:
+        self.carrier = ScriptedCarrier()
+        self.connections: list[Connection] = []
+
+    def connect(self, connection: Connection) -> ScriptedCarrier:
+        """Remember the connection, and return the one carrier."""
+        self.connections.append(connection)
+        return self.carrier
+
+    def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
+        """Refuse accounts that do not begin as they must."""
+        return [] if credentials["account"].startswith("AC") else ["account must begin with AC."]
+
+    async def check(self, connection: Connection) -> AccountCheck:
+        """Accept one token."""
+        ok = connection.credentials["token"] == CREDENTIALS["token"]
+        return AccountCheck(ok=ok, message="The account is in order." if ok else "The token is wrong.")
+
+    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
+        """Read a signed list of events."""
+        wanted = sign(callback.url, callback.body, connection.credentials["signing_secret"])
+        if not hmac.compare_digest(callback.headers.get("x-signature", ""), wanted):
+            raise CallbackRefused("The signature does not fit the body.")
+        return [_event(connection, event) for event in json.loads(callback.body)]
+
+
+def sign(url: str, body: bytes, secret: str = CREDENTIALS["signing_secret"]) -> str:
+    """Return the signature of a callback."""
+    return hmac.new(secret.encode(), url.encode() + body, hashlib.sha256).hexdigest()
+
+
+def _event(connection: Connection, event: Mapping[str, Any]) -> CallbackEvent:
+    at = datetime.fromisoformat(event.get("at", "2026-03-02T09:31:00+00:00"))
+    match event.get("kind"):
+        case "report":
+            report = MessageReport(
+                workspace_id=connection.workspace_id,
+                provider="twilio",
+                dispatch_id=event.get("dispatch"),
+                provider_id=event.get("message"),
+                status=MessageStatus(event["status"]),
+                at=at,
+            )
+            return CallbackEvent(event_id=event["id"], content=report, to=event.get("to"))
+        case "text":
+            text = InboundText(
+                provider_id=event["id"], sender=event["from"], to="+14155550100", body=event["body"], at=at
+            )
+            return CallbackEvent(event_id=event["id"], content=text)
+        case _:
+            return CallbackEvent(event_id=event["id"], content=None)

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from outreach import WorkspaceMode
+from outreach.vault import Vault
+from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
+from tests.server.conftest import Service
+from tests.server.test_errors import check_envelope
+
+
+class Caller:
+    """A provider that calls back over HTTP."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.workspace = service.tenant(mode=WorkspaceMode.LIVE).workspace
+        self.account = service.run(service.engine.accounts.connect, self.workspace.id, "twilio", CREDENTIALS)
+        self.path = f"/webhooks/{self.account.id}"
+
+    def call(self, *events: Any, path: str | None = None, query: str = "", secret: str | None = None) -> Any:
+        """Send a signed callback."""
+        body = json.dumps(events).encode()
+        url = (path or self.path) + query
+        signature = sign(f"http://testserver{url}", body, secret or CREDENTIALS["signing_secret"])
+        return self.service.client.post(url, content=body, headers={"X-Signature": signature})
+
+    def kept(self) -> list[str]:
+        """Return the events that were kept."""
+        return [record.event_id for record in self.service.run(self.service.engine.callbacks.list, self.workspace.id)]
+
+
+@pytest.fixture
+def caller(service: Service, fake: FakeAdapter) -> Caller:
+    """Return the provider of an account."""
+    return Caller(service)
+
+
+def test_a_signed_callback_is_taken_in_without_a_key(caller: Caller) -> None:
+    """204 as soon as it is committed; again for one that has come before."""
+    for _ in range(2):
+        answer = caller.call({"id": "e1"}, query="?dispatch=1&x=%20")
+        assert (answer.status_code, answer.content) == (204, b"")
+    assert caller.kept() == ["e1"]
+
+
+def test_a_callback_that_is_not_the_providers_changes_nothing(caller: Caller) -> None:
+    """403 in the envelope, without a word of why it does not fit that would help to forge one."""
+    check_envelope(caller.call({"id": "e1"}, secret="other"), 403, "callback_rejected")
+    check_envelope(caller.service.client.post(caller.path), 403, "callback_rejected")
+    assert caller.kept() == []
+
+
+def test_an_address_that_names_no_account_is_not_found(caller: Caller) -> None:
+    """Whatever stands there, and by whatever method."""
+    for path in ("/webhooks/0195554e-0000-7000-8000-00000000cafe", "/webhooks/x", "/webhooks/%00", "/webhooks/"):
+        check_envelope(caller.call({"id": "e1"}, path=path), 404, "not_found")
+    check_envelope(caller.service.client.get(caller.path), 405, "method_not_allowed")
+
+
+def test_a_callback_that_is_too_large_is_refused(caller: Caller) -> None:
+    """Before it is read."""
+    answer = caller.service.client.post(caller.path, content=b" " * (4 * 2**20 + 1))
+    check_envelope(answer, 400, "invalid_request")
+
+
+def test_what_cannot_be_opened_is_asked_for_again(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server without the key answers 503, after which providers come again, and tells nothing else."""
+    other = Vault(keys="A" * 43 + "=")
+    monkeypatch.setattr(caller.service.engine._connections, "_vault", other)
+    answer = caller.call({"id": "e1"})
+    check_envelope(answer, 503, "internal_error")
+    assert "key" not in answer.text.lower().replace("keywords", "")
+    assert caller.kept() == []

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import anyio
+import httpx
+import pytest
+
+from outreach.models.dispatch import Outcome
+from outreach.models.states import DispatchState
+from outreach.testing.fault_server import Answer, Fault, FaultServer
+from outreach.wire.asking import Unreadable, ask_once, refusal, retry_after
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+pytestmark = pytest.mark.anyio
+
+
+def _accepted(response: httpx.Response) -> Outcome:
+    if response.is_success:
+        return Outcome(state=DispatchState.ACCEPTED, provider_id=response.json()["id"])
+    return refusal(None, response, now=NOW)
+
+
+async def _ask(url: str) -> Outcome:
+    async with httpx.AsyncClient() as http:
+        return await ask_once(http, http.build_request("POST", f"{url}/messages", json={"to": "x"}), _accepted)
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "reason"),
+    [
+        (Answer(status=201, body=b'{"id": "a"}'), DispatchState.ACCEPTED, None),
+        (Answer(status=201, body=b"<html>"), DispatchState.UNKNOWN, "unreadable"),
+        (Answer(status=201, body=b"{}"), DispatchState.UNKNOWN, "unreadable"),
+        (Answer(status=400), DispatchState.REFUSED, "rejected"),
+        (Answer(status=401), DispatchState.REFUSED, "provider_auth"),
+        (Answer(status=402), DispatchState.REFUSED, "provider_funds"),
+        (Answer(status=403), DispatchState.REFUSED, "provider_auth"),
+        (Answer(status=429), DispatchState.DEFERRED, "rate_limited"),
+        (Answer(status=500), DispatchState.UNKNOWN, "provider_error"),
+        (Answer(status=503), DispatchState.UNKNOWN, "provider_error"),
+    ],
+)
+async def test_a_status_has_its_outcome(answer: Answer, state: DispatchState, reason: str | None) -> None:
+    """Design, section 5, rule 5: yes and no are outcomes, a 5xx and what cannot be read are unknown."""
+    async with FaultServer(lambda _: answer) as server:
+        outcome = await _ask(server.url)
+        assert (outcome.state, outcome.reason) == (state, reason)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("fault", ["drop_before", "drop_during", "drop_after"])
+async def test_a_connection_that_is_dropped_leaves_it_unknown(fault: Fault) -> None:
+    """Once a connection stands, nobody can tell what the provider has read; and nothing is asked again."""
+    async with FaultServer(lambda _: Answer()) as server:
+        server.fault = fault
+        assert (await _ask(server.url)).state is DispatchState.UNKNOWN
+        assert server.connections == 1
+
+
+async def test_what_cannot_be_connected_was_not_sent() -> None:
+    """Where nobody listens nobody has heard anything."""
+    async with FaultServer(lambda _: Answer()) as server:
+        url = server.url
+    assert (await _ask(url)).state is DispatchState.NOT_SENT
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    """A redirect is no acceptance, and what it points to is not asked."""
+    async with FaultServer(lambda _: Answer(status=307, headers={"location": "/elsewhere"})) as server:
+        assert (await _ask(server.url)).state is not DispatchState.ACCEPTED
+        assert [request.path for request in server.requests] == ["/messages"]
+
+
+async def test_silence_can_be_cancelled() -> None:
+    """A provider that never answers holds nobody up who stops waiting."""
+    async with FaultServer(lambda _: Answer()) as server:
+        server.fault = "silence"
+        with anyio.move_on_after(0.2) as scope:
+            await _ask(server.url)
+        assert scope.cancelled_caught
+
+
+async def test_a_read_that_finds_nothing_readable_is_unknown() -> None:
+    """An adapter says so by an error of its own."""
+
+    def unreadable(_: httpx.Response) -> Outcome:
+        raise Unreadable
+
+    async with FaultServer(lambda _: Answer()) as server, httpx.AsyncClient() as http:
+        outcome = await ask_once(http, http.build_request("POST", server.url), unreadable)
+    assert outcome.state is DispatchState.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": format_datetime(NOW + timedelta(seconds=90), usegmt=True)}, 90.0),
+        ({"retry-after": format_datetime(NOW - timedelta(seconds=90), usegmt=True)}, 0.0),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "1e300"}, 86_400.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"x-ratelimit-reset": "12"}, 12.0),
+        ({"x-ratelimit-reset": str(int(NOW.timestamp()) + 30)}, 30.0),
+        ({}, None),
+    ],
+)
+async def test_a_wish_for_the_next_try_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    """RFC 9110, 10.2.3: seconds or a date; never a time that has passed, never longer than a day."""
+    assert retry_after(headers, now=NOW) == seconds
