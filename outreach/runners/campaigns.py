@@ -180,8 +180,8 @@ class CampaignRunner:
             lambda tx: closing.next_receipt_wait(tx, campaign.workspace_id, campaign.id, now=self._clock.now())
         )
         if due is None or due > self._clock.now():
-            return due
-        return await self._storage.write(operation, bulk=True)
+            return due or self._first_receipt_wait(campaign)
+        return await self._storage.write(operation, bulk=True) or self._first_receipt_wait(campaign)
 
     async def _idle(self, plan: Plan) -> datetime | None:
         """Settle what is over without anything to send, and tell when the campaign is due next."""
