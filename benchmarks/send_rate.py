@@ -14,27 +14,16 @@ import itertools
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from tests.process.place import Place, open_place
+from tests.process.place import open_place
 from tests.process.waiting import wait_for
 
 _RATE: Final = 600
 _SPACING_SECONDS: Final = 60 / _RATE
 _TOLERANCE_SECONDS: Final = 0.001
 _MOST_SECONDS: Final = 120.0
-
-
-def starts_by_campaign(place: Place) -> dict[int, list[datetime]]:
-    """Return when the simulator was asked, in order, by campaign."""
-    campaign_of = {row["id"]: row["campaign_number"] for row in place.books.rows("SELECT * FROM dispatches")}
-    found: dict[int, list[datetime]] = defaultdict(list)
-    for entry in place.books.accepted():
-        found[campaign_of[entry.dispatch_id]].append(entry.at)
-    return {number: sorted(moments) for number, moments in found.items()}
 
 
 def main() -> int:
@@ -56,7 +45,7 @@ def main() -> int:
         wait_for("all outcomes", lambda: not place.books.unfinished())
         used, elapsed = server.cpu_seconds() - before, time.monotonic() - begun
         place.books.check()
-        starts = starts_by_campaign(place)
+        starts = place.books.starts()
     moments = sorted(itertools.chain(*starts.values()))
     spread = (moments[-1] - moments[0]).total_seconds()
     closest = min(

@@ -56,8 +56,8 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
         held_back = [
             move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason) for campaign in running
         ]
-    # Paused ones too: they may be resumed a moment from now.
-    for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED}):
+    # Paused and scheduled ones too: they may be running again a moment from now.
+    for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED}):
         _respace(tx, campaign, epoch, now)
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
@@ -96,9 +96,9 @@ def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> 
     if run is None:
         return
     slot = run.next_slot_at
-    if campaign.sms_rate_per_minute is not None:
-        # Calls have no pace but the places they take.
-        slot = max(slot or now, now + spacing(campaign.sms_rate_per_minute))
+    if campaign.channel == "sms":
+        # The places in flight are the pace of calls, and those that are taken stand in the ledger.
+        slot = max(slot or now, now + spacing(campaign.sms_rate_per_minute or 1))
     # What else it remembers, such as how far the caller IDs of a group have gone round, stays.
     tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=slot))
 

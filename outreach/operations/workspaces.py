@@ -9,6 +9,7 @@ import attrs
 from outreach.errors import NotFound, Unauthorized
 from outreach.models.states import WorkspaceStatus
 from outreach.models.workspace import ApiKey, Workspace
+from outreach.operations import trail
 from outreach.operations.common import note, touch_running, workspace_of
 from outreach.protocols.storage import Transaction
 
@@ -77,6 +78,8 @@ def update(tx: Transaction, workspace_id: str, change: WorkspaceChange, *, now: 
     )
     tx.workspaces.update(after)
     touch_running(tx, workspace_id, now)
+    if after.status is not before.status:
+        trail.workspace_moved(tx, workspace_id, after.status, actor=actor, now=now)
     changed = [
         f"{field.name}={getattr(after, field.name)}"
         for field in attrs.fields(Workspace)

@@ -65,11 +65,6 @@ def to_json(calendar: HolidayCalendar) -> dict[str, object]:
     }
 
 
-def is_holiday(calendar: HolidayCalendar, local_date: date) -> bool:
-    """Return whether a date, in the zone of the hours check, is an enabled holiday."""
-    return any(holiday.enabled and holiday.date == local_date for holiday in calendar.holidays)
-
-
 def closed_dates(calendar: HolidayCalendar) -> frozenset[date]:
     """Return the enabled dates, for `outreach.policy.opening`."""
     return frozenset(holiday.date for holiday in calendar.holidays if holiday.enabled)

@@ -27,7 +27,6 @@ _log = logging.getLogger(__name__)
 _AT_A_TIME: Final = 8
 """Look-ups under way: a provider that does not answer must not keep the others' deadlines waiting."""
 
-_PAUSE_SECONDS: Final = 5.0
 _ROUND: Final = 200
 """Unknown dispatches looked at in one round, the oldest first: those end by their deadline and make room."""
 
@@ -63,16 +62,17 @@ class Reconciler:
         self._deadlines = deadlines_of(config)
         self._looked_up: dict[str, datetime] = {}
 
-    async def round(self) -> None:
-        """Look at the oldest unknown dispatches once."""
+    async def round(self) -> int:
+        """Look at the oldest unknown dispatches once; return how many were looked up."""
         unknown = await self._storage.read(lambda tx: tx.dispatches.unknown(None, limit=_ROUND))
         known = {dispatch.id for dispatch in unknown}
         self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
+        due = [dispatch for dispatch in unknown if self._is_due(dispatch)]
         places = anyio.CapacityLimiter(_AT_A_TIME)
         async with anyio.create_task_group() as tasks:
-            for dispatch in unknown:
-                if self._is_due(dispatch):
-                    tasks.start_soon(self._confirm, dispatch, places)
+            for dispatch in due:
+                tasks.start_soon(self._confirm, dispatch, places)
+        return len(due)
 
     def _is_due(self, dispatch: Dispatch) -> bool:
         now = self._clock.now()
@@ -126,11 +126,14 @@ class Reconciler:
     async def serve(self) -> None:
         """Go round after round until it is cancelled."""
         while True:
+            looked_up = 0
             try:
-                await self.round()
+                looked_up = await self.round()
             except Exception:
                 _log.exception("Unknown dispatches could not be looked at.", extra={"action": "reconcile_failed"})
-            await anyio.sleep(_PAUSE_SECONDS)
+            # A full round may have more behind it; those that it could not settle are not due again at once.
+            if looked_up < _ROUND:
+                await anyio.sleep(self._config.reconcile_round_seconds)
 
     def _question(self, dispatch: Dispatch) -> LookUp:
         last_end = dispatch.valid_until + timedelta(seconds=self._config.provider_timeout_seconds)

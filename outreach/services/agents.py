@@ -73,7 +73,7 @@ class Agents:
             from_number: Caller ID; normalised to E.164.
             voicemail: What its calls do when a machine answers; None leaves it to the agent as the provider has it.
             voicemail_message: What they leave there, 1 to 1,000 characters; goes with `leave_message`.
-            max_call_seconds: How long a call may last, 10 to 43,200; None leaves it to the agent.
+            max_call_seconds: How long a call may last, 10 to 43,200; None leaves it to the provider.
             actor: Who does it, for the audit trail.
 
         Raises:

@@ -269,23 +269,24 @@ class DispatcherContract:
             await runner.signal.until(lambda: good in runner.ended)
             health = dispatcher.health()
             assert health.dispatching
-            assert health.failures == 1
+            assert health.failures >= 1
             assert health.last_error is not None
             assert health.last_error.startswith("ZeroDivisionError at 2")
             assert "secret" not in health.last_error
 
     async def test_a_failed_slice_backs_off(self, make: Make) -> None:
         """Design, section 6: a unit whose slice failed is tried again after a while, not in a loop, wakes or not."""
+        began: list[float] = []
 
         async def work(_: Unit, __: Nudge) -> datetime | None:
+            began.append(anyio.current_time())
             raise RuntimeError("again")
 
         worker, runner, bad = DirectedWorker(), DirectedRunner(work), unit()
         worker.put(bad, past())
         async with running(make(worker, runner, ())):
-            await runner.signal.until(lambda: runner.count(bad))
-            await anyio.sleep(0.3)
-            assert runner.count(bad) == 1
+            await runner.signal.until(lambda: runner.count(bad) >= 2)
+        assert began[1] - began[0] >= 0.5
 
     async def test_the_right_is_renewed_and_given_back(self, make: Make) -> None:
         """While it works it renews its epoch, sweeps, and gives the right back when it is stopped."""

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from outreach.storage.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
+from tests.pace import assert_pace
 
 pytestmark = pytest.mark.anyio
 
@@ -300,4 +300,4 @@ async def _dispatches(engine: Outreach) -> bool:
 def _check_pace(log: Path, rate: int, count: int) -> None:
     starts = sorted(datetime.fromisoformat(entry["at"]) for entry in _entries(log))
     assert len(starts) == count
-    assert all(later - earlier >= spacing(rate) for earlier, later in pairwise(starts))
+    assert_pace(starts, spacing(rate))

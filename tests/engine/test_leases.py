@@ -97,7 +97,7 @@ async def test_queued_singles_of_a_moved_database_are_canceled(storage: Storage)
     assert await storage.read(lambda tx: list(tx.work.due())) == []
 
 
-@pytest.mark.parametrize("status", [CampaignStatus.ACTIVE, CampaignStatus.PAUSED])
+@pytest.mark.parametrize("status", [CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED])
 @pytest.mark.parametrize(("slot", "floor"), [(-60, 1), (0, 1), (30, 30)])
 async def test_a_new_worker_keeps_a_spacing_from_the_last_start_of_the_old_one(
     storage: Storage, status: CampaignStatus, slot: int, floor: int
@@ -112,15 +112,18 @@ async def test_a_new_worker_keeps_a_spacing_from_the_last_start_of_the_old_one(
     assert after.next_slot_at == NOW + timedelta(seconds=floor)
 
 
-async def test_a_calling_campaign_goes_on_at_once_under_a_new_worker(storage: Storage) -> None:
-    """Its pace are the places in flight: a restart does not make it stand still."""
-    changes = {"channel": "call", "sms_rate_per_minute": None, "sms_carrier": None, "sms_from_number": None}
-    campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE, **changes))
+async def test_a_new_worker_lets_calls_start_at_once(storage: Storage) -> None:
+    """Design, section 6, concurrency: places are the pace of calls; a restart keeps no campaign from those free."""
+    agent = make_agent()
+    await storage.write(lambda tx: tx.agents.insert(agent))
+    campaign = await given_campaign(
+        storage, campaign=make_campaign(channel="call", agent_id=agent.id, status=CampaignStatus.ACTIVE)
+    )
     await storage.write(lambda tx: tx.runs.put(make_run(campaign_id=campaign.id, next_slot_at=NOW)))
-    await _take(storage)
+    taken = await _take(storage)
     after = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
     assert after is not None
-    assert after.next_slot_at == NOW
+    assert (after.next_slot_at, after.owner_epoch) == (NOW, taken.epoch)
 
 
 async def _take(

@@ -1,198 +1,256 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-import attrs
 import pytest
 
-from outreach import NewRecipient, Outreach, SystemClock
+from outreach import InvalidRequest, MessageStatus, NewMessage, NotFound, Outreach, RecipientUnsubscribed, SystemClock
 from outreach.models.campaign import Campaign
 from outreach.models.directory import FlowStep
-from outreach.models.recipient import Recipient
-from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.operations import campaign_moves, opting_out
-from outreach.operations.wave import Hold
-from outreach.protocols.storage import Storage, Transaction
-from outreach.testing.builders import NOW, make_campaign, make_prepared, make_unsubscribe
-from outreach.testing.storage_tables.base_contract import HERE, THERE, pending, publish
+from outreach.models.settings import ReplySettingsChange
+from outreach.models.states import RecipientStatus
+from outreach.operations.wave import Committed
+from outreach.protocols.storage import Storage
+from outreach.testing.clock import ManualClock
+from tests.engine.calling import CALLS, given_calls
 from tests.engine.conftest import OpenStorage
-from tests.engine.given import (
-    commit,
-    given_active,
-    given_dispatch,
-    given_settings,
-    recipient,
-    refused,
-    reread,
-    settle,
-)
-from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.flow_course import Course
+from tests.engine.given import ACCEPTED, given_settings, recipient, refused, reread, settle
+from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.writing import answers, write
 
 pytestmark = pytest.mark.anyio
 
-R, C = RecipientStatus, CampaignStatus
-PHONE = "+14155550123"
-WEEK = timedelta(days=7)
+OURS = "+14155550199"
+HELLO = FlowStep(kind="send", body="Hello")
+STOP_IF_REPLIED = FlowStep(kind="stop_if_replied")
+CONFIRMED = "Acme: You are unsubscribed and will get no more messages. Reply START to subscribe again."
 
 
-async def given_waiting(storage: Storage, count: int = 1, **changes: Any) -> Campaign:
-    """Write a campaign in which one number, and another one, wait for a week."""
-    fields = {"status": C.ACTIVE, "started_at": NOW, **changes}
-    campaign = make_campaign(**fields)
-    contacts = [make_prepared(phone=PHONE) for _ in range(count)] + [make_prepared(phone="+14155550199")]
-
-    def operation(tx: Transaction) -> None:
-        publish(tx, campaign, pending(*contacts))
-        for one in tx.recipients.page(campaign.workspace_id, campaign.id):
-            waits = attrs.evolve(one, status=R.WAITING, reason="retry", due_at=NOW + WEEK)
-            tx.recipients.put(campaign.workspace_id, waits)
-
-    await storage.write(operation)
-    return campaign
+def number(position: int) -> str:
+    """Return the number of a campaign's contact."""
+    return f"+1415555{position:04d}"
 
 
-async def opt_out(storage: Storage, scope: str = "all") -> None:
-    """Put the number on the register, and end who waits with it."""
-
-    def operation(tx: Transaction) -> None:
-        tx.register.put(make_unsubscribe(phone=PHONE, scope=scope))
-        opting_out.end_waiting(tx, HERE, [PHONE], now=NOW)
-
-    await storage.write(operation)
+async def say(engine: Outreach, workspace_id: str, position: int, body: str, **changes: Any) -> Any:
+    """Have a contact write to the sending number."""
+    fields = {"sender": number(position), "to": OURS, "body": body, "provider": "twilio", **changes}
+    return await engine.messages.receive(workspace_id, **fields)
 
 
-async def statuses(storage: Storage, campaign: Campaign) -> list[tuple[RecipientStatus, str | None]]:
-    """Return status and reason of a campaign's recipients."""
-    found: list[Recipient] = list(await storage.read(lambda tx: tx.recipients.page(campaign.workspace_id, campaign.id)))
-    return [(one.status, one.reason) for one in found]
+async def states(engine: Outreach, campaign: Campaign) -> list[tuple[RecipientStatus, str | None]]:
+    """Return how each recipient stands, and why."""
+    return [(one.status, one.reason) for one in await people(engine, campaign)]
 
 
-SKIPPED = (R.SKIPPED, "opted_out")
-WAITS = (R.WAITING, "retry")
+async def all_answered(rig: Rig, count: int) -> None:
+    """Wait until so many answers are with the carrier."""
+
+    async def there() -> bool:
+        sent = await answers(rig.storage)
+        return len(sent) == count and all(one.status is MessageStatus.ACCEPTED for one in sent)
+
+    await until(there)
 
 
-@pytest.mark.parametrize("status", [C.ACTIVE, C.PAUSED])
-async def test_who_waits_is_skipped_in_every_campaign_that_goes_on(storage: Storage, status: CampaignStatus) -> None:
-    """At once, however long the wait; the counters say so, and others wait on."""
-    campaigns = [await given_waiting(storage, count, status=status) for count in (1, 2)]
-    await opt_out(storage)
-    assert await statuses(storage, campaigns[0]) == [SKIPPED, WAITS]
-    assert await statuses(storage, campaigns[1]) == [SKIPPED, SKIPPED, WAITS]
-    for campaign in campaigns:
-        assert (await reread(storage, campaign)).counters.open == 1
-    assert (await recipient(storage, campaigns[0])).ended_at == NOW
-
-
-@pytest.mark.parametrize(
-    ("scope", "channel", "ends"),
-    [("all", "sms", True), ("all", "call", True), ("sms", "sms", True), ("sms", "call", False), ("call", "sms", False)],
-)
-async def test_the_scope_of_an_opt_out_decides(storage: Storage, scope: str, channel: str, ends: bool) -> None:
-    """Who may be called still waits for the call."""
-    campaign = await given_waiting(storage, channel=channel)
-    await opt_out(storage, scope)
-    assert (await statuses(storage, campaign))[0] == (SKIPPED if ends else WAITS)
-
-
-async def test_other_workspaces_and_campaigns_that_are_over_are_left_alone(storage: Storage) -> None:
-    """A register is one workspace's; a campaign that is over closes its recipients with its own reason."""
-    foreign = await given_waiting(storage, workspace_id=THERE)
-    over = await given_waiting(storage, status=C.CANCELLED)
-    await opt_out(storage)
-    assert await statuses(storage, foreign) == [WAITS, WAITS]
-    assert await statuses(storage, over) == [WAITS, WAITS]
-
-
-async def test_what_is_pending_or_in_flight_is_left_to_its_turn(storage: Storage) -> None:
-    """A pending one is skipped when it comes, one in flight keeps its true outcome."""
-    campaign = await given_active(storage, 2)
-    dispatch = await given_dispatch(storage, campaign, 0)
-    numbers = [(await recipient(storage, campaign, position)).phone or "" for position in (0, 1)]
-
-    def operation(tx: Transaction) -> None:
-        for phone in numbers:
-            tx.register.put(make_unsubscribe(phone=phone))
-        opting_out.end_waiting(tx, HERE, numbers, now=NOW)
-
-    await storage.write(operation)
-    assert await statuses(storage, campaign) == [(R.DISPATCHING, None), (R.PENDING, None)]
-    await settle(storage, dispatch, refused("invalid_number"))
-    assert (await statuses(storage, campaign))[0] == (R.FAILED, "invalid_number")
-
-
-async def test_who_opts_out_during_a_request_does_not_wait_for_another(storage: Storage) -> None:
-    """A refusal that may pass would be retried in an hour, only to be skipped then."""
-    await given_settings(storage, retry_enabled=True, retry_delay_minutes=60)
-    campaign = await given_active(storage)
-    dispatch = await given_dispatch(storage, campaign)
-    await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=dispatch.to)))
-    await settle(storage, dispatch, refused("temporary"))
-    assert await statuses(storage, campaign) == [SKIPPED]
-    assert (await reread(storage, campaign)).status == "completed"
-
-
-async def test_who_has_opted_out_is_not_put_off_until_the_morning(storage: Storage) -> None:
-    """A hold is decided under the register, like a request."""
-    campaign = await given_active(storage, 2)
-    held = [
-        Hold(recipient=await recipient(storage, campaign, position), due_at=NOW + WEEK, reason="contact_hours")
-        for position in (0, 1)
-    ]
-    phone = held[0].recipient.phone or ""
-    await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=phone)))
-    await commit(storage, campaign, 99, holds=held)
-    assert await statuses(storage, campaign) == [SKIPPED, (R.WAITING, "contact_hours")]
-
-
-async def test_an_opt_out_in_a_long_wait_ends_it_and_an_opt_in_does_not_bring_it_back(
-    open_storage: OpenStorage,
-) -> None:
-    """What people look at says so at once: the campaign has completed, and START opens nothing that had ended."""
-    steps = (
-        FlowStep(kind="send", body="Hello"),
-        FlowStep(kind="wait", wait_minutes=14 * 24 * 60),
-        FlowStep(kind="send", body="Still there?"),
-    )
+@pytest.mark.field(10)
+async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: OpenStorage) -> None:
+    """Field, test 10 (Rock #7049 blocks the confirmation by the opt-out itself): not contacted, and confirmed."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
-        flow = await rig.engine.flows.create(workspace.id, "Reminder", steps=steps)
-        person = [NewRecipient(phone_number=PHONE)]
-        campaign = await given_campaign(
-            rig.engine, workspace, person, sms_message_source="flow", sms_flow_id=flow.id, message_body=None
-        )
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        committed: list[Committed] = []
+
+        async def stop_after_the_commit(result: object) -> None:
+            if isinstance(result, Committed) and result.dispatches and not committed:
+                committed.append(result)
+                await say(rig.engine, workspace.id, 0, "Stop.")
+
+        rig.storage.after_write = stop_after_the_commit
         await rig.engine.campaigns.start(workspace.id, campaign.id)
-
-        async def waits() -> bool:
-            return (await people(rig.engine, campaign))[0].reason == "flow_wait"
-
-        await until(waits)
-        await rig.engine.unsubscribes.add(workspace.id, PHONE)
-        done = await reaches(rig.engine, campaign, "completed")
-        assert (done.counters.completed, done.counters.successful) == (1, 1)
-        await rig.engine.unsubscribes.remove(workspace.id, PHONE)
-        assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [SKIPPED]
-        assert len(rig.carrier.requests) == 1
+        await reaches(rig.engine, campaign, "completed")
+        assert await states(rig.engine, campaign) == [(RecipientStatus.SKIPPED, "opted_out")]
+        await all_answered(rig, 1)
+        assert [(message.to, message.body) for message in rig.carrier.requests] == [(number(0), CONFIRMED)]
+        (dispatch,) = committed[0].dispatches
+        settled = await rig.engine.dispatches.find(dispatch.id)
+        assert (settled.state, settled.reason) == ("withdrawn", "opted_out")
 
 
-async def test_an_import_ends_all_who_wait(engine: Outreach) -> None:
-    """More numbers than one transaction takes: every one of them is ended."""
+async def test_a_stop_between_the_commit_and_the_request_of_a_call_is_heard(open_storage: OpenStorage) -> None:
+    """Field, test 10: by message, for a call: the register stops every channel."""
+    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+
+        async def stop_after_the_commit(result: object) -> None:
+            if isinstance(result, Committed) and result.dispatches:
+                await say(rig.engine, workspace.id, 0, "stop calling me")
+
+        rig.storage.after_write = stop_after_the_commit
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        assert await states(rig.engine, campaign) == [(RecipientStatus.SKIPPED, "opted_out")]
+        assert rig.voice.requests == []
+
+
+@pytest.mark.field(10)
+async def test_the_confirmation_goes_out_once_though_the_webhook_comes_five_times(open_storage: OpenStorage) -> None:
+    """Field, test 10 (in GSA #659 nobody opts in again): by the way that the message came, within five minutes."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        taken = [
+            await say(rig.engine, workspace.id, 0, "STOP", provider_id="SM1", written_at=datetime.now(UTC))
+            for _ in range(5)
+        ]
+        assert [one is not None for one in taken] == [True, False, False, False, False]
+        await all_answered(rig, 1)
+        await say(rig.engine, workspace.id, 0, "thanks", provider_id="SM2")
+        with pytest.raises(RecipientUnsubscribed):
+            await rig.engine.messages.send(workspace.id, NewMessage(to=number(0), body="x"))
+        await say(rig.engine, workspace.id, 0, "START", provider_id="SM3")
+        await all_answered(rig, 2)
+        await rig.engine.messages.send(workspace.id, NewMessage(to=number(0), body="x"))
+        await rig.carrier.wait_for_requests(3)
+        sent = [(request.sender, request.to, request.not_after is not None) for request in rig.carrier.requests[:2]]
+        assert sent == [(OURS, number(0), True)] * 2
+        assert [request.body for request in rig.carrier.requests[::2]] == [CONFIRMED, "x"]
+        assert rig.carrier.requests[2].not_after is None
+        inbound = await rig.engine.messages.list_inbound(workspace.id)
+        assert [(one.body, one.keyword) for one in inbound] == [("START", "start"), ("thanks", None), ("STOP", "stop")]
+
+
+async def test_a_stop_in_the_middle_stops_everything_that_is_not_on_its_way(open_storage: OpenStorage) -> None:
+    """Whoever was sent to before keeps that outcome; in every campaign of the workspace, and in no other's."""
+    gone = range(4, 12)
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace, other = await given_workspace(rig.engine), await given_workspace(rig.engine)
+        running = await given_campaign(rig.engine, workspace, 12, message_body="running")
+        later = await given_campaign(rig.engine, workspace, 12, message_body="later")
+        theirs = await given_campaign(rig.engine, other, 12, message_body="theirs")
+        stopped: list[int] = []
+
+        async def stop_in_the_middle(result: object) -> None:
+            if isinstance(result, Committed) and not stopped and len(rig.carrier.requests) >= 2:
+                stopped.extend(gone)
+                for position in gone:
+                    await say(rig.engine, workspace.id, position, "please stop")
+
+        rig.storage.after_write = stop_in_the_middle
+        await rig.engine.campaigns.start(workspace.id, running.id)
+        await reaches(rig.engine, running, "completed")
+        assert stopped
+        for campaign in (later, theirs):
+            await rig.engine.campaigns.start(campaign.workspace_id, campaign.id)
+            await reaches(rig.engine, campaign, "completed")
+        sent = {(request.to, request.body.split("\n")[0]) for request in rig.carrier.requests}
+        for campaign, text in ((running, "running"), (later, "later")):
+            expected = [
+                (RecipientStatus.COMPLETED, None)
+                if (number(position), text) in sent
+                else (RecipientStatus.SKIPPED, "opted_out")
+                for position in range(12)
+            ]
+            assert await states(rig.engine, campaign) == expected
+        assert [status for status, _ in await states(rig.engine, later)].count(RecipientStatus.SKIPPED) == len(gone)
+        assert (RecipientStatus.SKIPPED, "opted_out") in await states(rig.engine, running)
+        assert await states(rig.engine, theirs) == [(RecipientStatus.COMPLETED, None)] * 12
+        await all_answered(rig, len(gone))
+
+
+@pytest.mark.parametrize("while_it_is_asked", [True, False])
+async def test_a_stop_is_told_as_what_it_is_where_a_flow_stops_at_replies(
+    storage: Storage, clock: ManualClock, while_it_is_asked: bool
+) -> None:
+    """It is a reply too; who has opted out is skipped, not completed."""
+    course = await Course.begin(storage, clock, HELLO, STOP_IF_REPLIED, HELLO)
+    (first,) = await course.wave()
+    if while_it_is_asked:
+        await write(storage, "STOP", now=clock.now(), sender=first.to)
+    await settle(storage, first, ACCEPTED, now=clock.now())
+    if not while_it_is_asked:
+        await write(storage, "STOP", now=clock.now(), sender=first.to)
+        assert await course.wave() == ()
+    after = await recipient(storage, course.campaign)
+    assert (after.status, after.reason, after.dispatched) == (RecipientStatus.SKIPPED, "opted_out", True)
+    assert (await reread(storage, course.campaign)).status == "completed"
+
+
+async def test_who_waits_for_a_step_or_a_retry_is_skipped_at_once(storage: Storage, clock: ManualClock) -> None:
+    """Whatever it waits for; a START that comes later does not open what has ended."""
+    await given_settings(storage, retry_enabled=True)
+    course = await Course.begin(storage, clock, HELLO, FlowStep(kind="wait", wait_minutes=60), HELLO, count=4)
+    gone, waiting, back, retried = await course.wave()
+    for dispatch in (gone, waiting, back):
+        await settle(storage, dispatch, ACCEPTED, now=clock.now())
+    await settle(storage, retried, refused("temporary"), now=clock.now())
+    for dispatch in (gone, back, retried):
+        await write(storage, "STOP", now=clock.now(), sender=dispatch.to)
+    clock.advance(1)
+    await write(storage, "START", now=clock.now(), sender=back.to)
+    sent = []
+    while await course.rest():
+        for dispatch in await course.wave():
+            sent.append(dispatch.to)
+            await settle(storage, dispatch, ACCEPTED, now=clock.now())
+    assert sent == [waiting.to]
+    for dispatch in (gone, back, retried):
+        after = await recipient(storage, course.campaign, dispatch.position or 0)
+        assert (after.status, after.reason) == (RecipientStatus.SKIPPED, "opted_out")
+    assert (await reread(storage, course.campaign)).status == "completed"
+
+
+async def test_what_a_program_hands_in_is_checked(engine: Outreach) -> None:
+    """Nothing is stored of what cannot be read, or says nothing of whom it is from."""
     workspace = await given_workspace(engine)
-    campaign = await given_campaign(engine, workspace, 120)
-    clock = SystemClock()
+    fields: dict[str, Any] = {"sender": number(0), "to": OURS, "body": "STOP"}
+    for wrong, path in (
+        ({"sender": "nobody"}, "sender"),
+        ({"body": "\x00"}, "body"),
+        ({"provider": "pigeon"}, "provider"),
+        ({"provider_id": "SM1"}, "provider_id"),
+        ({"written_at": datetime(2026, 3, 2)}, "written_at"),  # noqa: DTZ001 - that is what is refused
+    ):
+        with pytest.raises(InvalidRequest) as refusal:
+            await engine.messages.receive(workspace.id, **{**fields, **wrong})
+        assert [detail.path for detail in refusal.value.details] == [path]
+    with pytest.raises(NotFound):
+        await engine.messages.receive(workspace.id.replace("0", "1"), **fields)
+    assert list(await engine.messages.list_inbound(workspace.id)) == []
+    assert [entry async for entry in engine.unsubscribes.list(workspace.id)] == []
 
-    def wait(tx: Transaction) -> None:
-        campaign_moves.start(tx, workspace.id, campaign.id, now=clock.now(), actor="test")
-        for one in tx.recipients.page(workspace.id, campaign.id):
-            waits = attrs.evolve(one, status=R.WAITING, reason="retry", due_at=clock.now() + WEEK)
-            tx.recipients.put(workspace.id, waits)
 
-    await engine._storage.write(wait)
+async def test_the_answers_of_a_workspace_are_set_one_by_one(engine: Outreach) -> None:
+    """What is not named stays; an empty text takes the default again; the audit trail knows of each change."""
+    workspace, other = await given_workspace(engine), await given_workspace(engine)
+    before = {text.purpose: text for text in await engine.replies.texts(workspace.id)}
+    assert before["opt_out_confirmation"].text == CONFIRMED
+    assert {text.segments for text in before.values()} == {1}
+    long = ReplySettingsChange(help_text="é" * 160 + "x", enabled=False)
+    changed = await engine.replies.update(workspace.id, long)
+    assert (changed.enabled, changed.stop_text, changed.help_text) == (False, "", long.help_text)
+    assert await engine.replies.get(workspace.id) == changed
+    texts = {text.purpose: text for text in await engine.replies.texts(workspace.id)}
+    assert (texts["help"].text, texts["help"].segments) == (long.help_text, 2)
+    assert texts["opt_out_confirmation"] == before["opt_out_confirmation"]
+    await engine.replies.update(workspace.id, ReplySettingsChange(help_text="", help_when_opted_out=True))
+    assert {text.purpose: text for text in await engine.replies.texts(workspace.id)} == before
+    assert (await engine.replies.get(workspace.id)).help_when_opted_out
+    assert {text.purpose: text for text in await engine.replies.texts(other.id)} == before
+    actions = [entry.action for entry in await engine.workspaces.audit(workspace.id)]
+    assert actions.count("reply_settings.update") == 2
 
-    async def rows() -> Any:
-        for one in await people(engine, campaign):
-            yield one.phone_number
 
-    assert (await engine.unsubscribes.import_numbers(workspace.id, rows())).added == 120
-    assert {(one.status, one.reason) for one in await people(engine, campaign)} == {SKIPPED}
-    assert (await engine.campaigns.get(workspace.id, campaign.id)).status == "completed"
+@pytest.mark.parametrize("text", ["x" * 321, " \n", "\x00", "\ud800"])
+async def test_an_answer_that_could_not_be_sent_is_refused(engine: Outreach, text: str) -> None:
+    """Too long, blank, or not storable everywhere; nothing was changed."""
+    workspace = await given_workspace(engine)
+    for name in ("stop_text", "start_text", "help_text"):
+        fields: dict[str, Any] = {"enabled": False, name: text}
+        with pytest.raises(InvalidRequest) as refusal:
+            await engine.replies.update(workspace.id, ReplySettingsChange(**fields))
+        assert [detail.path for detail in refusal.value.details] == [name]
+    assert (await engine.replies.get(workspace.id)).enabled
+    with pytest.raises(NotFound):
+        await engine.replies.update(workspace.id.replace("0", "1"), ReplySettingsChange(enabled=False))

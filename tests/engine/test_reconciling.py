@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.protocols.carrier import LookUp, OutboundMessage
 from outreach.protocols.voice import CallRequest
+from outreach.runners import reconciler as reconciler_module
 from outreach.runners.reconciler import Reconciler
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import new_id
@@ -198,32 +199,60 @@ async def test_what_proves_nothing_leaves_it_unknown_until_the_deadline(
         assert len(await doubt.dispatches()) == 1
 
 
-async def test_a_provider_that_hangs_keeps_no_others_waiting(open_storage: OpenStorage) -> None:
-    """Look-ups run side by side: the deadline of one does not wait for the time-outs of all."""
+UNHURRIED = attrs.evolve(QUICK, reconcile_round_seconds=3600.0)
+"""One round, and no other one by itself; so it is with the engine's own reconciler, which looks no more."""
+
+
+@asynccontextmanager
+async def many_in_doubt(
+    open_storage: OpenStorage, carrier: ScriptedCarrier, count: int
+) -> AsyncIterator[tuple[Reconciler, Callable[[int], Awaitable[None]]]]:
+    """Lose the answers to so many messages whose deadlines have passed; yield who looks, and how many are left."""
     clock = ShiftedClock()
-    asked = 0
+    async with dispatching(open_storage(clock), carrier=carrier, config=UNHURRIED, clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        for number in range(count):
+            message = NewMessage(to=f"+1415555{number:04d}", body="Hi", carrier="twilio", from_number="+14155550199")
+            await rig.engine.messages.send(workspace.id, message)
+        await _unknown_count(rig, workspace.id, count)
+        clock.shift(2 * HOUR)
+        desk = desk_of(carrier, rig.voice)
+        reconciler = Reconciler(storage=rig.storage, clock=clock, config=UNHURRIED, desk=desk, worker=rig.worker)
+        yield reconciler, lambda left: _unknown_count(rig, workspace.id, left)
+
+
+async def test_a_provider_that_hangs_keeps_no_others_waiting(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Look-ups run side by side: the deadline of one does not wait for the time-outs of all."""
+    asked, all_asked = 0, anyio.Event()
 
     async def look_up(_: LookUp) -> None:
         nonlocal asked
         asked += 1
-        await anyio.sleep_forever()
+        if asked == 8:
+            all_asked.set()
+        # One after the other, each would wait here until it has timed out.
+        await all_asked.wait()
 
     carrier = ScriptedCarrier(lambda _: drop(), look_up="evidence")
     carrier.look_up = look_up  # type: ignore[method-assign,assignment]
-    config = attrs.evolve(QUICK, provider_timeout_seconds=0.5)
-    async with dispatching(open_storage(clock), carrier=carrier, config=config, clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        for number in range(8):
-            message = NewMessage(to=f"+1415555{number:04d}", body="Hi", carrier="twilio", from_number="+14155550199")
-            await rig.engine.messages.send(workspace.id, message)
-        await _unknown_count(rig, workspace.id, 8)
-        desk = desk_of(carrier, rig.voice)
-        reconciler = Reconciler(storage=rig.storage, clock=clock, config=config, desk=desk, worker=rig.worker)
-        clock.shift(2 * HOUR)
-        before = clock.monotonic()
-        await reconciler.round()
-        assert clock.monotonic() - before < 8 * 0.5
-        await _unknown_count(rig, workspace.id, 0)
+    async with many_in_doubt(open_storage, carrier, 8) as (reconciler, left):
+        with anyio.fail_after(QUICK.provider_timeout_seconds):
+            assert await reconciler.round() == 8
+        await left(0)
+
+
+async def test_what_one_round_has_no_room_for_does_not_wait_for_the_next_pause(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a crash of many workers hundreds are unknown: full rounds follow each other at once."""
+    monkeypatch.setattr(reconciler_module, "_ROUND", 3)
+    carrier = ScriptedCarrier(lambda _: drop(), look_up="none")
+    async with many_in_doubt(open_storage, carrier, 8) as (reconciler, left), anyio.create_task_group() as tasks:
+        tasks.start_soon(reconciler.serve)
+        await left(0)
+        tasks.cancel_scope.cancel()
 
 
 @channels

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -56,6 +56,19 @@ class Books:
     def sent(self) -> int:
         """Return how many messages and calls the simulator accepted."""
         return self.log.read_bytes().count(b"\n") if self.log.exists() else 0
+
+    def more_sent(self, count: int) -> Callable[[], bool]:
+        """Return what tells whether so many more were accepted than up to now, or nothing is left to wait for."""
+        target = self.sent() + count
+        return lambda: self.sent() >= target or not self.unfinished()
+
+    def starts(self) -> dict[int, list[datetime]]:
+        """Return the moments at which the simulator was asked, in order, by the number of the campaign."""
+        campaign_of = {row["id"]: row["campaign_number"] for row in self.rows("SELECT * FROM dispatches")}
+        found: dict[int, list[datetime]] = defaultdict(list)
+        for entry in self.accepted():
+            found[campaign_of[entry.dispatch_id]].append(entry.at)
+        return {number: sorted(moments) for number, moments in found.items()}
 
     def rows(self, query: str, **values: object) -> list[dict[str, Any]]:
         """Return the rows of a query; the file is only read."""

@@ -15,9 +15,9 @@ import anyio
 import attrs
 import httpx
 
-from outreach import NewRecipient, NewSmsCampaign, Outreach
+from outreach import NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach
 from tests.process.books import Books
-from tests.process.server import ServerProcess, start_server
+from tests.process.server import EngineProcess, ServerProcess, start_engine, start_server
 from tests.process.waiting import PATIENCE
 
 T = TypeVar("T")
@@ -44,6 +44,7 @@ class Place:
         workspace_id: A sandbox.
         api_key: A key of it.
         latency_ms: How long the simulators take for an answer.
+        call_seconds: How long their calls last once they are answered.
     """
 
     directory: Path
@@ -52,7 +53,8 @@ class Place:
     workspace_id: str = ""
     api_key: str = attrs.field(default="", repr=False)
     latency_ms: float = 20.0
-    _servers: list[ServerProcess] = attrs.field(factory=list)
+    call_seconds: float = 2.0
+    _started: list[EngineProcess] = attrs.field(factory=list)
     _used: int = 0
 
     @property
@@ -76,6 +78,7 @@ class Place:
         return {
             "OUTREACH_SIMULATOR_LOG": str(self.books.log),
             "OUTREACH_SIMULATOR_LATENCY_MS": f"{self.latency_ms:g}",
+            "OUTREACH_SIMULATOR_CALL_SECONDS": f"{self.call_seconds:g}",
             "OUTREACH_HOST_ID": "process-tests",
             "TMPDIR": str(self.spool),
         }
@@ -84,8 +87,14 @@ class Place:
         """Start a server; it is killed at the end, if it still runs then."""
         url = self.url if database is None else f"sqlite:///{database}"
         server = start_server(url, directory=self.directory, environment=self.environment, options=options)
-        self._servers.append(server)
+        self._started.append(server)
         return server
+
+    def dispatch(self, **config: float) -> EngineProcess:
+        """Start an engine without a server, under settings of its own; it is killed at the end like a server."""
+        engine = start_engine(self.url, directory=self.directory, environment=self.environment, config=config)
+        self._started.append(engine)
+        return engine
 
     def client(self, server: ServerProcess) -> httpx.Client:
         """Return a client of a server that authenticates itself."""
@@ -128,6 +137,23 @@ class Place:
 
         return self.with_engine(work)
 
+    def create_calls(self, *, campaigns: int, recipients: int, concurrency: int) -> list[str]:
+        """Create calling campaigns of one agent and start them; return their ids."""
+
+        async def work(engine: Outreach) -> list[str]:
+            agent = await engine.agents.create(self.workspace_id, "Ada")
+            made: list[str] = []
+            for number in range(campaigns):
+                people = [NewRecipient(phone_number=phone) for phone in self.phones(recipients)]
+                new = NewCallCampaign(name=f"Calls {number}", agent_id=agent.id, batch_concurrency=concurrency)
+                created = await engine.create_campaign.call(self.workspace_id, new, people)
+                made.append(created.campaign.id)
+            for identifier in made:
+                await engine.campaigns.start(self.workspace_id, identifier)
+            return made
+
+        return self.with_engine(work)
+
     def phones(self, count: int) -> list[str]:
         """Return so many numbers that nobody else has had here."""
         start = self._used
@@ -146,9 +172,9 @@ class Place:
 
     def end(self) -> None:
         """Kill what still runs."""
-        for server in self._servers:
-            if server.process.poll() is None:
-                server.kill()
+        for started in self._started:
+            if started.process.poll() is None:
+                started.kill()
 
 
 @contextmanager

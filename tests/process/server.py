@@ -1,4 +1,4 @@
-"""The real server in a process of its own."""
+"""The real server, or the engine alone, in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import httpx
@@ -19,22 +19,24 @@ import psutil
 
 from tests.process.waiting import PATIENCE, wait_for
 
+P = TypeVar("P", bound="EngineProcess")
+
 
 @attrs.define(kw_only=True)
-class ServerProcess:
-    """A running `outreach-server serve`.
+class EngineProcess:
+    """A process that dispatches from a database.
 
     Attributes:
         process: The process; the first of a session of its own, so that its helpers end with it.
-        url: Where it answers.
+        told: The document that it printed when it was ready.
         started_at: When it was started, by the monotonic clock.
-        ready_at: When it said that it answers.
+        ready_at: When it said that it is ready.
         stdout: The file with its standard output.
         stderr: The file with what it logged.
     """
 
     process: subprocess.Popen[bytes]
-    url: str
+    told: dict[str, Any]
     started_at: float
     ready_at: float
     stdout: Path
@@ -54,13 +56,6 @@ class ServerProcess:
     def errors(self) -> str:
         """Return what it wrote to its standard error."""
         return self.stderr.read_text(encoding="utf-8", errors="replace")
-
-    def health(self) -> dict[str, Any]:
-        """Return what /healthz says of dispatching."""
-        answer = httpx.get(f"{self.url}/healthz", timeout=PATIENCE)
-        assert answer.status_code == 200, answer.text
-        dispatcher: dict[str, Any] = answer.json()["dispatcher"]
-        return dispatcher
 
     def resident_bytes(self) -> int:
         """Return how much memory it and its helpers hold now."""
@@ -82,6 +77,24 @@ class ServerProcess:
             yield from first.children(recursive=True)
 
 
+@attrs.define(kw_only=True)
+class ServerProcess(EngineProcess):
+    """A running `outreach-server serve`."""
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        url: str = self.told["url"]
+        return url
+
+    def health(self) -> dict[str, Any]:
+        """Return what /healthz says of dispatching."""
+        answer = httpx.get(f"{self.url}/healthz", timeout=PATIENCE)
+        assert answer.status_code == 200, answer.text
+        dispatcher: dict[str, Any] = answer.json()["dispatcher"]
+        return dispatcher
+
+
 def start_server(
     database_url: str, *, directory: Path, environment: Mapping[str, str], options: tuple[str, ...] = ()
 ) -> ServerProcess:
@@ -93,13 +106,32 @@ def start_server(
         environment: Variables beside those of this process.
         options: More options of `serve`.
     """
-    name = f"server-{time.monotonic_ns()}"
+    command = ["outreach_server", "--json", "--database", database_url, "serve", "--port", "0", *options]
+    return _start(ServerProcess, command, directory, environment)
+
+
+def start_engine(
+    database_url: str, *, directory: Path, environment: Mapping[str, str], config: Mapping[str, float]
+) -> EngineProcess:
+    """Start an engine without a server and wait until it has asked for the right to dispatch.
+
+    Args:
+        database_url: Its database.
+        directory: Where its output is kept.
+        environment: Variables beside those of this process.
+        config: Settings of `EngineConfig` that differ from the defaults; a server has no options for these.
+    """
+    return _start(EngineProcess, ["tests.process.engine", database_url, json.dumps(config)], directory, environment)
+
+
+def _start(kind: type[P], module_and_arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> P:
+    """Start a module in a process of its own, and wait until it has printed its one document."""
+    name = f"process-{time.monotonic_ns()}"
     stdout, stderr = directory / f"{name}.out", directory / f"{name}.err"
-    command = [sys.executable, "-m", "outreach_server", "--json", "--database", database_url]
     begun = time.monotonic()
     with stdout.open("wb") as out, stderr.open("wb") as err:
         process = subprocess.Popen(
-            [*command, "serve", "--port", "0", *options],
+            [sys.executable, "-m", *module_and_arguments],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -109,18 +141,18 @@ def start_server(
 
     def told() -> Any:
         if process.poll() is not None:
-            raise AssertionError(f"The server ended with {process.returncode}:\n{stderr.read_text()}")
+            raise AssertionError(f"The process ended with {process.returncode}:\n{stderr.read_text()}")
         with suppress(ValueError):
             return json.loads(stdout.read_bytes())
         return None
 
     try:
-        url = wait_for("the server to start", told)["url"]
+        document = wait_for("the process to start", told)
     except BaseException:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
-    return ServerProcess(
-        process=process, url=url, started_at=begun, ready_at=time.monotonic(), stdout=stdout, stderr=stderr
+    return kind(
+        process=process, told=document, started_at=begun, ready_at=time.monotonic(), stdout=stdout, stderr=stderr
     )

@@ -9,8 +9,9 @@ from tests.process.place import Place, body
 from tests.process.uploading import Upload, padded
 from tests.process.waiting import wait_for
 
-MOST_SECONDS = 10.0
-"""A server ends within so long of a signal, whatever is on its way."""
+MOST_SECONDS = 10.0 + 5.0
+"""A server ends within 10 s of a signal, whatever is on its way; 5 s more for a machine that is busy. One that waited
+for what is on its way would need 30 s and more."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -88,5 +89,5 @@ def test_a_stop_is_not_held_up_by_clients_that_keep_their_connection(place: Plac
         assert client.get("/sms-campaigns").status_code == 200
         begun = time.monotonic()
         assert server.stop() == 0
-        assert time.monotonic() - begun < MOST_SECONDS / 2
+        assert time.monotonic() - begun < MOST_SECONDS
     assert "Traceback" not in server.errors()

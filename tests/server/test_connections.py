@@ -104,7 +104,8 @@ async def test_a_client_that_asks_first_is_told_at_once() -> None:
         start, _ = await post(app, key, receiver(), content_length="1001", expect="100-continue")
         assert start["status"] == 400
 
-    with anyio.fail_after(2):
+    # Sooner than a body that does not come is given up.
+    with anyio.fail_after(body._IDLE_SECONDS / 2):
         await with_app(test, max_body_bytes=1000)
 
 
@@ -130,10 +131,12 @@ async def test_large_bodies_wait_for_their_turn_unread(monkeypatch: pytest.Monke
     """A body that is announced as large is not read from its socket before it is its turn."""
     monkeypatch.setattr("outreach_server.context.MOST_LARGE_BODIES", 1)
     read: list[str] = []
+    reading = anyio.Event()
 
     def slow(name: str) -> Receive:
         async def receive() -> Message:
             read.append(name)
+            reading.set()
             await anyio.sleep_forever()
             raise AssertionError
 
@@ -143,7 +146,9 @@ async def test_large_bodies_wait_for_their_turn_unread(monkeypatch: pytest.Monke
         async with anyio.create_task_group() as tasks:
             for name in ("first", "second"):
                 tasks.start_soon(lambda name=name: post(app, key, slow(name), content_length="1000000"))  # type: ignore[misc]
-            await anyio.sleep(0.2)
+            with anyio.fail_after(30):
+                await reading.wait()
+            await anyio.sleep(0.1)  # in which the other could begin as well
             tasks.cancel_scope.cancel()
 
     await with_app(test)

@@ -301,6 +301,20 @@ class DispatchesContract(ContractBase):
         assert await storage.read(sent_to(HERE, NOW + 3 * TICK)) == []
         assert await storage.read(sent_to(THERE, NOW)) == [NOW]
 
+    @pytest.mark.parametrize("purpose", ["opt_out_confirmation", "opt_in_confirmation", "help"])
+    async def test_an_answer_to_a_keyword_does_not_count_as_sent_to_a_number(
+        self, storage: Storage, purpose: str
+    ) -> None:
+        """Whoever writes STOP is not contacted by the answer."""
+        answer, message = await given_message(storage, purpose=purpose), await given_message(storage)
+        await write(
+            storage,
+            make_dispatch(to="+14155550123", message_id=answer),
+            make_dispatch(to="+14155550123", message_id=message, created_at=NOW + TICK),
+        )
+        sent = await storage.read(lambda tx: tx.dispatches.sent_to(HERE, "+14155550123", since=NOW))
+        assert list(sent) == [NOW + TICK]
+
     async def test_what_reached_nobody_for_sure_was_not_sent_to_a_number(self, storage: Storage) -> None:
         """Not sent, withdrawn and deferred ones do not count; every other state does, in doubt or not."""
         reached_nobody = {DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
