@@ -3,14 +3,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import attrs
 import pytest
 
 from outreach import (
     BusinessHours,
     NewRecipient,
     SmsSettingsChange,
-    SystemClock,
     Window,
     WorkspaceChange,
     WorkspaceStatus,
@@ -18,10 +16,9 @@ from outreach import (
 from outreach.models.business_hours import DAYS
 from outreach.models.states import RecipientStatus
 from outreach.models.work import Unit
-from outreach.testing.carriers import ScriptedCarrier, accept
 from outreach.testing.clock import ShiftedClock
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until
 
 pytestmark = pytest.mark.anyio
 
