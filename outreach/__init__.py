@@ -60,6 +60,15 @@ from outreach.models.campaign import (
 from outreach.models.carriers import CARRIERS, CarrierName, Channel
 from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
 from outreach.models.dispatch import Dispatch
+from outreach.models.events import (
+    CallEnded,
+    CampaignMoved,
+    Event,
+    MessageReceived,
+    MessageReported,
+    OptedOut,
+    RecipientEnded,
+)
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
@@ -81,6 +90,7 @@ from outreach.models.states import (
     WorkspaceMode,
     WorkspaceStatus,
 )
+from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import ApiKey, CreatedKey, Workspace
@@ -92,6 +102,7 @@ from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.services.accounts import AccountSummary
 from outreach.services.agents import AgentChange
+from outreach.services.events import EventStream
 from outreach.services.preparing import prepare
 from outreach.services.requests import Attempt, Claim
 from outreach.services.unsubscribes import RegisterImport
@@ -102,6 +113,7 @@ __all__ = [
     "CARRIERS",
     "PROVIDERS",
     "PUBLIC_URL_VARIABLE",
+    "RULES",
     "Account",
     "AccountCheck",
     "AccountSummary",
@@ -115,6 +127,7 @@ __all__ = [
     "AuditEntry",
     "BusinessHours",
     "Call",
+    "CallEnded",
     "CallInProgress",
     "CallSettings",
     "CallSettingsChange",
@@ -123,6 +136,7 @@ __all__ = [
     "CallbackRejected",
     "Campaign",
     "CampaignCreated",
+    "CampaignMoved",
     "CampaignStatus",
     "CampaignUpdate",
     "CannotStart",
@@ -133,6 +147,7 @@ __all__ = [
     "Clock",
     "ConfigError",
     "Conflict",
+    "ContactHistory",
     "Counters",
     "CreatedKey",
     "CredentialField",
@@ -144,6 +159,8 @@ __all__ = [
     "DispatcherHealth",
     "EngineConfig",
     "ErrorDetail",
+    "Event",
+    "EventStream",
     "Flow",
     "FlowStep",
     "Forbidden",
@@ -154,6 +171,8 @@ __all__ = [
     "InvalidRequest",
     "LeaseLost",
     "Message",
+    "MessageReceived",
+    "MessageReported",
     "MessageStatus",
     "NewCall",
     "NewCallCampaign",
@@ -162,6 +181,7 @@ __all__ = [
     "NewSmsCampaign",
     "NotFound",
     "Number",
+    "OptedOut",
     "Outreach",
     "OutreachError",
     "Page",
@@ -169,6 +189,7 @@ __all__ = [
     "Quota",
     "RateLimited",
     "Recipient",
+    "RecipientEnded",
     "RecipientGroup",
     "RecipientStatus",
     "RecipientUnsubscribed",
@@ -177,16 +198,19 @@ __all__ = [
     "ReplySettingsChange",
     "ReplyText",
     "RequestInProgress",
+    "Rule",
     "SimulatorConfig",
     "SmsCampaignsDisabled",
     "SmsSettings",
     "SmsSettingsChange",
     "StorageError",
     "SystemClock",
+    "TrailStep",
     "Trunk",
     "Unauthorized",
     "Unsubscribe",
     "VoicemailPolicy",
+    "What",
     "Window",
     "Workspace",
     "WorkspaceChange",

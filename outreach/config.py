@@ -38,7 +38,8 @@ class EngineConfig:
         max_unsettled: Intents without an outcome in this process at a time: the bound on what a crash can
             leave unknown.
         intent_seconds: No request starts later than this after its pace slot.
-        look_ahead_seconds: How long before its slot an intent may be committed.
+        look_ahead_seconds: How long before its slot an intent may be committed, where several slots lie so close.
+        single_look_ahead_seconds: The same where slots lie farther apart: an intent that waits takes a place.
         provider_timeout_seconds: After this a request without an answer is unknown.
         slice_seconds: How long a runner works on one unit before others get their turn.
         poll_seconds: How often changes of other processes are looked for.
@@ -60,6 +61,10 @@ class EngineConfig:
         reconcile_after_seconds: How long after its commit an unknown dispatch is first looked up at the provider.
         reconcile_every_seconds: How long after a look-up that told nothing the next one is made.
         reconcile_deadline_seconds: How long after its commit an unknown dispatch ends as unconfirmed.
+        reconcile_round_seconds: The pause between two rounds over the unknown dispatches.
+        receipt_wait_seconds: How long an accepted message of a campaign waits for its final receipt while SMS retry
+            is on; then it counts as done.
+        sweep_seconds: How often what nobody needs any more is cleared away.
         callback_days: How long the events that providers call back are kept as they came.
         public_url: Where this server is reached from outside, such as `https://outreach.example.com`: there providers
             call back. None tells them of no address.
@@ -68,6 +73,7 @@ class EngineConfig:
     max_unsettled: int = 100
     intent_seconds: float = 5.0
     look_ahead_seconds: float = 0.25
+    single_look_ahead_seconds: float = 0.1
     provider_timeout_seconds: float = 30.0
     slice_seconds: float = 30.0
     poll_seconds: float = 0.25
@@ -89,6 +95,9 @@ class EngineConfig:
     reconcile_after_seconds: float = 60.0
     reconcile_every_seconds: float = 120.0
     reconcile_deadline_seconds: float = 3600.0
+    reconcile_round_seconds: float = 5.0
+    receipt_wait_seconds: float = 14_400.0
+    sweep_seconds: float = 30.0
     callback_days: float = 30.0
     public_url: str | None = attrs.field(default=None, converter=_public_url)
 

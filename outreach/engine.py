@@ -37,6 +37,7 @@ from outreach.services.campaigns import Campaigns
 from outreach.services.context import ServiceContext
 from outreach.services.creating import CampaignCreation
 from outreach.services.dispatches import Dispatches
+from outreach.services.events import Events
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
@@ -92,6 +93,7 @@ class Outreach:
         dispatches: Dispatches of which nobody knows what became.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
+        events: What has happened, told after its commit.
         requests: Request limit and idempotency keys.
     """
 
@@ -153,6 +155,7 @@ class Outreach:
         self.dispatches = Dispatches(context)
         self.accounts = Accounts(context, vault, self._connections)
         self.callbacks = Callbacks(context, self._connections, self._analyser)
+        self.events = Events(context)
         self.requests = Requests(context)
 
     @classmethod
@@ -227,6 +230,7 @@ class Outreach:
 
         Campaigns that are being loaded are not created; within the same grace nothing of them is left.
         """
+        self.events.close()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:

@@ -10,6 +10,7 @@ import attrs
 
 from outreach.models.campaign import Counters
 from outreach.models.recipient import Recipient
+from outreach.models.trail import Rule
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import campaign_unit
 from outreach.operations.recipients import put_recipient
@@ -33,12 +34,14 @@ def close_slice(tx: Transaction, workspace_id: str, campaign_id: str, *, now: da
     rows = tx.recipients.closable(workspace_id, campaign_id, limit=limit)
     change = Counters()
     for recipient in rows:
-        change += put_recipient(tx, workspace_id, recipient, close_recipient(recipient, closing, now))
+        after = close_recipient(recipient, closing, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=Rule.STOP, now=now)
     accepted: Sequence[Recipient] = ()
     if campaign.channel == "sms" and len(rows) < limit:
         accepted = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _EVER, limit=limit - len(rows))
     for recipient in accepted:
-        change += put_recipient(tx, workspace_id, recipient, receipt_timed_out(recipient, now))
+        after = receipt_timed_out(recipient, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=Rule.RECEIPT_WAIT, now=now)
     if rows or accepted:
         tx.campaigns.add_counters(workspace_id, campaign_id, change)
     more = len(rows) + len(accepted) == limit
@@ -63,7 +66,8 @@ def end_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *, n
     rows = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now, limit=limit)
     change = Counters()
     for recipient in rows:
-        change += put_recipient(tx, workspace_id, recipient, receipt_timed_out(recipient, now))
+        after = receipt_timed_out(recipient, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=Rule.RECEIPT_WAIT, now=now)
     if rows:
         counters = tx.campaigns.add_counters(workspace_id, campaign_id, change)
         complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)

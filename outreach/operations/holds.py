@@ -7,8 +7,10 @@ from typing import Final
 
 import attrs
 
+from outreach.models.trail import Rule
 from outreach.models.work import Run
 from outreach.models.workspace import Workspace
+from outreach.operations.recipients import put_recipient
 from outreach.protocols.storage import Transaction
 
 CONTACT_HOURS: Final = "contact_hours"
@@ -36,7 +38,7 @@ def release(tx: Transaction, workspace_id: str, campaign_id: str, *, now: dateti
     left = limit
     for reason in (CONTACT_HOURS, FREQUENCY_CAP):
         for recipient in tx.recipients.put_off(workspace_id, campaign_id, reason, now, limit=left):
-            tx.recipients.put(workspace_id, attrs.evolve(recipient, due_at=now))
+            put_recipient(tx, workspace_id, recipient, attrs.evolve(recipient, due_at=now), rule=Rule(reason), now=now)
             left -= 1
     if left:
         tx.runs.put(attrs.evolve(run, held_under=rules_of(workspace)))

@@ -12,6 +12,7 @@ from outreach.models.message import InboundMessage, Message, ReplyPurpose
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.unsubscribe import KEYWORD, Unsubscribe
 from outreach.models.workspace import Workspace
+from outreach.operations import trail
 from outreach.operations.common import note, reply_settings_of
 from outreach.operations.opting_out import end_waiting
 from outreach.operations.register import obstacle, put_on_register
@@ -76,6 +77,7 @@ def receive(
         tx.inbound.insert(message)
     except AlreadyThere:
         return None
+    trail.replied(tx, message)
     if phone is not None and reading is not None:
         answer = _obey(tx, message, reading, entry, now)
         if answer is not None and not (answers_keywords or text.answered):

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.models.trail import Rule
 from outreach.operations.recipient_outcomes import store
 from outreach.policy.settlement import ended
 from outreach.protocols.storage import Transaction
@@ -29,4 +30,4 @@ def end_waiting(tx: Transaction, workspace_id: str, phones: Iterable[str], *, no
                 continue
             if tx.register.stopped(workspace_id, campaign.channel, {phone}):
                 skipped = ended(recipient, RecipientStatus.SKIPPED, "opted_out", now)
-                store(tx, recipient, skipped, campaign, now)
+                store(tx, recipient, skipped, campaign, rule=Rule.REGISTER, now=now)

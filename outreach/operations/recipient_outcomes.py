@@ -19,11 +19,13 @@ from outreach.models.states import (
     MessageStatus,
     RecipientStatus,
 )
+from outreach.models.trail import Rule
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.operations.flows import go_on, steps_of
 from outreach.operations.recipients import put_recipient
 from outreach.policy.call_settlement import end_call, judge_ended_call, settle_call_recipient
+from outreach.policy.deciding import rule_of_outcome
 from outreach.policy.settlement import (
     PASSING_FAILURES,
     Backoff,
@@ -37,8 +39,8 @@ from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.storage import Transaction
 
 
-def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
-    """Merge the outcome of a dispatch into its recipient."""
+def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime, *, by: Rule) -> None:
+    """Merge the outcome of a dispatch into its recipient; `by` is who told it."""
     found = _spoken_for(tx, dispatch)
     if found is None:
         return
@@ -72,7 +74,8 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
     if steps is not None and outcome.state is DispatchState.ACCEPTED and may_go_on(recipient, campaign.status):
         # The last message of a flow waits for its receipt as any other does.
         after = _next_step(tx, campaign, before, steps, now) or after
-    store(tx, recipient, after, campaign, now)
+    rule = rule_of_outcome(outcome.state, outcome.reason, by)
+    store(tx, recipient, after, campaign, rule=rule, now=now, dispatch=dispatch)
     if standing is not None:
         _catch_up(tx, standing, now)
 
@@ -101,7 +104,7 @@ def receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: date
             recipient, event.status, event.reason, campaign=campaign.status, settings=settings, now=now
         )
     if after != recipient:
-        store(tx, recipient, after, campaign, now)
+        store(tx, recipient, after, campaign, rule=Rule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
 
 def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
@@ -122,7 +125,7 @@ def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -
             now=now,
             reason=_why_failed(dispatch, call),
         )
-    store(tx, recipient, after, campaign, now)
+    store(tx, recipient, after, campaign, rule=Rule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
 
 def call_judged(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
@@ -133,18 +136,27 @@ def call_judged(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) 
     recipient, campaign = found
     after = judge_ended_call(recipient, call.outcome)
     if after != recipient:
-        store(tx, recipient, after, campaign, now)
+        store(tx, recipient, after, campaign, rule=Rule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
 
-def store(tx: Transaction, before: Recipient, after: Recipient, campaign: Campaign, now: datetime) -> None:
+def store(
+    tx: Transaction,
+    before: Recipient,
+    after: Recipient,
+    campaign: Campaign,
+    *,
+    rule: Rule,
+    now: datetime,
+    dispatch: Dispatch | None = None,
+) -> None:
     """Write a recipient, the counters with it, and what follows for its campaign.
 
     Whoever has opted out meanwhile does not begin to wait: it would only be skipped when it is due.
     """
     waits = after.status is RecipientStatus.WAITING and after.phone is not None
     if waits and tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}):
-        after = ended(after, RecipientStatus.SKIPPED, "opted_out", now)
-    change = put_recipient(tx, campaign.workspace_id, before, after)
+        after, rule = ended(after, RecipientStatus.SKIPPED, "opted_out", now), Rule.REGISTER
+    change = put_recipient(tx, campaign.workspace_id, before, after, rule=rule, now=now, dispatch=dispatch)
     counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
     left = before.status in IN_FLIGHT_RECIPIENT_STATUSES and after.status not in IN_FLIGHT_RECIPIENT_STATUSES
     # A place that has become free may be another one's, whatever became of who had it.

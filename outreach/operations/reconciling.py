@@ -10,6 +10,7 @@ import attrs
 from outreach.errors import Conflict, NotFound
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.states import DispatchState
+from outreach.models.trail import Rule
 from outreach.operations.common import note
 from outreach.operations.settling import settle
 from outreach.policy.settlement import Backoff
@@ -64,7 +65,7 @@ def confirm(
         if now < dispatch.created_at + deadlines.unconfirmed_after:
             return dispatch
         evidence = Outcome(state=DispatchState.UNCONFIRMED, reason="no_evidence")
-    return settle(tx, dispatch.workspace_id, dispatch.id, evidence, backoff=backoff, now=now)
+    return settle(tx, dispatch.workspace_id, dispatch.id, evidence, backoff=backoff, now=now, by=Rule.RECONCILIATION)
 
 
 def resolve(
@@ -102,7 +103,7 @@ def resolve(
         outcome = Outcome(state=DispatchState.ACCEPTED, reason=ASSUMED_SENT)
     else:
         outcome = Outcome(state=DispatchState.GIVEN_UP, reason="operator_retry")
-    settled = settle(tx, workspace_id, dispatch_id, outcome, backoff=backoff, now=now)
+    settled = settle(tx, workspace_id, dispatch_id, outcome, backoff=backoff, now=now, by=Rule.OPERATOR)
     note(
         tx,
         now=now,

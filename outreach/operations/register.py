@@ -10,20 +10,29 @@ from outreach.models.carriers import Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Purpose
 from outreach.models.unsubscribe import CALL, CARRIER, Unsubscribe
+from outreach.operations import trail
 from outreach.operations.common import note, reply_settings_of
 from outreach.operations.opting_out import end_waiting
+from outreach.operations.trail import ENGINE
 from outreach.protocols.storage import Transaction
 
 _LONGEST_CODE: Final = 100
 """Characters of a provider's code that are kept as evidence."""
 
 
-def put_on_register(tx: Transaction, entry: Unsubscribe) -> Unsubscribe:
-    """Put a number on the register, at once and for everything; return its entry as it is then."""
+def put_on_register(tx: Transaction, entry: Unsubscribe, *, actor: str = ENGINE) -> Unsubscribe:
+    """Put a number on the register, at once and for everything; return its entry as it is then.
+
+    Args:
+        tx: The transaction.
+        entry: What is known of the opt-out.
+        actor: Who does it; the engine where a contact or a provider has told it.
+    """
     known = tx.register.get(entry.workspace_id, entry.phone)
     after = entry if known is None else known.merged(entry)
     if after != known:
         tx.register.put(after)
+        trail.opted_out(tx, after, actor=actor)
     return after
 
 

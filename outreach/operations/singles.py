@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -15,11 +16,24 @@ from outreach.models.directory import Agent
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message, Purpose
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, WorkspaceStatus
+from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
+from outreach.operations import trail
 from outreach.operations.common import require_lease
 from outreach.operations.register import obstacle
 from outreach.protocols.storage import AlreadyThere, Transaction
+
+_CANCELED_BY: Final[Mapping[str, Rule]] = MappingProxyType(
+    {
+        "stale": Rule.STALE,
+        "opted_out": Rule.REGISTER,
+        "agent_unavailable": Rule.AGENT,
+        "moved": Rule.COPIED_FILE,
+        "restored": Rule.COPIED_FILE,
+    }
+)
+"""The rule behind each reason for which a queued call is canceled."""
 
 _LOOK_AGAIN: Final = timedelta(seconds=5)
 """While a workspace may not work, its singles are looked at this often."""
@@ -237,5 +251,7 @@ def _cancel_message(tx: Transaction, message: Message, reason: str, now: datetim
 
 
 def _cancel_call(tx: Transaction, call: Call, reason: str, now: datetime) -> None:
-    tx.calls.update(attrs.evolve(call, status=CallStatus.CANCELED, error=reason, ended_at=now))
+    canceled = attrs.evolve(call, status=CallStatus.CANCELED, error=reason, ended_at=now)
+    tx.calls.update(canceled)
+    trail.call_moved(tx, None, canceled, rule=_CANCELED_BY.get(reason, Rule.STOP), now=now)
     tx.work.touch(Unit("call", call.workspace_id, call.id), None)

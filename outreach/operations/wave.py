@@ -14,6 +14,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import RecipientStatus
+from outreach.models.trail import Rule
 from outreach.models.workspace import Workspace
 from outreach.operations.limits import SenderPace
 
@@ -93,11 +94,12 @@ class Intent:
 
 @attrs.frozen(kw_only=True)
 class Ending:
-    """A recipient that ends without being contacted, and why."""
+    """A recipient that ends without being contacted, why, and by which rule."""
 
     recipient: Recipient
     status: RecipientStatus
     reason: str
+    rule: Rule
 
 
 @attrs.frozen(kw_only=True)
@@ -115,11 +117,12 @@ class Move:
 
 @attrs.frozen(kw_only=True)
 class Hold:
-    """A recipient that is looked at again later, and why."""
+    """A recipient that is looked at again later, why, and by which rule."""
 
     recipient: Recipient
     due_at: datetime
     reason: str
+    rule: Rule
 
 
 @attrs.frozen(kw_only=True)

@@ -12,6 +12,7 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.models.trail import Rule
 from outreach.models.work import Run
 from outreach.models.workspace import Workspace
 from outreach.operations import holds
@@ -22,7 +23,7 @@ from outreach.operations.intents import open_dispatch
 from outreach.operations.limits import cap_reached, sender_pace
 from outreach.operations.recipients import end, go_on_without_request, hold
 from outreach.operations.register import obstacle
-from outreach.operations.wave import Basis, Committed, Hold, Plan, Wave
+from outreach.operations.wave import Basis, Committed, Ending, Hold, Intent, Plan, Wave
 from outreach.protocols.storage import Transaction
 
 
@@ -93,11 +94,11 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     change = Counters()
     changed = bool(wave.endings or wave.holds or wave.moves)
     for ending in wave.endings:
-        change += end(tx, wave.workspace_id, ending.recipient, ending.status, ending.reason, now)
+        change += end(tx, wave.workspace_id, ending, now)
     put_off: list[Hold] = []
     for held in wave.holds:
         if held.recipient.phone in stopped:
-            change += end(tx, wave.workspace_id, held.recipient, RecipientStatus.SKIPPED, "opted_out", now)
+            change += end(tx, wave.workspace_id, _opted_out(held.recipient), now)
         else:
             put_off.append(held)
     for going in wave.moves:
@@ -105,16 +106,16 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     dispatches: list[Dispatch] = []
     for intent in wave.intents:
         if intent.to in stopped:
-            change += end(tx, wave.workspace_id, intent.recipient, RecipientStatus.SKIPPED, "opted_out", now)
+            change += end(tx, wave.workspace_id, _opted_out(intent.recipient), now)
             changed = True
             continue
         if steps is not None and reply_stops(tx, campaign, intent.recipient, steps):
-            change += end(tx, wave.workspace_id, intent.recipient, RecipientStatus.COMPLETED, "replied", now)
+            change += end(tx, wave.workspace_id, _replied(intent.recipient), now)
             changed = True
             continue
         capped = cap_reached(tx, wave.workspace_id, intent.to, now)
         if capped is not None:
-            put_off.append(Hold(recipient=intent.recipient, due_at=capped, reason=holds.FREQUENCY_CAP))
+            put_off.append(_holding(intent, capped, Rule.FREQUENCY_CAP, holds.FREQUENCY_CAP))
             continue
         # A slot that is due now lies within any horizon: a commit that waited for its turn would commit nothing.
         if slot > min(max(wave.horizon, now), wave.latest) or len(dispatches) >= places:
@@ -122,7 +123,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         if intent.latest is not None and slot >= intent.latest:
             # Its evening comes before its slot. It is decided about again then; left due, it would be asked about
             # without a pause until then, and others behind it not at all.
-            put_off.append(Hold(recipient=intent.recipient, due_at=intent.latest, reason=holds.CONTACT_HOURS))
+            put_off.append(_holding(intent, intent.latest, Rule.CONTACT_HOURS, holds.CONTACT_HOURS))
             continue
         opened = open_dispatch(tx, wave, campaign, run, intent, slot, now)
         if opened is None:
@@ -132,7 +133,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         dispatches.append(dispatch)
         slot += spacing
     for held in put_off:
-        change += hold(tx, wave.workspace_id, held)
+        change += hold(tx, wave.workspace_id, held, now)
     if put_off:
         run = attrs.evolve(run, held_under=holds.rules_of(workspace))
     if dispatches:
@@ -169,6 +170,18 @@ def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
     if current is None or current.state is not DispatchState.DISPATCHING:
         return "settled_elsewhere"
     return None
+
+
+def _opted_out(recipient: Recipient) -> Ending:
+    return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="opted_out", rule=Rule.REGISTER)
+
+
+def _replied(recipient: Recipient) -> Ending:
+    return Ending(recipient=recipient, status=RecipientStatus.COMPLETED, reason="replied", rule=Rule.FLOW)
+
+
+def _holding(intent: Intent, until: datetime, rule: Rule, reason: str) -> Hold:
+    return Hold(recipient=intent.recipient, due_at=until, reason=reason, rule=rule)
 
 
 def _capped(

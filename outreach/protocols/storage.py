@@ -33,6 +33,7 @@ from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpo
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.models.trail import TrailEntry
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry, DueWork, HighWater, Home, Lease, RequestWindow, Run, StoredRequest, Unit
 from outreach.models.workspace import ApiKey, Workspace
@@ -234,6 +235,8 @@ class Campaigns(Protocol):
     def delete_loading(self, workspace_id: str, campaign_id: str, *, limit: int) -> bool:
         """Delete up to `limit` recipients of a loading campaign, then the campaign; return whether all is gone.
 
+        Its decision trail goes with it, in slices of as many.
+
         A campaign that is not loading is left alone, and True is returned: there is nothing to delete.
         """
         ...
@@ -343,6 +346,10 @@ class Recipients(Protocol):
 
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
         """Return the recipients with this number, by position."""
+        ...
+
+    def without_phone(self, workspace_id: str, campaign_id: str, phone_number: str) -> Sequence[Recipient]:
+        """Return the recipients that were supplied with this, which is no possible number, by position."""
         ...
 
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
@@ -554,6 +561,46 @@ class Audit(Protocol):
         ...
 
 
+class Trail(Protocol):
+    """The decision trail; append only, but for a hold that is prolonged.
+
+    Entries are numbered from 1, over the whole database, in the order in which they are committed; a number that
+    has been given is never given again, whatever is deleted.
+    """
+
+    def append(self, entry: TrailEntry) -> None:
+        """Write an entry under the next number, whatever number it has.
+
+        Raises:
+            LookupError: The workspace has no such campaign.
+        """
+        ...
+
+    def prolong(self, workspace_id: str, campaign_id: str, position: int, due_at: datetime) -> None:
+        """Have the latest `held` entry of a recipient last until `due_at`, repeated once more; if there is one."""
+        ...
+
+    def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[TrailEntry]:
+        """Return the entries of one recipient, by number."""
+        ...
+
+    def of_campaign(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[TrailEntry]:
+        """Return the entries of a campaign as a whole, those of no recipient: the latest so many, by number."""
+        ...
+
+    def of_workspace(self, workspace_id: str, *, limit: int) -> Sequence[TrailEntry]:
+        """Return the entries that tell of the workspace itself: the latest so many, by number."""
+        ...
+
+    def between(self, workspace_id: str | None, after: int, until: int) -> Sequence[TrailEntry]:
+        """Return those of a workspace, or of all, numbered above `after` and up to `until`, by number."""
+        ...
+
+    def last_number(self) -> int:
+        """Return the highest number that was ever given; 0 in a new database."""
+        ...
+
+
 class Transaction(Protocol):
     """All tables, within one transaction."""
 
@@ -603,6 +650,8 @@ class Transaction(Protocol):
     def requests(self) -> Requests: ...
     @property
     def audit(self) -> Audit: ...
+    @property
+    def trail(self) -> Trail: ...
 
 
 Operation = Callable[[Transaction], T]

@@ -9,6 +9,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
+from outreach.models.trail import Rule
 from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
 from outreach.policy.call_settlement import second_leg_is_late
 from outreach.policy.rendering import values_of
@@ -38,18 +39,26 @@ class CallChannel:
         """Return whether another call may be placed."""
         return plan.in_flight < plan.campaign.batch_concurrency
 
+    def provider(self, plan: Plan) -> str:
+        """Return the voice provider of the agent."""
+        return plan.agent.provider if plan.agent is not None else ""
+
     def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Decision:
         """Take a recipient's fields and custom variables as the agent's variables."""
         if second_leg_is_late(recipient, now):
             return Move(recipient=recipient, kind="drop_second_leg")
         agent = plan.agent
         if recipient.phone is None:
-            return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number")
+            return Ending(
+                recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER
+            )
         window = contact_window(plan, recipient, recipient.phone, now)
         if isinstance(window, Hold | Ending):
             return window
         if agent is None:
-            return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable")
+            return Ending(
+                recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable", rule=Rule.AGENT
+            )
         return Intent(
             dispatch_id=self._ids(),
             call_id=self._ids(),

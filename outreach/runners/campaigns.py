@@ -11,14 +11,15 @@ from outreach.config import EngineConfig
 from outreach.models.campaign import Campaign
 from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus, WorkspaceStatus
+from outreach.models.trail import Rule
 from outreach.models.work import Unit
-from outreach.operations import campaign_moves, closing, holds, waves
+from outreach.operations import campaign_moves, closing, holds, trail, waves
 from outreach.operations.limits import SenderPace
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage, Transaction
 from outreach.runners.channels import CampaignChannel, Decision
-from outreach.runners.errand import Errand
+from outreach.runners.errand import Errand, account_of
 from outreach.runners.hours import Hours, earliest, hours_of
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
@@ -76,7 +77,8 @@ class CampaignRunner:
             if plan.workspace.status is not WorkspaceStatus.ACTIVE:
                 return earliest(await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
             hours = hours_of(campaign, self._clock.now())
-            if not hours.open:
+            if hours.rule is not None:
+                await self._tell_closed(campaign, hours.rule, hours.again_at)
                 return earliest(hours.again_at, await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
             if plan.holds_outdated:
                 await self._release(campaign)
@@ -87,7 +89,7 @@ class CampaignRunner:
                 return earliest(campaign.scheduled_expires_at, hours.until)
             if plan.agent_missing:
                 return await self._hold_for_agent(campaign)
-            if not await self._wait_for_slot(plan, nudge):
+            if not await self._wait_for_slot(plan, channel, nudge):
                 continue
             committed = await self._wave(plan, channel, most, epoch, hours, nudge)
             if committed.stale:
@@ -131,6 +133,16 @@ class CampaignRunner:
         )
         return campaign_moves.due_time(held, now) if held is not None else None
 
+    async def _tell_closed(self, campaign: Campaign, rule: Rule, until: datetime) -> None:
+        """Have the decision trail tell that nobody is reached until then, once for each time."""
+        told = await self._storage.read(lambda tx: trail.campaign_is_closed(tx, campaign, rule=rule, until=until))
+        if not told:
+            await self._storage.write(
+                lambda tx: trail.campaign_closed(
+                    tx, campaign.workspace_id, campaign.id, rule=rule, until=until, now=self._clock.now()
+                )
+            )
+
     async def _plan(self, unit: Unit, most: int) -> Plan | None:
         def operation(tx: Transaction) -> Plan | None:
             return waves.plan(tx, unit.workspace_id, unit.id, now=self._clock.now(), limit=most)
@@ -164,23 +176,34 @@ class CampaignRunner:
             lambda tx: closing.next_receipt_wait(tx, campaign.workspace_id, campaign.id, now=self._clock.now())
         )
         if due is None or due > self._clock.now():
-            return due
-        return await self._storage.write(operation, bulk=True)
+            return due or self._receipts_by(campaign)
+        return await self._storage.write(operation, bulk=True) or self._receipts_by(campaign)
 
     async def _idle(self, plan: Plan) -> datetime | None:
         """Settle what is over without anything to send, and tell when the campaign is due next."""
         if plan.next_due is not None and plan.next_due <= self._clock.now():
             await self._end_receipt_waits(plan.campaign)
             return self._clock.now()
-        return earliest(plan.next_due, plan.campaign.scheduled_expires_at)
+        # What is in flight may be accepted, and then waits for its receipt; nobody tells when that wait is over.
+        return earliest(plan.next_due, self._receipts_by(plan.campaign), plan.campaign.scheduled_expires_at)
 
-    async def _wait_for_slot(self, plan: Plan, nudge: Nudge) -> bool:
+    def _receipts_by(self, campaign: Campaign) -> datetime | None:
+        """Return when the wait for the receipt of what is in flight now is over at the latest."""
+        wait = timedelta(seconds=self._config.receipt_wait_seconds)
+        return self._clock.now() + wait if campaign.channel == "sms" else None
+
+    def _look_ahead(self, plan: Plan, channel: CampaignChannel) -> float:
+        """Return how many seconds before its slot an intent may be committed."""
+        several = channel.spacing(plan.campaign).total_seconds() < self._config.look_ahead_seconds
+        return self._config.look_ahead_seconds if several else self._config.single_look_ahead_seconds
+
+    async def _wait_for_slot(self, plan: Plan, channel: CampaignChannel, nudge: Nudge) -> bool:
         """Wait until the next slot is near; return whether it is (a nudge means: look at everything again)."""
         moments = (plan.next_slot_at, self._earliest_start(plan))
         slot = max((moment for moment in moments if moment is not None), default=None)
         if slot is None:
             return True
-        ahead = (slot - self._clock.now()).total_seconds() - self._config.look_ahead_seconds
+        ahead = (slot - self._clock.now()).total_seconds() - self._look_ahead(plan, channel)
         if ahead <= 0:
             return True
         await nudge.wait(ahead)
@@ -202,13 +225,14 @@ class CampaignRunner:
         endings = [decision for decision in decisions if isinstance(decision, Ending)]
         moves = [decision for decision in decisions if isinstance(decision, Move)]
         holds = [decision for decision in decisions if isinstance(decision, Hold)]
-        reserved = await self._reserve(len(intents), nudge)
+        account = account_of(plan.campaign.workspace_id, channel.provider(plan))
+        reserved = await self._reserve(account, len(intents), nudge)
         try:
             committed = await self._commit(plan, channel, epoch, hours, intents[:reserved], endings, moves, holds)
         except BaseException:
-            self._outbox.release(reserved)
+            self._outbox.release(account, reserved)
             raise
-        self._outbox.release(reserved - len(committed.dispatches))
+        self._outbox.release(account, reserved - len(committed.dispatches))
         by_dispatch = {intent.dispatch_id: intent for intent in intents}
         paces = self._paces(plan, channel)
         for dispatch in committed.dispatches:
@@ -219,6 +243,7 @@ class CampaignRunner:
                 Errand(
                     dispatch=dispatch,
                     find_provider=channel.request(plan, intent, dispatch, not_after=not_after),
+                    account=account,
                     paces=paces,
                 )
             )
@@ -241,12 +266,12 @@ class CampaignRunner:
         starts = (self._outbox.earliest_start(key) for key in keys)
         return max((start for start in starts if start is not None), default=None)
 
-    async def _reserve(self, wanted: int, nudge: Nudge) -> int:
+    async def _reserve(self, account: str, wanted: int, nudge: Nudge) -> int:
         """Take a place at the provider for each intent: wait for the first, take the others if they are free."""
-        if not wanted or not await self._outbox.reserve(nudge):
+        if not wanted or not await self._outbox.reserve(account, nudge):
             return 0
         reserved = 1
-        while reserved < wanted and self._outbox.reserve_nowait():
+        while reserved < wanted and self._outbox.reserve_nowait(account):
             reserved += 1
         return reserved
 
@@ -273,7 +298,7 @@ class CampaignRunner:
             moves=moves,
             holds=holds,
             not_before=self._earliest_start(plan) or now,
-            horizon=now + timedelta(seconds=self._config.look_ahead_seconds),
+            horizon=now + timedelta(seconds=self._look_ahead(plan, channel)),
             latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,
             spacing=channel.spacing(campaign),
             intent_lifetime=timedelta(seconds=self._config.intent_seconds),

@@ -30,6 +30,10 @@ class CampaignChannel(Protocol):
         """Return whether there is a free place at all; a place that becomes free touches the campaign."""
         ...
 
+    def provider(self, plan: Plan) -> str:
+        """Return the carrier or voice provider that the campaign goes to."""
+        ...
+
     def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Decision:
         """Decide about one due recipient, by pure rules."""
         ...

@@ -17,15 +17,22 @@ FindProvider = Callable[[], Awaitable[Ask]]
 request. Raises `ConfigError` where there is nobody."""
 
 
+def account_of(workspace_id: str, provider: str) -> str:
+    """Return whose places requests to a provider take (`runners.places`)."""
+    return f"{workspace_id}/{provider}"
+
+
 @attrs.frozen(kw_only=True)
 class Errand:
     """One request to make.
 
     Attributes:
         find_provider: Finds who is asked.
+        account: Whose place it has; see `account_of`.
         paces: The paces that it keeps, by key, each with the time between two starts.
     """
 
     dispatch: Dispatch
     find_provider: FindProvider
+    account: str
     paces: Mapping[str, timedelta] = attrs.field(factory=dict)

@@ -19,14 +19,12 @@ from outreach.operations.waves import may_start
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
 from outreach.runners.errand import Ask, Errand
+from outreach.runners.places import Places
 from outreach.runners.worker import Worker
 
 _log = logging.getLogger(__name__)
 
 _SAVE_AGAIN_SECONDS: Final = 0.5
-_STOP_CHECK_SECONDS: Final = 0.1
-"""How often a slice that waits for a place asks whether it is to stop."""
-
 _MOST_PACES: Final = 10_000
 """Paces remembered before those that are over are forgotten."""
 
@@ -46,7 +44,7 @@ class Outbox:
     """Holds requests in flight.
 
     At most `max_unsettled` intents of this process are without a recorded outcome at a time; a place is
-    reserved before an intent is committed and given back when its outcome is.
+    reserved before an intent is committed and given back when its outcome is. No account gets all of them.
     """
 
     def __init__(self, *, storage: Storage, clock: Clock, config: EngineConfig, worker: Worker) -> None:
@@ -54,7 +52,7 @@ class Outbox:
         self._clock = clock
         self._config = config
         self._worker = worker
-        self._places = anyio.Semaphore(config.max_unsettled)
+        self._places = Places(config.max_unsettled)
         self._in_flight = 0
         self._tasks: TaskGroup | None = None
         self._idle = anyio.Event()
@@ -72,29 +70,17 @@ class Outbox:
         finally:
             self._tasks = None
 
-    async def reserve(self, nudge: Nudge) -> bool:
-        """Wait for a place for one intent; return False when the slice is to stop instead.
+    async def reserve(self, account: str, nudge: Nudge) -> bool:
+        """Wait for a place for one intent; return False when the slice is to stop instead."""
+        return await self._places.take(account, nudge)
 
-        A stop waits for the slices before it drains, so a slice must not wait here for a provider that hangs.
-        """
-        while not nudge.stopping:
-            with anyio.move_on_after(_STOP_CHECK_SECONDS):
-                await self._places.acquire()
-                return True
-        return False
-
-    def reserve_nowait(self) -> bool:
+    def reserve_nowait(self, account: str) -> bool:
         """Take a place for one intent if one is free."""
-        try:
-            self._places.acquire_nowait()
-        except anyio.WouldBlock:
-            return False
-        return True
+        return self._places.take_nowait(account)
 
-    def release(self, places: int) -> None:
+    def release(self, account: str, places: int) -> None:
         """Give places back for which no intent was committed."""
-        for _ in range(places):
-            self._places.release()
+        self._places.release(account, places)
 
     def send(self, errand: Errand) -> None:
         """Start a request in a reserved place; the place is given back when the outcome is recorded."""
@@ -143,7 +129,7 @@ class Outbox:
             # Cancelled or not: what is known of a committed dispatch is recorded.
             with anyio.CancelScope(shield=True):
                 await self._record(errand.dispatch, outcome)
-            self._places.release()
+            self._places.release(errand.account, 1)
             self._in_flight -= 1
             if not self._in_flight:
                 self._idle.set()

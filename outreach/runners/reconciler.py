@@ -27,7 +27,6 @@ _log = logging.getLogger(__name__)
 _AT_A_TIME: Final = 8
 """Look-ups under way: a provider that does not answer must not keep the others' deadlines waiting."""
 
-_PAUSE_SECONDS: Final = 5.0
 _ROUND: Final = 200
 """Unknown dispatches looked at in one round, the oldest first: those end by their deadline and make room."""
 
@@ -134,7 +133,7 @@ class Reconciler:
                 _log.exception("Unknown dispatches could not be looked at.", extra={"action": "reconcile_failed"})
             # A full round may have more behind it; those that it could not settle are not due again at once.
             if looked_up < _ROUND:
-                await anyio.sleep(_PAUSE_SECONDS)
+                await anyio.sleep(self._config.reconcile_round_seconds)
 
     def _question(self, dispatch: Dispatch) -> LookUp:
         last_end = dispatch.valid_until + timedelta(seconds=self._config.provider_timeout_seconds)

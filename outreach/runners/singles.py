@@ -26,7 +26,7 @@ from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
 from outreach.runners.desk import ProviderDesk
-from outreach.runners.errand import Ask, Errand
+from outreach.runners.errand import Ask, Errand, account_of
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 
@@ -61,7 +61,8 @@ class SinglesRunner:
         if message is None or message.status is not MessageStatus.QUEUED:
             # It is on its way or over: whoever settles it says when it is due again.
             return None
-        if not await self._outbox.reserve(nudge):
+        account = account_of(unit.workspace_id, message.carrier)
+        if not await self._outbox.reserve(account, nudge):
             return self._clock.now()
         try:
             dispatch = await self._storage.write(
@@ -71,12 +72,16 @@ class SinglesRunner:
             )
             workspace = await self._workspace(unit)
         except BaseException:
-            self._outbox.release(1)
+            self._outbox.release(account, 1)
             raise
         if dispatch is None:
-            self._outbox.release(1)
+            self._outbox.release(account, 1)
             return await self._due(unit)
-        self._outbox.send(Errand(dispatch=dispatch, find_provider=lambda: self._carrier(workspace, message, dispatch)))
+        self._outbox.send(
+            Errand(
+                dispatch=dispatch, find_provider=lambda: self._carrier(workspace, message, dispatch), account=account
+            )
+        )
         return None
 
     async def run_call(self, unit: Unit, *, epoch: int, nudge: Nudge) -> datetime | None:
@@ -86,7 +91,8 @@ class SinglesRunner:
             return None
         if call.status is not CallStatus.QUEUED:
             return await self._follow(call)
-        if not await self._outbox.reserve(nudge):
+        account = account_of(unit.workspace_id, call.provider)
+        if not await self._outbox.reserve(account, nudge):
             return self._clock.now()
         try:
             committed = await self._storage.write(
@@ -96,14 +102,16 @@ class SinglesRunner:
             )
             workspace = await self._workspace(unit)
         except BaseException:
-            self._outbox.release(1)
+            self._outbox.release(account, 1)
             raise
         if committed is None:
-            self._outbox.release(1)
+            self._outbox.release(account, 1)
             return await self._due(unit)
         dispatch, agent = committed
         self._outbox.send(
-            Errand(dispatch=dispatch, find_provider=lambda: self._voice(workspace, agent, call, dispatch))
+            Errand(
+                dispatch=dispatch, find_provider=lambda: self._voice(workspace, agent, call, dispatch), account=account
+            )
         )
         return None
 

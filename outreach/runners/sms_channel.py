@@ -11,6 +11,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
+from outreach.models.trail import Rule
 from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
 from outreach.policy.flow_course import step_to_send
 from outreach.policy.pacing import spacing
@@ -46,6 +47,10 @@ class SmsChannel:
         """Return True: messages take slots, not places."""
         return True
 
+    def provider(self, plan: Plan) -> str:
+        """Return the campaign's carrier."""
+        return plan.campaign.sms_carrier or ""
+
     def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Decision:
         """Render a message and count its segments."""
         campaign = plan.campaign
@@ -56,20 +61,26 @@ class SmsChannel:
                 return Move(recipient=recipient, kind="next_step")
             template = step.body
         if recipient.phone is None:
-            return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number")
+            return Ending(
+                recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER
+            )
         window = contact_window(plan, recipient, recipient.phone, now)
         if isinstance(window, Hold | Ending):
             return window
         text = compose(template or "", values_of(recipient), plan.settings.footer)
         if not text:
-            return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message")
+            return Ending(
+                recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message", rule=Rule.RENDERING
+            )
         segments = count_segments(text).segments
         if segments > plan.settings.max_segments:
-            return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="over_segment_cap")
+            return Ending(
+                recipient=recipient, status=RecipientStatus.FAILED, reason="over_segment_cap", rule=Rule.SEGMENT_CAP
+            )
         return Intent(
             dispatch_id=self._ids(),
             recipient=recipient,
-            provider=campaign.sms_carrier or "",
+            provider=self.provider(plan),
             sender=campaign.sms_from_number,
             to=recipient.phone,
             latest=window,

@@ -79,6 +79,7 @@ class Unsubscribes:
                         evidence=evidence,
                         created_at=now,
                     ),
+                    actor=actor,
                 )
                 for phone in normalised
             ]

@@ -12,6 +12,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_watch import watch_
+from outreach_server.cli.campaign_why import why_
 from outreach_server.cli.output import console, echo_json, fields, note, show_list, stream_array, stream_lines
 from outreach_server.cli.progress import groups_table, what_it_waits_for
 from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text
@@ -34,6 +35,7 @@ def campaigns() -> None:
 
 campaigns.add_command(import_)
 campaigns.add_command(watch_)
+campaigns.add_command(why_)
 
 
 @campaigns.command("list")

@@ -17,6 +17,7 @@ from outreach import (
     CallSettings,
     Campaign,
     CampaignStatus,
+    ContactHistory,
     Dispatch,
     Flow,
     InboundMessage,
@@ -144,6 +145,11 @@ def recipient(item: Recipient) -> Document:
     document = _document(item, "campaign_id")
     first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason")}
     return {**first, **document}
+
+
+def history(item: ContactHistory) -> Document:
+    """Return the document of what happened to a contact."""
+    return _document(item)
 
 
 def call(item: Call) -> Document:

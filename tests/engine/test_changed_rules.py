@@ -9,6 +9,7 @@ import pytest
 from outreach import NewRecipient, WorkspaceChange
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
+from outreach.models.trail import Rule
 from outreach.operations import holds, waves
 from outreach.operations.wave import Hold
 from outreach.protocols.storage import Storage, Transaction
@@ -98,7 +99,9 @@ async def given_put_off(storage: Storage, *reasons: str) -> Any:
     """Write an active campaign whose recipients wait, each for its reason, until the same moment."""
     campaign = await given_active(storage, len(reasons))
     held = [
-        Hold(recipient=await recipient(storage, campaign, position), due_at=LATER, reason=reason)
+        Hold(
+            recipient=await recipient(storage, campaign, position), due_at=LATER, reason=reason, rule=Rule.CONTACT_HOURS
+        )
         for position, reason in enumerate(reasons)
     ]
     await commit(storage, campaign, 99, holds=held)

@@ -77,8 +77,10 @@ async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have
             return Outcome(state=DispatchState.ACCEPTED)
 
         for dispatch in await _intents(storage, campaign, 5):
-            assert await outbox.reserve(_Unreserved())
-            outbox.send(Errand(dispatch=dispatch, find_provider=_asking(ask), paces={"pace": spacing}))
+            assert await outbox.reserve("account", _Unreserved())
+            outbox.send(
+                Errand(dispatch=dispatch, find_provider=_asking(ask), account="account", paces={"pace": spacing})
+            )
         await outbox.drain(grace_seconds=20)
         assert len(starts) == 5
         assert all(later - earlier >= spacing for earlier, later in pairwise(starts))
@@ -142,8 +144,8 @@ async def _send(
         await meanwhile()
         return Outcome(state=DispatchState.ACCEPTED)
 
-    assert await outbox.reserve(_Unreserved())
-    outbox.send(Errand(dispatch=dispatch, find_provider=_asking(ask), paces={"pace": spacing}))
+    assert await outbox.reserve("account", _Unreserved())
+    outbox.send(Errand(dispatch=dispatch, find_provider=_asking(ask), account="account", paces={"pace": spacing}))
 
 
 def _asking(ask: Ask) -> FindProvider:

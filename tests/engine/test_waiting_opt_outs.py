@@ -11,6 +11,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.directory import FlowStep
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.models.trail import Rule
 from outreach.operations import campaign_moves, opting_out
 from outreach.operations.wave import Hold
 from outreach.protocols.storage import Storage, Transaction
@@ -136,7 +137,12 @@ async def test_who_has_opted_out_is_not_put_off_until_the_morning(storage: Stora
     """A hold is decided under the register, like a request."""
     campaign = await given_active(storage, 2)
     held = [
-        Hold(recipient=await recipient(storage, campaign, position), due_at=NOW + WEEK, reason="contact_hours")
+        Hold(
+            recipient=await recipient(storage, campaign, position),
+            due_at=NOW + WEEK,
+            reason="contact_hours",
+            rule=Rule.CONTACT_HOURS,
+        )
         for position in (0, 1)
     ]
     phone = held[0].recipient.phone or ""

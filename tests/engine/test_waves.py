@@ -11,6 +11,7 @@ from outreach.errors import LeaseLost
 from outreach.models.campaign import Campaign
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves, closing, waves
 from outreach.operations.wave import Ending
@@ -220,8 +221,8 @@ async def test_endings_are_committed_without_a_contact(storage: Storage) -> None
     campaign = await given_active(storage, 2)
     rows = [await recipient(storage, campaign, position) for position in (0, 1)]
     endings = [
-        Ending(recipient=rows[0], status=RecipientStatus.FAILED, reason="over_segment_cap"),
-        Ending(recipient=rows[1], status=RecipientStatus.SKIPPED, reason="invalid_number"),
+        Ending(recipient=rows[0], status=RecipientStatus.FAILED, reason="over_segment_cap", rule=Rule.SEGMENT_CAP),
+        Ending(recipient=rows[1], status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER),
     ]
     wave = await storage.read(lambda tx: make_wave(tx, campaign, [], endings=endings))
     await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
@@ -235,7 +236,7 @@ async def test_an_ending_never_touches_a_recipient_that_has_moved_on(storage: St
     campaign = await given_active(storage)
     old = await recipient(storage, campaign)
     await commit(storage, campaign)
-    ending = Ending(recipient=old, status=RecipientStatus.SKIPPED, reason="invalid_number")
+    ending = Ending(recipient=old, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER)
     wave = await storage.read(lambda tx: make_wave(tx, campaign, [], endings=[ending]))
     await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
     assert (await recipient(storage, campaign)).status is RecipientStatus.DISPATCHING

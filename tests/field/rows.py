@@ -51,7 +51,6 @@ ROWS: Final[Mapping[int, Row]] = MappingProxyType(
 
 LATER: Final[Mapping[int, str]] = MappingProxyType(
     {
-        10: "the keywords of inbound messages come with the carriers' callbacks",
         11: "the callbacks come with the carriers; that reports only move up is tested with the engine",
     }
 )

@@ -16,6 +16,7 @@ from outreach.errors import StorageError
 from outreach.models.campaign import Counters
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.trail import What
 from outreach.models.work import Home, Unit
 from outreach.protocols.storage import AlreadyThere
 from outreach.storage.memory.journal import Journal, Undoable
@@ -40,6 +41,7 @@ from outreach.testing.builders import (
     make_prepared,
     make_run,
     make_stored_request,
+    make_trail_entry,
     make_trunk,
     make_unsubscribe,
     make_window,
@@ -171,6 +173,17 @@ steps: st.SearchStrategy[Step] = st.one_of(
     calling(lambda tx, key: tx.requests.delete_stored(WORKSPACE_ID, "create_call", key), key=keys),
     calling(lambda tx, at, limit: tx.requests.sweep(at, limit=limit), at=moments, limit=positions),
     calling(lambda tx: tx.audit.append(make_audit_entry())),
+    calling(
+        lambda tx, key, at: tx.trail.append(make_trail_entry(what=What.HELD, campaign_id=key, position=at)),
+        key=st.none() | keys,
+        at=st.none() | positions,
+    ),
+    calling(
+        lambda tx, key, position, at: tx.trail.prolong(WORKSPACE_ID, key, position, at),
+        key=keys,
+        position=positions,
+        at=moments,
+    ),
 )
 
 

@@ -29,6 +29,7 @@ LARGE = (
     "unsubscribes",
     "idempotency_keys",
     "audit",
+    "trail",
 )
 
 
@@ -54,12 +55,37 @@ def test_every_query_is_valid_and_reads_no_large_table_through(connection: sqlit
             assert through is None or (aggregate, name) == ("audit", "list_all"), (name, plan)
 
 
+WHOLE_CAMPAIGNS = {"campaigns.delete_empty", "recipients.in_flight", "recipients.groups", "recipients.recount"}
+"""Queries that are about a whole campaign, look whether there is anything, or follow an index of the few in flight."""
+
+
+@pytest.mark.parametrize("aggregate", SQL_FILES)
+def test_no_query_about_one_looks_at_its_whole_campaign(connection: sqlite3.Connection, aggregate: str) -> None:
+    """With half a million sent, a question about one recipient that walks along all of them stops the sending."""
+    for name, query in sql.load(aggregate).items():
+        names = re.findall(r":(\w+)", query)
+        values = dict.fromkeys(names) if names else [None] * query.count("?")
+        plan = [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
+        through = [step for step in plan if re.search(rf"({'|'.join(LARGE)})\b.*\(campaign_number=\?\)$", step)]
+        assert not through or "LIMIT" in query or f"{aggregate}.{name}" in WHOLE_CAMPAIGNS, (name, plan)
+
+
 @pytest.mark.parametrize("name", ["due_waiting", "due_pending", "overdue_in_progress", "put_off", "page"])
 def test_recipients_are_read_in_the_order_of_an_index(connection: sqlite3.Connection, name: str) -> None:
     """A limit is worth nothing when everything has to be sorted before it."""
     query = sql.load("recipients")[name]
     plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
     assert not [row["detail"] for row in plan if "TEMP B-TREE" in row["detail"]]
+
+
+@pytest.mark.parametrize("aggregate", ["dispatches", "trail"])
+def test_what_is_asked_about_one_recipient_is_found_by_its_position(
+    connection: sqlite3.Connection, aggregate: str
+) -> None:
+    """It is asked at every receipt: to go through all that a campaign has would take longer with each message."""
+    query = sql.load(aggregate)["of_recipient"]
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
+    assert any("campaign_number=? AND position=?" in row["detail"] for row in plan), plan
 
 
 def test_every_query_is_used() -> None:

@@ -131,6 +131,10 @@ class Recipients:
         """Return the recipients with this number, by position."""
         return self._rows.read(self._rows.by_phone.keys((workspace_id, campaign_id, phone)))
 
+    def without_phone(self, workspace_id: str, campaign_id: str, phone_number: str) -> Sequence[Recipient]:
+        """Return the recipients that were supplied with this, which is no possible number, by position."""
+        return self._rows.read(self._rows.without_phone.keys((workspace_id, campaign_id, phone_number)))
+
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
         """Return how many are in each state for each reason."""
         counts = Counter((it.status, it.reason) for it in self._all(workspace_id, campaign_id))

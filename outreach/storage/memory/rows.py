@@ -85,6 +85,7 @@ class RecipientRows(Table[tuple[str, int], RecipientRow]):
         super().__init__(journal, "recipient")
         self.by_position = self.index(lambda row: (_owner(row), (row.recipient.position,)))
         self.by_phone = self.index(_with_phone)
+        self.without_phone = self.index(_without_phone)
         self.closable = self.index(_closable)
         self.pending = self.index(_pending)
         self.waiting = self.index(_waiting)
@@ -105,6 +106,11 @@ def _owner(row: RecipientRow) -> tuple[str, str]:
 def _with_phone(row: RecipientRow) -> Place | None:
     phone = row.recipient.phone
     return None if phone is None else ((*_owner(row), phone), (row.recipient.position,))
+
+
+def _without_phone(row: RecipientRow) -> Place | None:
+    it = row.recipient
+    return None if it.phone is not None else ((*_owner(row), it.phone_number), (it.position,))
 
 
 def _closable(row: RecipientRow) -> Place | None:

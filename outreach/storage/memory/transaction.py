@@ -12,6 +12,7 @@ from outreach.storage.memory.recipients import Recipients
 from outreach.storage.memory.register import CallSettingsTable, Register, ReplySettingsTable, Settings
 from outreach.storage.memory.requests import Audit, Requests
 from outreach.storage.memory.rows import CampaignRows, RecipientRows
+from outreach.storage.memory.trail import Trail, TrailRows
 from outreach.storage.memory.work import Leases, Runs, WorkFeed
 
 
@@ -19,7 +20,7 @@ class Tables:
     """All tables; they are the transaction too, because the journal knows whether one is open."""
 
     def __init__(self, journal: Journal) -> None:
-        campaigns, recipients = CampaignRows(journal), RecipientRows(journal)
+        campaigns, recipients, trail = CampaignRows(journal), RecipientRows(journal), TrailRows(journal)
         self.workspaces = Workspaces(journal)
         self.keys = Keys(journal)
         self.agents = Agents(journal)
@@ -32,7 +33,7 @@ class Tables:
         self.call_settings = CallSettingsTable(journal)
         self.reply_settings = ReplySettingsTable(journal)
         self.register = Register(journal)
-        self.campaigns = Campaigns(campaigns, recipients, self.agents)
+        self.campaigns = Campaigns(campaigns, recipients, trail, self.agents)
         self.recipients = Recipients(recipients, campaigns, self.register)
         self.calls = Calls(journal)
         self.messages = Messages(journal)
@@ -43,3 +44,4 @@ class Tables:
         self.runs = Runs(journal)
         self.requests = Requests(journal)
         self.audit = Audit(journal)
+        self.trail = Trail(trail, campaigns, journal)

@@ -19,6 +19,7 @@ from outreach.storage.sqlite.tables.directory import (
 from outreach.storage.sqlite.tables.ledger import Calls, Dispatches, Inbound, Messages
 from outreach.storage.sqlite.tables.recipients import Recipients
 from outreach.storage.sqlite.tables.requests import Audit, Requests
+from outreach.storage.sqlite.tables.trail import Trail
 from outreach.storage.sqlite.tables.work import Leases, Runs, WorkFeed
 from outreach.storage.sqlite.tables.workspaces import Keys, Workspaces
 
@@ -50,3 +51,4 @@ class SqliteTransaction:
         self.runs = Runs(connection)
         self.requests = Requests(connection)
         self.audit = Audit(connection)
+        self.trail = Trail(connection)

@@ -205,6 +205,8 @@ CREATE TABLE recipients (
 
 CREATE INDEX recipients_by_phone ON recipients (campaign_number, phone) WHERE phone IS NOT NULL;
 
+CREATE INDEX recipients_without_phone ON recipients (campaign_number, phone_number) WHERE phone IS NULL;
+
 -- Due work is found without looking at those that have ended: one index for each state that waits for us.
 CREATE INDEX recipients_pending ON recipients (campaign_number, position) WHERE status = 'pending';
 
@@ -486,6 +488,33 @@ CREATE TABLE audit (
 ) STRICT;
 
 CREATE INDEX audit_of_workspace ON audit (workspace_id, number);
+
+-- What happened to whom, and why. AUTOINCREMENT: a reader that has come to a number must never meet it again.
+CREATE TABLE trail (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    at TEXT NOT NULL,
+    workspace_id TEXT NOT NULL,
+    what TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    state TEXT,
+    reason TEXT,
+    campaign_number INTEGER REFERENCES campaigns (number),
+    position INTEGER,
+    call_id TEXT,
+    message_id TEXT,
+    dispatch_id TEXT,
+    step INTEGER,
+    attempt INTEGER,
+    leg INTEGER,
+    due_at TEXT,
+    repeats INTEGER NOT NULL,
+    actor TEXT,
+    phone TEXT
+) STRICT;
+
+CREATE INDEX trail_of_campaign ON trail (campaign_number, position) WHERE campaign_number IS NOT NULL;
+
+CREATE INDEX trail_of_workspace ON trail (workspace_id) WHERE what = 'workspace';
 
 -- For people who open the file.
 CREATE VIEW campaign_progress AS

@@ -165,6 +165,14 @@ WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AN
     AND phone = :phone
 ORDER BY position
 
+-- without_phone --
+-- What was supplied and is no number; nothing but such rows is in the index.
+SELECT * FROM recipients INDEXED BY recipients_without_phone
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND phone IS NULL
+    AND phone_number = :phone_number
+ORDER BY position
+
 -- groups --
 -- What became of all of them; no reason sorts before every reason.
 SELECT status, reason, COUNT(*) AS count FROM recipients

@@ -111,6 +111,10 @@ class Recipients(Table):
         """Return the recipients with this number, by position."""
         return self._list("by_phone", workspace_id, campaign_id, phone=phone)
 
+    def without_phone(self, workspace_id: str, campaign_id: str, phone_number: str) -> Sequence[Recipient]:
+        """Return the recipients that were supplied with this, which is no possible number, by position."""
+        return self._list("without_phone", workspace_id, campaign_id, phone_number=phone_number)
+
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
         """Return how many are in each state for each reason, by (status, reason)."""
         return self._all(RecipientGroup, "groups", workspace_id=workspace_id, campaign_id=campaign_id)

@@ -1,0 +1,107 @@
+"""Places for intents without an outcome: bounded, and shared so that no account takes them from all others."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Final
+
+import anyio
+
+from outreach.protocols.dispatcher import Nudge
+
+_SHARE: Final = 3
+"""An account may hold this many times what is free: three quarters of all when it is alone, less beside others."""
+
+_STOP_CHECK_SECONDS: Final = 0.1
+"""How often one that waits for a place asks whether it is to stop."""
+
+
+class _Waiting:
+    """One that waits for a place."""
+
+    def __init__(self) -> None:
+        self.granted = False
+        self.called = anyio.Event()
+
+
+class Places:
+    """A bounded number of places, each held by an account: a workspace's at one provider.
+
+    The bound is what a crash can leave unknown. A provider that does not answer holds its places until its requests
+    time out, so one account never gets all of them: it gets another while it holds less than a share of what is still
+    free. Something is left for an account that holds little, however many do not answer.
+
+    Args:
+        most: How many there are.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._held: Counter[str] = Counter()
+        self._waiting: dict[str, deque[_Waiting]] = {}
+
+    def take_nowait(self, account: str) -> bool:
+        """Take a place if one is free for this account and nobody of it waits; return whether it was."""
+        if account in self._waiting or not self._may_take(account):
+            return False
+        self._take(account)
+        return True
+
+    async def take(self, account: str, nudge: Nudge) -> bool:
+        """Wait for a place; return False when the slice is to stop instead.
+
+        A stop waits for the slices before it drains, so a slice must not wait here for a provider that hangs.
+        """
+        if nudge.stopping:
+            return False
+        if self.take_nowait(account):
+            return True
+        waiting = _Waiting()
+        self._waiting.setdefault(account, deque()).append(waiting)
+        try:
+            while not waiting.granted and not nudge.stopping:
+                with anyio.move_on_after(_STOP_CHECK_SECONDS):
+                    await waiting.called.wait()
+        except BaseException:
+            self._leave(account, waiting)
+            if waiting.granted:
+                self.release(account, 1)
+            raise
+        self._leave(account, waiting)
+        return waiting.granted
+
+    def release(self, account: str, places: int) -> None:
+        """Give places back."""
+        self._free += places
+        self._held[account] -= places
+        if not self._held[account]:
+            del self._held[account]
+        self._grant()
+
+    def _grant(self) -> None:
+        """Hand what is free to those that wait: an account after the other, in each who came first."""
+        served = True
+        while served and self._free:
+            served = False
+            for account in list(self._waiting):
+                if self._may_take(account):
+                    self._take(account)
+                    first = self._waiting[account][0]
+                    first.granted = True
+                    first.called.set()
+                    self._leave(account, first)
+                    served = True
+
+    def _may_take(self, account: str) -> bool:
+        return self._held[account] < _SHARE * self._free
+
+    def _take(self, account: str) -> None:
+        self._free -= 1
+        self._held[account] += 1
+
+    def _leave(self, account: str, waiting: _Waiting) -> None:
+        queue = self._waiting.get(account)
+        if queue is not None and waiting in queue:
+            queue.remove(waiting)
+            if not queue:
+                del self._waiting[account]

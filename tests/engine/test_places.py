@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import anyio
+import attrs
+import pytest
+from anyio.lowlevel import checkpoint
+
+from outreach import SystemClock
+from outreach.runners.places import Places
+from outreach.testing.carriers import ScriptedCarrier, accept, hang
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, reaches
+
+pytestmark = pytest.mark.anyio
+
+
+@attrs.define
+class _Slice:
+    """The nudge of a slice, which is told when to stop."""
+
+    stopping: bool = False
+
+    async def wait(self, seconds: float) -> None:
+        """Wait."""
+        await anyio.sleep(seconds)
+
+
+def _filled(places: Places, account: str) -> int:
+    """Take all places that an account gets, and return how many those are."""
+    taken = 0
+    while places.take_nowait(account):
+        taken += 1
+    return taken
+
+
+@pytest.mark.parametrize(("most", "alone"), [(1, 1), (2, 2), (4, 3), (100, 75)])
+async def test_an_account_alone_gets_three_quarters(most: int, alone: int) -> None:
+    """What it leaves is for accounts that hold little; where there is hardly anything, somebody still gets it."""
+    places = Places(most)
+    assert _filled(places, "a") == alone
+
+
+async def test_however_many_accounts_do_not_answer_something_is_left_for_another() -> None:
+    """Each of them gets less than the one before, and all together never more than there are."""
+    places = Places(100)
+    taken = [_filled(places, f"silent {number}") for number in range(2)]
+    assert taken == [75, 19]
+    assert _filled(places, "other") > 0
+    total = sum(taken) + sum(_filled(places, f"more {number}") for number in range(1000))
+    assert total <= 100
+
+
+async def test_who_waits_gets_what_is_given_back_in_turn() -> None:
+    """First come, first served within an account; nobody overtakes who waits."""
+    places = Places(1)
+    order: list[int] = []
+
+    async def wait(number: int) -> None:
+        assert await places.take("a", _Slice())
+        order.append(number)
+
+    assert places.take_nowait("a")
+    async with anyio.create_task_group() as tasks:
+        for number in range(3):
+            tasks.start_soon(wait, number)
+            await checkpoint()
+        for number in range(3):
+            places.release("a", 1)
+            assert not places.take_nowait("a")
+            with anyio.fail_after(30):
+                while len(order) <= number:
+                    await checkpoint()
+    assert order == [0, 1, 2]
+
+
+async def test_who_goes_away_takes_no_place_along() -> None:
+    """A slice that is cancelled or told to stop while it waits leaves the place to the next, granted or not."""
+    places = Places(1)
+    assert places.take_nowait("a")
+    stopped = _Slice()
+    results: list[bool] = []
+
+    async def wait(nudge: _Slice) -> None:
+        results.append(await places.take("a", nudge))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait, stopped)
+        async with anyio.create_task_group() as cancelled:
+            cancelled.start_soon(wait, _Slice())
+            await checkpoint()
+            cancelled.cancel_scope.cancel()
+        stopped.stopping = True
+    assert results == [False]
+    async with anyio.create_task_group() as cancelled:
+        cancelled.start_soon(wait, _Slice())
+        await checkpoint()
+        # Granted and cancelled at once.
+        places.release("a", 1)
+        cancelled.cancel_scope.cancel()
+    assert places.take_nowait("a") or results == [False, True]
+
+
+async def test_a_provider_that_does_not_answer_delays_no_campaign_of_another(open_storage: OpenStorage) -> None:
+    """Field, test 18: as many silent campaigns as would fill all places leave some to the others."""
+    config = attrs.evolve(QUICK, max_unsettled=8, stop_grace_seconds=0.05)
+    carrier = ScriptedCarrier(lambda message: hang() if message.sender == "+14155550198" else accept())
+    async with dispatching(open_storage(SystemClock()), carrier=carrier, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        for number in range(10):
+            silent = await given_campaign(
+                rig.engine,
+                workspace,
+                contacts(5, first=100 + 10 * number),
+                sms_carrier="telnyx",
+                sms_from_number="+14155550198",
+            )
+            await rig.engine.campaigns.start(workspace.id, silent.id)
+        await rig.carrier.wait_for_requests(6)
+        well = await given_campaign(rig.engine, workspace, 5)
+        await rig.engine.campaigns.start(workspace.id, well.id)
+        await reaches(rig.engine, well, "completed")
