@@ -75,11 +75,11 @@ class CampaignRunner:
                 await self._complete(campaign)
                 return None
             if plan.workspace.status is not WorkspaceStatus.ACTIVE:
-                return earliest(await self._rest(campaign), campaign.scheduled_expires_at)
+                return earliest(await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
             hours = hours_of(campaign, self._clock.now())
             if hours.rule is not None:
                 await self._tell_closed(campaign, hours.rule, hours.again_at)
-                return earliest(hours.again_at, await self._rest(campaign), campaign.scheduled_expires_at)
+                return earliest(hours.again_at, await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
             if plan.holds_outdated:
                 await self._release(campaign)
                 continue
@@ -164,10 +164,6 @@ class CampaignRunner:
             )
         )
 
-    async def _rest(self, campaign: Campaign) -> datetime | None:
-        """Do what is to be done while nobody is contacted; return when there is more of it."""
-        return earliest(await self._end_receipt_waits(campaign), self._receipts_by(campaign))
-
     async def _end_receipt_waits(self, campaign: Campaign) -> datetime | None:
         """End a slice of the waits for receipts that are over, also while nobody is contacted; tell the next one."""
 
@@ -180,8 +176,8 @@ class CampaignRunner:
             lambda tx: closing.next_receipt_wait(tx, campaign.workspace_id, campaign.id, now=self._clock.now())
         )
         if due is None or due > self._clock.now():
-            return due
-        return await self._storage.write(operation, bulk=True)
+            return due or self._receipts_by(campaign)
+        return await self._storage.write(operation, bulk=True) or self._receipts_by(campaign)
 
     async def _idle(self, plan: Plan) -> datetime | None:
         """Settle what is over without anything to send, and tell when the campaign is due next."""
