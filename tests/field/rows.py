@@ -48,10 +48,3 @@ ROWS: Final[Mapping[int, Row]] = MappingProxyType(
         18: Row("A throttled campaign stalls no other", ("listmonk",)),
     }
 )
-
-LATER: Final[Mapping[int, str]] = MappingProxyType(
-    {
-        11: "the callbacks come with the carriers; that reports only move up is tested with the engine",
-    }
-)
-"""Rows that wait for something that is not there yet, and for what."""
