@@ -106,7 +106,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
             )
             changed = True
             continue
-        if slot > min(wave.horizon, wave.latest) or len(dispatches) >= places:
+        if slot > min(now + wave.look_ahead, wave.latest) or len(dispatches) >= places:
             break
         if intent.latest is not None and slot >= intent.latest:
             # Its evening comes before its slot. It is decided about again then; left due, it would be asked about
