@@ -7,11 +7,13 @@
 #   make demo         run the demonstration (ARGS=--exit ends it by itself)
 #   make fuzz         fuzz a running server against openapi.yaml
 #   make simulate     run the engine under seeded faults (SEEDS=200 is how many)
+#   make contract     compare the adapters with the providers' own libraries, in a venv of its own
 #   make wheel-check  build the wheel, install it elsewhere and try it there
-#   make clean        remove .venv and everything that was built or cached
+#   make clean        remove .venv, .venv-contract and everything that was built or cached
 #
 # It needs make, a POSIX shell and Python 3.11 or newer; PYTHON=/path/to/python3 picks one.
-# Everything is installed into .venv, nothing elsewhere. `make test PYTEST_ARGS="-k hours"` runs some tests.
+# Everything is installed into .venv, for `contract` into .venv-contract, nothing elsewhere.
+# `make test PYTEST_ARGS="-k hours"` runs some tests.
 
 PYTHON =
 PYTEST_ARGS = -n 2
@@ -21,8 +23,9 @@ SEEDS = 200
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
+CONTRACT = .venv-contract
 
-.PHONY: help venv check test format demo fuzz simulate wheel-check clean
+.PHONY: help venv check test format demo fuzz simulate contract wheel-check clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -95,12 +98,25 @@ simulate: $(STAMP)
 	@echo "==> simulating $(SEEDS) seeds"
 	@$(BIN)/python -m outreach.testing.simulation --seeds $(SEEDS) $(ARGS)
 
+# The libraries bring dependencies of their own, which must not decide what the project is tested with.
+$(CONTRACT)/.installed: $(STAMP)
+	@echo "==> Installing the providers' libraries into $(CONTRACT)"
+	@rm -rf $(CONTRACT)
+	@$(BIN)/python -m venv $(CONTRACT)
+	@$(CONTRACT)/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
+	    --editable '.[contract,dev]' </dev/null
+	@touch $(CONTRACT)/.installed
+
+contract: $(CONTRACT)/.installed
+	@echo "==> comparing the adapters with the providers' own libraries"
+	@$(CONTRACT)/bin/python -m pytest -o filterwarnings=default tests/sdk </dev/null
+
 wheel-check: $(STAMP)
 	@echo "==> building the wheel and trying it in an environment of its own"
 	@.ci/check-wheel
 
 clean:
-	@echo "==> removing $(VENV), builds and caches"
-	@rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
+	@echo "==> removing $(VENV), $(CONTRACT), builds and caches"
+	@rm -rf $(VENV) $(CONTRACT) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
 	    .import_linter_cache .hypothesis .schemathesis *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -27,6 +27,7 @@ from outreach.errors import (
     CannotStart,
     ConfigError,
     Conflict,
+    DatabaseMissing,
     DatabaseNewer,
     DispatchRefused,
     ErrorDetail,
@@ -59,11 +60,27 @@ from outreach.models.campaign import (
 from outreach.models.carriers import CARRIERS, CarrierName, Channel
 from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
 from outreach.models.dispatch import Dispatch
+from outreach.models.events import (
+    CallEnded,
+    CampaignMoved,
+    Event,
+    MessageReceived,
+    MessageReported,
+    OptedOut,
+    RecipientEnded,
+)
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientGroup
-from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettings, SmsSettingsChange
+from outreach.models.settings import (
+    CallSettings,
+    CallSettingsChange,
+    ReplySettings,
+    ReplySettingsChange,
+    SmsSettings,
+    SmsSettingsChange,
+)
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
@@ -73,16 +90,19 @@ from outreach.models.states import (
     WorkspaceMode,
     WorkspaceStatus,
 )
+from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import ApiKey, CreatedKey, Workspace
 from outreach.operations.requests import Answer, Quota
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import mask
+from outreach.policy.replies import ReplyText
 from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.services.accounts import AccountSummary
 from outreach.services.agents import AgentChange
+from outreach.services.events import EventStream
 from outreach.services.preparing import prepare
 from outreach.services.requests import Attempt, Claim
 from outreach.services.unsubscribes import RegisterImport
@@ -93,6 +113,7 @@ __all__ = [
     "CARRIERS",
     "PROVIDERS",
     "PUBLIC_URL_VARIABLE",
+    "RULES",
     "Account",
     "AccountCheck",
     "AccountSummary",
@@ -106,6 +127,7 @@ __all__ = [
     "AuditEntry",
     "BusinessHours",
     "Call",
+    "CallEnded",
     "CallInProgress",
     "CallSettings",
     "CallSettingsChange",
@@ -114,6 +136,7 @@ __all__ = [
     "CallbackRejected",
     "Campaign",
     "CampaignCreated",
+    "CampaignMoved",
     "CampaignStatus",
     "CampaignUpdate",
     "CannotStart",
@@ -124,9 +147,11 @@ __all__ = [
     "Clock",
     "ConfigError",
     "Conflict",
+    "ContactHistory",
     "Counters",
     "CreatedKey",
     "CredentialField",
+    "DatabaseMissing",
     "DatabaseNewer",
     "Dispatch",
     "DispatchRefused",
@@ -134,6 +159,8 @@ __all__ = [
     "DispatcherHealth",
     "EngineConfig",
     "ErrorDetail",
+    "Event",
+    "EventStream",
     "Flow",
     "FlowStep",
     "Forbidden",
@@ -144,6 +171,8 @@ __all__ = [
     "InvalidRequest",
     "LeaseLost",
     "Message",
+    "MessageReceived",
+    "MessageReported",
     "MessageStatus",
     "NewCall",
     "NewCallCampaign",
@@ -152,6 +181,7 @@ __all__ = [
     "NewSmsCampaign",
     "NotFound",
     "Number",
+    "OptedOut",
     "Outreach",
     "OutreachError",
     "Page",
@@ -159,21 +189,28 @@ __all__ = [
     "Quota",
     "RateLimited",
     "Recipient",
+    "RecipientEnded",
     "RecipientGroup",
     "RecipientStatus",
     "RecipientUnsubscribed",
     "RegisterImport",
+    "ReplySettings",
+    "ReplySettingsChange",
+    "ReplyText",
     "RequestInProgress",
+    "Rule",
     "SimulatorConfig",
     "SmsCampaignsDisabled",
     "SmsSettings",
     "SmsSettingsChange",
     "StorageError",
     "SystemClock",
+    "TrailStep",
     "Trunk",
     "Unauthorized",
     "Unsubscribe",
     "VoicemailPolicy",
+    "What",
     "Window",
     "Workspace",
     "WorkspaceChange",

@@ -61,6 +61,10 @@ class EngineConfig:
         reconcile_after_seconds: How long after its commit an unknown dispatch is first looked up at the provider.
         reconcile_every_seconds: How long after a look-up that told nothing the next one is made.
         reconcile_deadline_seconds: How long after its commit an unknown dispatch ends as unconfirmed.
+        reconcile_round_seconds: The pause between two rounds over the unknown dispatches.
+        receipt_wait_seconds: How long an accepted message of a campaign waits for its final receipt while SMS retry
+            is on; then it counts as done.
+        sweep_seconds: How often what nobody needs any more is cleared away.
         callback_days: How long the events that providers call back are kept as they came.
         public_url: Where this server is reached from outside, such as `https://outreach.example.com`: there providers
             call back. None tells them of no address.
@@ -91,6 +95,9 @@ class EngineConfig:
     reconcile_after_seconds: float = 60.0
     reconcile_every_seconds: float = 120.0
     reconcile_deadline_seconds: float = 3600.0
+    reconcile_round_seconds: float = 5.0
+    receipt_wait_seconds: float = 14_400.0
+    sweep_seconds: float = 30.0
     callback_days: float = 30.0
     public_url: str | None = attrs.field(default=None, converter=_public_url)
 

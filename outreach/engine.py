@@ -37,9 +37,11 @@ from outreach.services.campaigns import Campaigns
 from outreach.services.context import ServiceContext
 from outreach.services.creating import CampaignCreation
 from outreach.services.dispatches import Dispatches
+from outreach.services.events import Events
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
+from outreach.services.replies import Replies
 from outreach.services.requests import Requests
 from outreach.services.settings import CallingSettings, Settings
 from outreach.services.trunks import Trunks
@@ -82,6 +84,7 @@ class Outreach:
         flows: Automation flows.
         settings: SMS settings.
         call_settings: Settings of calling campaigns.
+        replies: What is answered to STOP, START and HELP.
         unsubscribes: The unsubscribe register.
         campaigns: Campaigns: reading and moving them.
         create_campaign: Creating campaigns with their contacts.
@@ -90,6 +93,7 @@ class Outreach:
         dispatches: Dispatches of which nobody knows what became.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
+        events: What has happened, told after its commit.
         requests: Request limit and idempotency keys.
     """
 
@@ -142,6 +146,7 @@ class Outreach:
         self.flows = Flows(context)
         self.settings = Settings(context)
         self.call_settings = CallingSettings(context)
+        self.replies = Replies(context)
         self.unsubscribes = Unsubscribes(context)
         self.campaigns = Campaigns(context)
         self.create_campaign = CampaignCreation(context)
@@ -150,6 +155,7 @@ class Outreach:
         self.dispatches = Dispatches(context)
         self.accounts = Accounts(context, vault, self._connections)
         self.callbacks = Callbacks(context, self._connections, self._analyser)
+        self.events = Events(context)
         self.requests = Requests(context)
 
     @classmethod
@@ -163,6 +169,7 @@ class Outreach:
         config: EngineConfig | None = None,
         simulator: SimulatorConfig | None = None,
         analyser: Analyser | None = None,
+        create: bool = True,
     ) -> Self:
         """Return an engine over the database that a URL names; enter it to open it.
 
@@ -178,13 +185,14 @@ class Outreach:
             config: How it behaves; by default as the design has it, with `OUTREACH_PUBLIC_URL`.
             simulator: How the simulators behave; the `OUTREACH_SIMULATOR_*` variables by default.
             analyser: Decides what came of a call that has ended; the provider's own verdict by default.
+            create: Whether entering it makes the database where there is none; otherwise that is `DatabaseMissing`.
 
         Raises:
             ConfigError: The URL or a variable is not valid.
         """
         clock = clock or SystemClock()
         return cls(
-            storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None),
+            storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None, create=create),
             dispatch=dispatch,
             clock=clock,
             rng=rng,
@@ -222,6 +230,7 @@ class Outreach:
 
         Campaigns that are being loaded are not created; within the same grace nothing of them is left.
         """
+        self.events.close()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:

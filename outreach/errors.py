@@ -20,6 +20,7 @@
     +-- RequestInProgress           another request with the same idempotency key still runs
     +-- LeaseLost                   this worker no longer owns the work
     +-- StorageError                the database cannot be used
+        +-- DatabaseMissing
         +-- DatabaseNewer
         +-- DispatchRefused         this database must not be dispatched from here
 
@@ -232,6 +233,12 @@ class StorageError(OutreachError):
     """The database cannot be used."""
 
     code = "storage_error"
+
+
+class DatabaseMissing(StorageError):
+    """There is no database, and none was to be created."""
+
+    code = "database_missing"
 
 
 class DatabaseNewer(StorageError):

@@ -30,3 +30,16 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeAdapter:
     adapter = FakeAdapter()
     monkeypatch.setitem(sys.modules, "outreach.carriers.twilio", SimpleNamespace(ADAPTER=adapter))
     return adapter
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests have recorded to be read, wherever they ran: `record_property("summary", "…")`."""
+    lines = {
+        str(value)
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == "summary"
+    }
+    for line in sorted(lines):
+        terminalreporter.write_line(line)

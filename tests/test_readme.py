@@ -32,6 +32,21 @@ def test_the_embedding_example_sends_its_message(tmp_path: Path) -> None:
     assert (tmp_path / "app.db").exists()
 
 
+def test_the_example_of_events_hears_of_a_campaign_to_its_end(tmp_path: Path) -> None:
+    """It subscribes, and ends when the campaign has."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(ROOT / "examples" / "events.py")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+    )
+    told = "campaign active by operator\nrecipient 0 completed by provider_answer\ncampaign completed by ledger\n"
+    assert (done.returncode, done.stdout) == (0, told), done.stderr
+
+
 def test_the_two_commands_come_first() -> None:
     """The first commands of the README are `make demo` and `make test`."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

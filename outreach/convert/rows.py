@@ -32,6 +32,7 @@ from outreach.models.states import (
     WorkspaceMode,
     WorkspaceStatus,
 )
+from outreach.models.trail import Rule, What
 
 T = TypeVar("T")
 
@@ -47,6 +48,8 @@ _ENUMERATIONS: Final = (
     DispatchState,
     MessageStatus,
     RecipientStatus,
+    Rule,
+    What,
     WorkspaceMode,
     WorkspaceStatus,
 )

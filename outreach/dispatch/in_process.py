@@ -23,7 +23,6 @@ _log = logging.getLogger(__name__)
 
 _FIRST_BACKOFF_SECONDS: Final = 1.0
 _LONGEST_BACKOFF_SECONDS: Final = 60.0
-_SWEEP_SECONDS: Final = 30.0
 
 
 class _UnitState:
@@ -300,7 +299,7 @@ class InProcessDispatcher:
             except Exception as error:
                 self._count_failure(error)
                 _log.exception("Sweeping failed.", extra={"action": "sweep_failed"})
-            await anyio.sleep(_SWEEP_SECONDS)
+            await anyio.sleep(self._config.sweep_seconds)
 
     async def _listen(self, source: ReportSource) -> None:
         while True:

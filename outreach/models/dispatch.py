@@ -21,13 +21,20 @@ FailureClass = Literal[
     "temporary",
     "provider_funds",
     "provider_auth",
+    "provider_error",
     "rejected",
 ]
-"""Why a provider refused, or failed later, in the engine's words (see `policy/failures.py`)."""
+"""Why a provider refused, or failed later, in the engine's words.
+
+`provider_error` is of calls alone: one that had been placed ended by the fault of the provider or of our set-up there.
+"""
 
 
 ASSUMED_SENT: Final = "assumed_sent"
 """Reason of an unknown dispatch that an operator took as accepted: nobody has heard of it since."""
+
+OPTED_OUT: Final[FailureClass] = "opted_out"
+"""Failure class of a provider that knows of an opt-out: the number comes onto our own register too."""
 
 
 @attrs.frozen(kw_only=True)
@@ -50,7 +57,8 @@ class Dispatch:
         state: What is known of the request.
         provider_id: The provider's identifier; None until it is known.
         report: The latest that the carrier said of an accepted message; None before.
-        reason: Failure class or why it was deferred or withdrawn; None when accepted.
+        reason: Failure class or why it was deferred or withdrawn; None when accepted, unless it is a call that was
+            placed and then failed.
         error_code: The provider's own code, as it was given.
         slot_at: The pace slot that it took; the request starts no earlier.
         valid_until: No request starts after this.

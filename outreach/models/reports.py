@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from outreach.models.call import CallOutcome
+from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus, MessageStatus
 
 
@@ -40,7 +41,10 @@ class CallReport:
     Attributes:
         dispatch_id: Our identifier, where the provider carries it back.
         provider_id: The provider's identifier.
-        outcome: The provider's own verdict, when it gives one with the end of the call.
+        outcome: The provider's own verdict, when it gives one with the end of the call. One that comes after the end,
+            from an analysis that takes its time, is filled in where none was known.
+        error: Why the call failed, for people; None otherwise.
+        reason: Failure class of a failure; None otherwise. One that may pass says that nobody was reached.
         do_not_call: Whether the contact said, in the call, that no more calls are wanted.
         raw: The provider's own event.
     """
@@ -55,6 +59,7 @@ class CallReport:
     answered_by: str | None = None
     summary: str | None = None
     error: str | None = None
+    reason: FailureClass | None = None
     do_not_call: bool = False
     raw: Any = None
 

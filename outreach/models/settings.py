@@ -59,6 +59,40 @@ class CallSettingsChange:
 
 
 @attrs.frozen(kw_only=True)
+class ReplySettings:
+    """How a workspace answers STOP, START and HELP where the carrier does not.
+
+    Attributes:
+        enabled: Whether anything is answered; a STOP takes effect in any case.
+        stop_text: The one confirmation after an opt-out; an empty text takes the default, which names the workspace.
+        start_text: The confirmation after an opt-in; empty as above.
+        help_text: The answer to HELP; empty as above.
+        help_when_opted_out: Whether HELP is answered to numbers on the register too.
+    """
+
+    enabled: bool = True
+    stop_text: str = ""
+    start_text: str = ""
+    help_text: str = ""
+    help_when_opted_out: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class ReplySettingsChange:
+    """The fields to change; None leaves a field as it is, an empty text takes the default again."""
+
+    enabled: bool | None = None
+    stop_text: str | None = None
+    start_text: str | None = None
+    help_text: str | None = None
+    help_when_opted_out: bool | None = None
+
+    def apply(self, settings: ReplySettings) -> ReplySettings:
+        """Return the settings with this change made."""
+        return attrs.evolve(settings, **attrs.asdict(self, filter=lambda _, value: value is not None))
+
+
+@attrs.frozen(kw_only=True)
 class SmsSettingsChange:
     """The fields to change; None leaves a field as it is (no field of the settings can be null)."""
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 import attrs
 
 from outreach.models.carriers import Channel
 
 UnsubscribeScope = Literal["all", "sms", "call"]
+
+KEYWORD: Final = "keyword"
+"""Source of an entry that somebody made by writing STOP: what a START takes back."""
+
+CARRIER: Final = "carrier"
+"""Source of an entry that a provider's refusal made: it knows of an opt-out."""
+
+CALL: Final = "call"
+"""Source of an entry that somebody made by asking, in a call, for no more."""
 
 
 @attrs.frozen(kw_only=True)
@@ -19,8 +28,9 @@ class Unsubscribe:
     Attributes:
         phone: E.164.
         scope: Which channels it stops.
-        source: What put it there: `operator`, `import`, `api`; keywords and carriers come later.
-        evidence: Free text that shows why; None when there is none.
+        source: What put it there: `operator` and `import`, or one of `KEYWORD`, `CARRIER` and `CALL`.
+        evidence: Free text that shows why, and when; None when there is none.
+        created_at: When it was put there, or stopped more than before.
     """
 
     workspace_id: str
@@ -33,3 +43,21 @@ class Unsubscribe:
     def stops(self, channel: Channel) -> bool:
         """Whether it forbids this channel."""
         return self.scope in {"all", channel}
+
+    def merged(self, other: Unsubscribe) -> Unsubscribe:
+        """Return this entry after the number was to be put on the register once more.
+
+        What it stops can only grow, and growing counts as put there now. The first evidence stays, so that an
+        operator's entry is never weakened; but for an entry of a keyword, which a START would take back: whatever
+        else stops the number takes its place, a carrier's refusal not, which only repeats the keyword.
+        """
+        scope = self.scope if other.scope == self.scope else "all"
+        lasting = self.source == KEYWORD and other.source not in {KEYWORD, CARRIER}
+        shown = other if lasting else self
+        return attrs.evolve(
+            self,
+            scope=scope,
+            source=shown.source,
+            evidence=shown.evidence,
+            created_at=self.created_at if scope == self.scope else other.created_at,
+        )

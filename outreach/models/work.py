@@ -83,6 +83,7 @@ class Run:
         owner_epoch: Epoch of the worker that owns the campaign.
         next_slot_at: The first moment at which the next message may start; None before the first.
         assigned: Recipients that have got a number of the caller-ID group.
+        held_under: The workspace's rules of contact under which recipients were put off; None when none were.
     """
 
     workspace_id: str
@@ -90,6 +91,7 @@ class Run:
     owner_epoch: int
     next_slot_at: datetime | None
     assigned: int = 0
+    held_under: str | None = None
 
 
 @attrs.frozen(kw_only=True)

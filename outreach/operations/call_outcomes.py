@@ -10,15 +10,18 @@ from outreach.models.call import Call
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CALL_STATUS_RANK, ENDED_CALL_STATUSES, CallStatus, DispatchState
+from outreach.models.trail import Rule
 from outreach.models.work import Unit
+from outreach.operations import trail
+from outreach.policy.deciding import rule_of_outcome
 from outreach.policy.settlement import Backoff
 from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
 
 
-def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
-    """Merge the outcome of a dispatch into its call."""
+def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime, *, by: Rule) -> None:
+    """Merge the outcome of a dispatch into its call; `by` is who told it."""
     call = _spoken_for(tx, dispatch)
     if call is None:
         return
@@ -68,6 +71,9 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
             return
     tx.calls.update(after)
     tx.work.touch(unit, None)
+    if not after.is_open:
+        rule = rule_of_outcome(outcome.state, outcome.reason, by)
+        trail.call_moved(tx, dispatch, after, rule=rule, now=now)
 
 
 def report(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> Call | None:
@@ -93,6 +99,35 @@ def report(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Ana
     )
     tx.calls.update(after)
     tx.work.touch(Unit("call", call.workspace_id, call.id), None if ended else now)
+    return after
+
+
+def judge(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser) -> Call | None:
+    """Fill in what the end of a call did not tell yet, such as its outcome or a summary. What is known stays.
+
+    Returns:
+        The call as it is then; None when the event tells nothing new of how it ended.
+    """
+    call = _spoken_for(tx, dispatch)
+    if call is None or call.is_open or call.status is CallStatus.UNCONFIRMED:
+        return None
+    if event.status is CallStatus.IN_PROGRESS and call.status is CallStatus.COMPLETED and call.answered_at is None:
+        # The news that somebody answered was overtaken by the news of the end.
+        after: Call = attrs.evolve(call, answered_at=event.at)
+        tx.calls.update(after)
+        return after
+    if event.status is not call.status:
+        return None
+    known = attrs.evolve(event, answered_by=call.answered_by or event.answered_by)
+    after = attrs.evolve(
+        call,
+        outcome=call.outcome or analyser.outcome(known),
+        answered_by=known.answered_by,
+        summary=call.summary or event.summary,
+    )
+    if after == call:
+        return None
+    tx.calls.update(after)
     return after
 
 

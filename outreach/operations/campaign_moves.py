@@ -19,6 +19,7 @@ from outreach.models.states import (
     next_campaign_status,
 )
 from outreach.models.workspace import Workspace
+from outreach.operations import trail
 from outreach.operations.accounts import lacking
 from outreach.operations.common import campaign_of, campaign_unit, note, require_available, workspace_of
 from outreach.policy.holidays import closed_dates, refill
@@ -53,6 +54,7 @@ def move(
     )
     tx.campaigns.update(moved)
     tx.work.touch(campaign_unit(moved), due_time(moved, now))
+    trail.campaign_moved(tx, moved, step, actor=actor, detail=detail or pause_reason, now=now)
     note(
         tx,
         now=now,

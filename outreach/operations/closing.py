@@ -10,7 +10,9 @@ import attrs
 
 from outreach.models.campaign import Counters
 from outreach.models.recipient import Recipient
+from outreach.models.trail import Rule
 from outreach.operations.campaign_moves import complete_if_done
+from outreach.operations.common import campaign_unit
 from outreach.operations.recipients import put_recipient
 from outreach.policy.settlement import close_recipient, closed_as, receipt_timed_out
 from outreach.protocols.storage import Transaction
@@ -32,15 +34,28 @@ def close_slice(tx: Transaction, workspace_id: str, campaign_id: str, *, now: da
     rows = tx.recipients.closable(workspace_id, campaign_id, limit=limit)
     change = Counters()
     for recipient in rows:
-        change += put_recipient(tx, workspace_id, recipient, close_recipient(recipient, closing, now))
+        after = close_recipient(recipient, closing, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=Rule.STOP, now=now)
     accepted: Sequence[Recipient] = ()
     if campaign.channel == "sms" and len(rows) < limit:
         accepted = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _EVER, limit=limit - len(rows))
     for recipient in accepted:
-        change += put_recipient(tx, workspace_id, recipient, receipt_timed_out(recipient, now))
+        after = receipt_timed_out(recipient, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=Rule.RECEIPT_WAIT, now=now)
     if rows or accepted:
         tx.campaigns.add_counters(workspace_id, campaign_id, change)
-    return len(rows) + len(accepted) == limit
+    more = len(rows) + len(accepted) == limit
+    work = tx.work.get(campaign_unit(campaign))
+    if not more and work is not None and work.due_at is not None:
+        # Nothing is left to do here, whatever is still in flight: later starts need not look at it again.
+        tx.work.touch(campaign_unit(campaign), None)
+    return more
+
+
+def next_receipt_wait(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> datetime | None:
+    """Return when the next wait for a receipt is over; None when nobody waits for one."""
+    first = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _EVER, limit=1)
+    return first[0].due_at if first else None
 
 
 def end_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
@@ -51,7 +66,8 @@ def end_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *, n
     rows = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now, limit=limit)
     change = Counters()
     for recipient in rows:
-        change += put_recipient(tx, workspace_id, recipient, receipt_timed_out(recipient, now))
+        after = receipt_timed_out(recipient, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=Rule.RECEIPT_WAIT, now=now)
     if rows:
         counters = tx.campaigns.add_counters(workspace_id, campaign_id, change)
         complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)

@@ -7,7 +7,7 @@ from datetime import datetime
 from outreach.errors import LeaseLost, NotFound, WorkspaceUnavailable
 from outreach.models.campaign import Campaign
 from outreach.models.directory import Agent
-from outreach.models.settings import CallSettings, SmsSettings
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import AuditEntry, Lease, Unit
 from outreach.models.workspace import Workspace
@@ -56,6 +56,11 @@ def settings_of(tx: Transaction, workspace_id: str) -> SmsSettings:
 def call_settings_of(tx: Transaction, workspace_id: str) -> CallSettings:
     """Return a workspace's settings of calling campaigns, the defaults before any change."""
     return tx.call_settings.get(workspace_id) or CallSettings()
+
+
+def reply_settings_of(tx: Transaction, workspace_id: str) -> ReplySettings:
+    """Return how a workspace answers keywords, the defaults before any change."""
+    return tx.reply_settings.get(workspace_id) or ReplySettings()
 
 
 def agent_of(tx: Transaction, workspace_id: str, agent_id: str) -> Agent:

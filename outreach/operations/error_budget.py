@@ -20,17 +20,22 @@ _ACCOUNT_FAILURES: Final[dict[str, PauseReason]] = {
 
 
 def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
-    """Count a dispatch against its campaign's budget, and pause what must not go on."""
-    if dispatch.campaign_id is None or not counts(dispatch):
-        return
-    campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
-    if campaign is None:
+    """Count a dispatch against its campaign's budget, and pause what must not go on.
+
+    Trouble of the account pauses its campaigns whatever told of it, a single message or call included.
+    """
+    if not counts(dispatch):
         return
     account = _ACCOUNT_FAILURES.get(dispatch.reason or "")
     if account is not None:
-        for other in tx.campaigns.in_status({CampaignStatus.ACTIVE}, workspace_id=dispatch.workspace_id):
+        # A scheduled one would wake up into the same trouble, with nobody looking.
+        running = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
+        for other in tx.campaigns.in_status(running, workspace_id=dispatch.workspace_id):
             if other.channel == dispatch.channel and _provider(tx, other) == dispatch.provider:
                 _pause(tx, other, account, now)
+        return
+    campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id) if dispatch.campaign_id else None
+    if campaign is None:
         return
     # A resume is a new beginning: what failed before it has been seen by whoever resumed.
     history = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=LOOK_BACK)

@@ -32,8 +32,10 @@ def go_on(
     """Return a recipient after it has come to a step."""
     after = go_to(recipient, index, steps, replied=lambda: _replied(tx, campaign, recipient), now=now)
     phone = recipient.phone
-    if after.is_open and phone is not None and tx.register.stopped(campaign.workspace_id, campaign.channel, {phone}):
-        # Otherwise it would wait for its next step, perhaps for weeks, only to be skipped then.
+    goes_on = after.is_open or after.reason == "replied"
+    if goes_on and phone is not None and tx.register.stopped(campaign.workspace_id, campaign.channel, {phone}):
+        # Otherwise it would wait for its next step, perhaps for weeks, only to be skipped then. An opt-out is a reply
+        # too, and is told as what it is.
         return ended(recipient, RecipientStatus.SKIPPED, "opted_out", now)
     return after
 

@@ -11,6 +11,7 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, RecipientStatus
+from outreach.models.trail import Rule
 from outreach.models.work import Run
 from outreach.operations.recipients import put_recipient, untouched
 from outreach.operations.wave import Intent, Wave
@@ -73,7 +74,9 @@ def open_dispatch(
         tries=current.tries + 1,
         caller_id=caller if campaign.cli_mode == "group" else None,
     )
-    return dispatch, run, put_recipient(tx, wave.workspace_id, current, opened)
+    rule = Rule.PACE if campaign.channel == "sms" else Rule.CONCURRENCY
+    change = put_recipient(tx, wave.workspace_id, current, opened, rule=rule, now=now, dispatch=dispatch)
+    return dispatch, run, change
 
 
 def _caller(campaign: Campaign, run: Run, recipient: Recipient, intent: Intent) -> tuple[str | None, Run]:

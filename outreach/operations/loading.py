@@ -12,6 +12,7 @@ from outreach.errors import InvalidRequest, NotFound
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
+from outreach.operations import trail
 from outreach.operations.common import note
 from outreach.protocols.storage import Transaction
 
@@ -99,5 +100,6 @@ def publish(
         )
     published = attrs.evolve(campaign, counters=counters)
     tx.campaigns.publish(published)
+    trail.campaign_created(tx, published, actor=actor, now=now)
     note(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.create", subject=campaign.id)
     return tx.campaigns.get(workspace_id, campaign.id) or published, excluded

@@ -9,7 +9,7 @@ import attrs
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.models.directory import FlowStep
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import MessageReport
 from outreach.models.states import (
@@ -19,12 +19,15 @@ from outreach.models.states import (
     MessageStatus,
     RecipientStatus,
 )
+from outreach.models.trail import Rule
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.operations.flows import go_on, steps_of
 from outreach.operations.recipients import put_recipient
-from outreach.policy.call_settlement import end_call, settle_call_recipient
+from outreach.policy.call_settlement import end_call, judge_ended_call, settle_call_recipient
+from outreach.policy.deciding import rule_of_outcome
 from outreach.policy.settlement import (
+    PASSING_FAILURES,
     Backoff,
     ended,
     failed_attempt,
@@ -36,8 +39,8 @@ from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.storage import Transaction
 
 
-def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
-    """Merge the outcome of a dispatch into its recipient."""
+def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime, *, by: Rule) -> None:
+    """Merge the outcome of a dispatch into its recipient; `by` is who told it."""
     found = _spoken_for(tx, dispatch)
     if found is None:
         return
@@ -45,9 +48,10 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
     standing = _standing(tx, dispatch, outcome)
     if standing is not None:
         dispatch, outcome = standing, Outcome(state=DispatchState.ACCEPTED, provider_id=standing.provider_id)
-    # One that was given up and now is known to have been heard has spent its attempt after all.
+    # One that was given up and now is known to have been heard has spent its attempt after all, and is its leg.
     heard = outcome.state in {DispatchState.ACCEPTED, DispatchState.REFUSED}
-    before = attrs.evolve(recipient, attempts=max(recipient.attempts, dispatch.attempt)) if heard else recipient
+    spent = max(recipient.attempts, dispatch.attempt)
+    before = attrs.evolve(recipient, attempts=spent, leg=dispatch.leg) if heard else recipient
     if dispatch.channel == "call":
         after = settle_call_recipient(
             before,
@@ -70,7 +74,8 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
     if steps is not None and outcome.state is DispatchState.ACCEPTED and may_go_on(recipient, campaign.status):
         # The last message of a flow waits for its receipt as any other does.
         after = _next_step(tx, campaign, before, steps, now) or after
-    store(tx, recipient, after, campaign, now)
+    rule = rule_of_outcome(outcome.state, outcome.reason, by)
+    store(tx, recipient, after, campaign, rule=rule, now=now, dispatch=dispatch)
     if standing is not None:
         _catch_up(tx, standing, now)
 
@@ -99,7 +104,7 @@ def receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: date
             recipient, event.status, event.reason, campaign=campaign.status, settings=settings, now=now
         )
     if after != recipient:
-        store(tx, recipient, after, campaign, now)
+        store(tx, recipient, after, campaign, rule=Rule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
 
 def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
@@ -118,19 +123,53 @@ def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -
             double_dial=bool(campaign.double_dial),
             settings=call_settings_of(tx, dispatch.workspace_id),
             now=now,
+            reason=_why_failed(dispatch, call),
         )
-    store(tx, recipient, after, campaign, now)
+    store(tx, recipient, after, campaign, rule=Rule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
 
-def store(tx: Transaction, before: Recipient, after: Recipient, campaign: Campaign, now: datetime) -> None:
-    """Write a recipient, the counters with it, and what follows for its campaign."""
-    change = put_recipient(tx, campaign.workspace_id, before, after)
+def call_judged(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
+    """Merge a verdict that came after the end of the call into its recipient."""
+    found = _spoken_for(tx, dispatch)
+    if found is None:
+        return
+    recipient, campaign = found
+    after = judge_ended_call(recipient, call.outcome)
+    if after != recipient:
+        store(tx, recipient, after, campaign, rule=Rule.PROVIDER_REPORT, now=now, dispatch=dispatch)
+
+
+def store(
+    tx: Transaction,
+    before: Recipient,
+    after: Recipient,
+    campaign: Campaign,
+    *,
+    rule: Rule,
+    now: datetime,
+    dispatch: Dispatch | None = None,
+) -> None:
+    """Write a recipient, the counters with it, and what follows for its campaign.
+
+    Whoever has opted out meanwhile does not begin to wait: it would only be skipped when it is due.
+    """
+    waits = after.status is RecipientStatus.WAITING and after.phone is not None
+    if waits and tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}):
+        after, rule = ended(after, RecipientStatus.SKIPPED, "opted_out", now), Rule.REGISTER
+    change = put_recipient(tx, campaign.workspace_id, before, after, rule=rule, now=now, dispatch=dispatch)
     counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
     left = before.status in IN_FLIGHT_RECIPIENT_STATUSES and after.status not in IN_FLIGHT_RECIPIENT_STATUSES
     # A place that has become free may be another one's, whatever became of who had it.
     if not campaign.is_terminal and (after.status is RecipientStatus.WAITING or (campaign.channel == "call" and left)):
         tx.work.touch(campaign_unit(campaign), now)
     complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
+
+
+def _why_failed(dispatch: Dispatch, call: Call) -> str | None:
+    """Return the failure class of a call that failed; somebody who has answered is not called again, whatever broke."""
+    passes = dispatch.reason in PASSING_FAILURES
+    answered = call.answered_at is not None or call.answered_by is not None
+    return None if dispatch.reason == ASSUMED_SENT or (passes and answered) else dispatch.reason
 
 
 def _next_step(

@@ -1,4 +1,4 @@
-"""Writing recipients, the counters with them."""
+"""Writing recipients, the counters and the decision trail with them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,44 @@ from datetime import datetime
 import attrs
 
 from outreach.models.campaign import Campaign, Counters, contribution
+from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
+from outreach.models.trail import Rule
+from outreach.operations import trail
 from outreach.operations.common import call_settings_of
 from outreach.operations.flows import go_on, steps_of
-from outreach.operations.wave import Hold, Move
+from outreach.operations.wave import Ending, Hold, Move
 from outreach.policy.call_settlement import drop_second_leg
 from outreach.policy.settlement import waiting
 from outreach.protocols.storage import Transaction
 
 
-def put_recipient(tx: Transaction, workspace_id: str, before: Recipient, after: Recipient) -> Counters:
-    """Write a recipient's new state and return what that changes in the counters."""
+def put_recipient(
+    tx: Transaction,
+    workspace_id: str,
+    before: Recipient,
+    after: Recipient,
+    *,
+    rule: Rule,
+    now: datetime,
+    dispatch: Dispatch | None = None,
+) -> Counters:
+    """Write a recipient's new state and what the decision trail tells of it; return the change of the counters.
+
+    This is the one place where recipients are changed once they are loaded.
+
+    Args:
+        tx: The transaction.
+        workspace_id: Whose it is.
+        before: The recipient as it is.
+        after: The recipient as it will be.
+        rule: What decided, unless the new state's reason says it better (`policy.deciding`).
+        now: When.
+        dispatch: The request by which it came to this; None where none did.
+    """
     tx.recipients.put(workspace_id, after)
+    trail.recipient_moved(tx, workspace_id, before, after, rule=rule, now=now, dispatch=dispatch)
     return counted(after) - counted(before)
 
 
@@ -42,23 +67,22 @@ def untouched(tx: Transaction, workspace_id: str, recipient: Recipient) -> Recip
     return current if same else None
 
 
-def end(
-    tx: Transaction, workspace_id: str, recipient: Recipient, status: RecipientStatus, reason: str, now: datetime
-) -> Counters:
+def end(tx: Transaction, workspace_id: str, ending: Ending, now: datetime) -> Counters:
     """End a recipient that is not contacted; return what that changes in the counters."""
-    current = untouched(tx, workspace_id, recipient)
+    current = untouched(tx, workspace_id, ending.recipient)
     if current is None:
         return Counters()
-    ended = attrs.evolve(current, status=status, reason=reason, due_at=None, ended_at=now)
-    return put_recipient(tx, workspace_id, current, ended)
+    ended = attrs.evolve(current, status=ending.status, reason=ending.reason, due_at=None, ended_at=now)
+    return put_recipient(tx, workspace_id, current, ended, rule=ending.rule, now=now)
 
 
-def hold(tx: Transaction, workspace_id: str, held: Hold) -> Counters:
+def hold(tx: Transaction, workspace_id: str, held: Hold, now: datetime) -> Counters:
     """Let a recipient wait; return what that changes in the counters."""
     current = untouched(tx, workspace_id, held.recipient)
     if current is None:
         return Counters()
-    return put_recipient(tx, workspace_id, current, waiting(current, held.reason, held.due_at))
+    after = waiting(current, held.reason, held.due_at)
+    return put_recipient(tx, workspace_id, current, after, rule=held.rule, now=now)
 
 
 def go_on_without_request(tx: Transaction, campaign: Campaign, going: Move, now: datetime) -> Counters:
@@ -68,7 +92,9 @@ def go_on_without_request(tx: Transaction, campaign: Campaign, going: Move, now:
         return Counters()
     if going.kind == "next_step":
         after = go_on(tx, campaign, current, current.step, steps_of(tx, campaign) or (), now)
+        rule = Rule.FLOW
     else:
         settings = call_settings_of(tx, campaign.workspace_id)
         after = drop_second_leg(current, campaign=campaign.status, settings=settings, now=now)
-    return put_recipient(tx, campaign.workspace_id, current, after)
+        rule = Rule.DOUBLE_DIAL
+    return put_recipient(tx, campaign.workspace_id, current, after, rule=rule, now=now)

@@ -10,6 +10,7 @@ import attrs
 from outreach.errors import Conflict, NotFound
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.states import DispatchState
+from outreach.models.trail import Rule
 from outreach.operations.common import note
 from outreach.operations.settling import settle
 from outreach.policy.settlement import Backoff
@@ -26,7 +27,8 @@ class Deadlines:
     """When what may be done about an unknown dispatch, counted from its commit.
 
     Attributes:
-        retry_after: An operator may have it tried again: until then its request may still be on its way.
+        retry_after: An operator may have it tried again, and that a provider has none of it is believed: until then
+            its request may still be on its way.
         unconfirmed_after: It ends as unconfirmed.
     """
 
@@ -39,16 +41,31 @@ def confirm(
     dispatch: Dispatch,
     evidence: Outcome | None,
     *,
+    asked_at: datetime,
     deadlines: Deadlines,
     backoff: Backoff,
     now: datetime,
 ) -> Dispatch | None:
-    """Settle an unknown dispatch by what a look-up told, or by its deadline; return it as it is then."""
+    """Settle an unknown dispatch by what a look-up told, or by its deadline; return it as it is then.
+
+    Args:
+        tx: The transaction.
+        dispatch: The unknown one.
+        evidence: What the look-up told; None for nothing.
+        asked_at: When the look-up began. A provider that had nothing by then may have got the request since, as long
+            as it could still be on its way.
+        deadlines: When what may be done.
+        backoff: How long one that was not sent waits.
+        now: The present moment.
+    """
+    too_early = asked_at < dispatch.created_at + deadlines.retry_after
+    if evidence is not None and evidence.state is DispatchState.NOT_SENT and too_early:
+        evidence = None
     if evidence is None or evidence.state not in _EVIDENCE:
         if now < dispatch.created_at + deadlines.unconfirmed_after:
             return dispatch
         evidence = Outcome(state=DispatchState.UNCONFIRMED, reason="no_evidence")
-    return settle(tx, dispatch.workspace_id, dispatch.id, evidence, backoff=backoff, now=now)
+    return settle(tx, dispatch.workspace_id, dispatch.id, evidence, backoff=backoff, now=now, by=Rule.RECONCILIATION)
 
 
 def resolve(
@@ -86,7 +103,7 @@ def resolve(
         outcome = Outcome(state=DispatchState.ACCEPTED, reason=ASSUMED_SENT)
     else:
         outcome = Outcome(state=DispatchState.GIVEN_UP, reason="operator_retry")
-    settled = settle(tx, workspace_id, dispatch_id, outcome, backoff=backoff, now=now)
+    settled = settle(tx, workspace_id, dispatch_id, outcome, backoff=backoff, now=now, by=Rule.OPERATOR)
     note(
         tx,
         now=now,

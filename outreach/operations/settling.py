@@ -6,10 +6,11 @@ from datetime import datetime
 
 import attrs
 
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import OPTED_OUT, Dispatch, Outcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
-from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes
+from outreach.models.trail import Rule
+from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes, register, trail
 from outreach.policy.error_budget import OURS
 from outreach.policy.settlement import Backoff, may_settle
 from outreach.protocols.analyser import Analyser
@@ -17,12 +18,28 @@ from outreach.protocols.storage import Transaction
 
 
 def settle(
-    tx: Transaction, workspace_id: str, dispatch_id: str, outcome: Outcome, *, backoff: Backoff, now: datetime
+    tx: Transaction,
+    workspace_id: str,
+    dispatch_id: str,
+    outcome: Outcome,
+    *,
+    backoff: Backoff,
+    now: datetime,
+    by: Rule = Rule.PROVIDER_ANSWER,
 ) -> Dispatch | None:
     """Merge the outcome of a dispatch; return it as it is then, or None when the ledger has no such dispatch.
 
     A dispatch takes one outcome; a later one changes it only where it was unknown. The lease does not matter:
     what happened is recorded whoever saw it (design, section 5, rule 8).
+
+    Args:
+        tx: The transaction.
+        workspace_id: Whose dispatch.
+        dispatch_id: Which one.
+        outcome: What became of it.
+        backoff: How long one that was deferred waits.
+        now: When.
+        by: Who told, for the decision trail: the provider's answer, its report, a look-up, an operator.
     """
     dispatch = tx.dispatches.get(workspace_id, dispatch_id)
     if dispatch is None:
@@ -45,13 +62,16 @@ def settle(
         settled_at=now,
     )
     tx.dispatches.update(settled)
+    trail.outcome_known(tx, dispatch, settled, by=by, now=now)
+    if outcome.state is DispatchState.REFUSED and outcome.reason == OPTED_OUT:
+        register.refused_by_provider(tx, settled, outcome.error_code, now)
     if settled.message_id is not None:
         message_outcomes.settle(tx, settled, outcome, backoff, now)
     if settled.call_id is not None:
-        call_outcomes.settle(tx, settled, outcome, backoff, now)
+        call_outcomes.settle(tx, settled, outcome, backoff, now, by=by)
     if settled.campaign_id is not None:
-        recipient_outcomes.settle(tx, settled, outcome, backoff, now)
-        error_budget.charge(tx, settled, now)
+        recipient_outcomes.settle(tx, settled, outcome, backoff, now, by=by)
+    error_budget.charge(tx, settled, now)
     return settled
 
 
@@ -64,24 +84,31 @@ def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analys
     dispatch = dispatch_of(tx, event)
     if dispatch is None:
         return False
+    # Whatever the call's status is by now: an event that comes after the end may be the one that says it.
+    no_more = isinstance(event, CallReport) and event.do_not_call
+    opted_out = no_more and register.asked_for_no_more(tx, dispatch, event.at, event.provider_id, now)
     if dispatch.state is not DispatchState.ACCEPTED:
         accepted = Outcome(state=DispatchState.ACCEPTED, provider_id=event.provider_id)
-        settled = settle(tx, dispatch.workspace_id, dispatch.id, accepted, backoff=backoff, now=now)
+        settled = settle(
+            tx, dispatch.workspace_id, dispatch.id, accepted, backoff=backoff, now=now, by=Rule.PROVIDER_REPORT
+        )
         if settled is None or settled.state is not DispatchState.ACCEPTED:
-            return False
+            return opted_out
         dispatch = settled
     if dispatch.provider_id is None and event.provider_id is not None:
         dispatch = attrs.evolve(dispatch, provider_id=event.provider_id)
         tx.dispatches.update(dispatch)
         _learn_provider_id(tx, dispatch)
     if isinstance(event, CallReport):
-        return _report_call(tx, dispatch, event, analyser, now)
+        return _report_call(tx, dispatch, event, analyser, now) or opted_out
     return _report_message(tx, dispatch, event, now)
 
 
 def end_silent_call(tx: Transaction, dispatch: Dispatch, *, now: datetime) -> None:
     """End the call of a dispatch of which nothing is heard any more; what is heard later still counts."""
     call = call_outcomes.fall_silent(tx, dispatch.workspace_id, dispatch.call_id or "", now)
+    if call is not None:
+        trail.call_moved(tx, dispatch, call, rule=Rule.CALL_SILENCE, now=now)
     if call is not None and dispatch.campaign_id is not None:
         recipient_outcomes.call_ended(tx, dispatch, call, now)
 
@@ -119,8 +146,26 @@ def _learn_provider_id(tx: Transaction, dispatch: Dispatch) -> None:
 
 def _report_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
     call = call_outcomes.report(tx, dispatch, event, analyser, now)
-    if call is not None and not call.is_open and dispatch.campaign_id is not None:
+    if call is None:
+        return _judge_call(tx, dispatch, event, analyser, now)
+    trail.call_moved(tx, dispatch, call, rule=Rule.PROVIDER_REPORT, now=now)
+    if call.is_open:
+        return True
+    if event.reason is not None:
+        dispatch = attrs.evolve(dispatch, reason=event.reason)
+        tx.dispatches.update(dispatch)
+    if dispatch.campaign_id is not None:
         recipient_outcomes.call_ended(tx, dispatch, call, now)
+        error_budget.charge(tx, dispatch, now)
+    return True
+
+
+def _judge_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
+    call = call_outcomes.judge(tx, dispatch, event, analyser)
+    if call is not None:
+        trail.call_moved(tx, dispatch, call, rule=Rule.PROVIDER_REPORT, now=now)
+    if call is not None and dispatch.campaign_id is not None:
+        recipient_outcomes.call_judged(tx, dispatch, call, now)
     return call is not None
 
 
@@ -131,6 +176,9 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, n
     tx.dispatches.update(
         attrs.evolve(dispatch, report=event.status, error_code=event.error_code or dispatch.error_code)
     )
+    trail.message_reported(tx, dispatch, event, now)
+    if event.status is MessageStatus.FAILED and event.reason == OPTED_OUT:
+        register.refused_by_provider(tx, dispatch, event.error_code, now)
     if dispatch.message_id is not None:
         message_outcomes.receipt(tx, dispatch, event)
     else:

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
 import attrs
 
 from outreach.errors import AgentInactive, AgentNotOutbound, CallInProgress, RecipientUnsubscribed
 from outreach.models.call import Call
+from outreach.models.carriers import Channel
 from outreach.models.directory import Agent
 from outreach.models.dispatch import Dispatch
-from outreach.models.message import Message
+from outreach.models.message import Message, Purpose
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, WorkspaceStatus
+from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
+from outreach.operations import trail
 from outreach.operations.common import require_lease
+from outreach.operations.register import obstacle
 from outreach.protocols.storage import AlreadyThere, Transaction
+
+_CANCELED_BY: Final[Mapping[str, Rule]] = MappingProxyType(
+    {
+        "stale": Rule.STALE,
+        "opted_out": Rule.REGISTER,
+        "agent_unavailable": Rule.AGENT,
+        "moved": Rule.COPIED_FILE,
+        "restored": Rule.COPIED_FILE,
+    }
+)
+"""The rule behind each reason for which a queued call is canceled."""
 
 _LOOK_AGAIN: Final = timedelta(seconds=5)
 """While a workspace may not work, its singles are looked at this often."""
@@ -74,9 +90,10 @@ def create_message(tx: Transaction, message: Message, *, now: datetime) -> Messa
     """Queue a message.
 
     Raises:
-        RecipientUnsubscribed: The number is on the register for SMS.
+        RecipientUnsubscribed: The register forbids it, as it does every message to a number on it that somebody asks
+            for; answers to keywords have a rule of their own (`operations.register.obstacle`).
     """
-    if tx.register.stopped(message.workspace_id, "sms", {message.to}):
+    if obstacle(tx, message.workspace_id, "sms", message.to, message.purpose) is not None:
         raise RecipientUnsubscribed("The number is on the workspace's unsubscribe register for SMS.")
     tx.messages.insert(message)
     tx.work.touch(Unit("message", message.workspace_id, message.id), now)
@@ -97,13 +114,17 @@ def commit_message(
     if message is None or message.status is not MessageStatus.QUEUED:
         return None
     unit = Unit("message", workspace_id, message_id)
-    waits_since = _waits_since(message.created_at, tx.dispatches.of_message(workspace_id, message_id))
-    obstacle = _obstacle(tx, workspace_id, "sms", message.to, waits_since, terms, now)
-    if obstacle is not None:
-        _cancel_message(tx, message, obstacle, now)
+    stale_at = message.send_until
+    if stale_at is None:
+        stale_at = terms.stale_after + _waits_since(
+            message.created_at, tx.dispatches.of_message(workspace_id, message_id)
+        )
+    reason = _obstacle(tx, workspace_id, "sms", message.to, message.purpose, stale_at, now)
+    if reason is not None:
+        _cancel_message(tx, message, reason, now)
         return None
     if _suspended(tx, workspace_id):
-        tx.work.touch(unit, min(waits_since + terms.stale_after, now + _LOOK_AGAIN))
+        tx.work.touch(unit, min(stale_at, now + _LOOK_AGAIN))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
@@ -118,7 +139,7 @@ def commit_message(
         body=message.body,
         segments=message.segments,
         slot_at=now,
-        valid_until=min(terms.latest, now + terms.lifetime),
+        valid_until=min(terms.latest, now + terms.lifetime, message.send_until or terms.latest),
         epoch=terms.epoch,
         created_at=now,
     )
@@ -145,15 +166,15 @@ def commit_call(
         return None
     unit = Unit("call", workspace_id, call_id)
     agent = tx.agents.get(workspace_id, call.agent_id)
-    waits_since = _waits_since(call.created_at, tx.dispatches.of_call(workspace_id, call_id))
-    obstacle = _obstacle(tx, workspace_id, "call", call.to, waits_since, terms, now)
-    if obstacle is None and (agent is None or not agent.is_active or not agent.may_call_out):
-        obstacle = "agent_unavailable"
-    if obstacle is not None or agent is None:
-        _cancel_call(tx, call, obstacle or "agent_unavailable", now)
+    stale_at = terms.stale_after + _waits_since(call.created_at, tx.dispatches.of_call(workspace_id, call_id))
+    reason = _obstacle(tx, workspace_id, "call", call.to, "message", stale_at, now)
+    if reason is None and (agent is None or not agent.is_active or not agent.may_call_out):
+        reason = "agent_unavailable"
+    if reason is not None or agent is None:
+        _cancel_call(tx, call, reason or "agent_unavailable", now)
         return None
     if _suspended(tx, workspace_id):
-        tx.work.touch(unit, min(waits_since + terms.stale_after, now + _LOOK_AGAIN))
+        tx.work.touch(unit, min(stale_at, now + _LOOK_AGAIN))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
@@ -201,17 +222,13 @@ def _suspended(tx: Transaction, workspace_id: str) -> bool:
 def _obstacle(
     tx: Transaction,
     workspace_id: str,
-    channel: str,
+    channel: Channel,
     to: str,
-    waits_since: datetime,
-    terms: IntentTerms,
+    purpose: Purpose,
+    stale_at: datetime,
     now: datetime,
 ) -> str | None:
-    if now >= waits_since + terms.stale_after:
-        return "stale"
-    if tx.register.stopped(workspace_id, "call" if channel == "call" else "sms", {to}):
-        return "opted_out"
-    return None
+    return "stale" if now >= stale_at else obstacle(tx, workspace_id, channel, to, purpose)
 
 
 def _waits_since(created_at: datetime, dispatches: Sequence[Dispatch]) -> datetime:
@@ -234,5 +251,7 @@ def _cancel_message(tx: Transaction, message: Message, reason: str, now: datetim
 
 
 def _cancel_call(tx: Transaction, call: Call, reason: str, now: datetime) -> None:
-    tx.calls.update(attrs.evolve(call, status=CallStatus.CANCELED, error=reason, ended_at=now))
+    canceled = attrs.evolve(call, status=CallStatus.CANCELED, error=reason, ended_at=now)
+    tx.calls.update(canceled)
+    trail.call_moved(tx, None, canceled, rule=_CANCELED_BY.get(reason, Rule.STOP), now=now)
     tx.work.touch(Unit("call", call.workspace_id, call.id), None)

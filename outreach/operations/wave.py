@@ -14,6 +14,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import RecipientStatus
+from outreach.models.trail import Rule
 from outreach.models.workspace import Workspace
 from outreach.operations.limits import SenderPace
 
@@ -42,6 +43,7 @@ class Plan:
         steps: The steps of the flow that drives the campaign; None when none does.
         sender: The pace of the sending number, over all campaigns; None when it has none of its own.
         capped: Until when the frequency cap keeps who of those that are due from being contacted, by position.
+        holds_outdated: Recipients may wait under rules of the workspace that have changed since.
     """
 
     campaign: Campaign
@@ -57,6 +59,7 @@ class Plan:
     steps: Sequence[FlowStep] | None = None
     sender: SenderPace | None = None
     capped: Mapping[int, datetime] = attrs.field(factory=dict)
+    holds_outdated: bool = False
 
     @property
     def agent_missing(self) -> bool:
@@ -91,11 +94,12 @@ class Intent:
 
 @attrs.frozen(kw_only=True)
 class Ending:
-    """A recipient that ends without being contacted, and why."""
+    """A recipient that ends without being contacted, why, and by which rule."""
 
     recipient: Recipient
     status: RecipientStatus
     reason: str
+    rule: Rule
 
 
 @attrs.frozen(kw_only=True)
@@ -113,11 +117,12 @@ class Move:
 
 @attrs.frozen(kw_only=True)
 class Hold:
-    """A recipient that is looked at again later, and why."""
+    """A recipient that is looked at again later, why, and by which rule."""
 
     recipient: Recipient
     due_at: datetime
     reason: str
+    rule: Rule
 
 
 @attrs.frozen(kw_only=True)

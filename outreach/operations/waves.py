@@ -12,15 +12,18 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.models.trail import Rule
 from outreach.models.work import Run
 from outreach.models.workspace import Workspace
+from outreach.operations import holds
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import require_lease, settings_of
 from outreach.operations.flows import reply_stops, steps_of
 from outreach.operations.intents import open_dispatch
 from outreach.operations.limits import cap_reached, sender_pace
 from outreach.operations.recipients import end, go_on_without_request, hold
-from outreach.operations.wave import Basis, Committed, Hold, Plan, Wave
+from outreach.operations.register import obstacle
+from outreach.operations.wave import Basis, Committed, Ending, Hold, Intent, Plan, Wave
 from outreach.protocols.storage import Transaction
 
 
@@ -56,6 +59,7 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
         trunk=tx.trunks.get(workspace_id, campaign.sip_trunk_id) if campaign.sip_trunk_id else None,
         in_flight=tx.recipients.in_flight(workspace_id, campaign_id) if campaign.channel == "call" else 0,
         steps=steps_of(tx, campaign),
+        holds_outdated=holds.are_outdated(run, workspace),
     )
 
 
@@ -69,12 +73,18 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     # The time of the commit, not of the decision: the operation may have waited for its turn.
     now = clock_now()
     campaign = tx.campaigns.get(wave.workspace_id, wave.campaign_id)
-    if campaign is None or not _still_holds(tx, campaign, wave.basis, now) or now > wave.latest:
-        return Committed(stale=True, changed=False, dispatches=())
-    stopped = tx.register.stopped(wave.workspace_id, campaign.channel, {intent.to for intent in wave.intents})
+    workspace = tx.workspaces.get(wave.workspace_id)
+    stale = Committed(stale=True, changed=False, dispatches=())
+    if campaign is None or workspace is None or now > wave.latest:
+        return stale
+    if not _still_holds(tx, campaign, workspace, wave.basis, now):
+        return stale
+    numbers = {intent.to for intent in wave.intents} | {held.recipient.phone or "" for held in wave.holds}
+    stopped = tx.register.stopped(wave.workspace_id, campaign.channel, numbers)
     run = tx.runs.get(wave.workspace_id, wave.campaign_id) or Run(
         workspace_id=wave.workspace_id, campaign_id=wave.campaign_id, owner_epoch=wave.epoch, next_slot_at=None
     )
+    known = run
     pace = sender_pace(tx, campaign)
     moments = (run.next_slot_at, pace.next_slot_at if pace else None)
     slot = max(now, wave.not_before, *(moment for moment in moments if moment is not None))
@@ -84,36 +94,35 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     change = Counters()
     changed = bool(wave.endings or wave.holds or wave.moves)
     for ending in wave.endings:
-        change += end(tx, wave.workspace_id, ending.recipient, ending.status, ending.reason, now)
+        change += end(tx, wave.workspace_id, ending, now)
+    put_off: list[Hold] = []
     for held in wave.holds:
-        change += hold(tx, wave.workspace_id, held)
+        if held.recipient.phone in stopped:
+            change += end(tx, wave.workspace_id, _opted_out(held.recipient), now)
+        else:
+            put_off.append(held)
     for going in wave.moves:
         change += go_on_without_request(tx, campaign, going, now)
     dispatches: list[Dispatch] = []
     for intent in wave.intents:
         if intent.to in stopped:
-            change += end(tx, wave.workspace_id, intent.recipient, RecipientStatus.SKIPPED, "opted_out", now)
+            change += end(tx, wave.workspace_id, _opted_out(intent.recipient), now)
             changed = True
             continue
         if steps is not None and reply_stops(tx, campaign, intent.recipient, steps):
-            change += end(tx, wave.workspace_id, intent.recipient, RecipientStatus.COMPLETED, "replied", now)
+            change += end(tx, wave.workspace_id, _replied(intent.recipient), now)
             changed = True
             continue
         capped = cap_reached(tx, wave.workspace_id, intent.to, now)
         if capped is not None:
-            change += hold(
-                tx, wave.workspace_id, Hold(recipient=intent.recipient, due_at=capped, reason="frequency_cap")
-            )
-            changed = True
+            put_off.append(_holding(intent, capped, Rule.FREQUENCY_CAP, holds.FREQUENCY_CAP))
             continue
         if slot > min(now + wave.look_ahead, wave.latest) or len(dispatches) >= places:
             break
         if intent.latest is not None and slot >= intent.latest:
             # Its evening comes before its slot. It is decided about again then; left due, it would be asked about
             # without a pause until then, and others behind it not at all.
-            evening = Hold(recipient=intent.recipient, due_at=intent.latest, reason="contact_hours")
-            change += hold(tx, wave.workspace_id, evening)
-            changed = True
+            put_off.append(_holding(intent, intent.latest, Rule.CONTACT_HOURS, holds.CONTACT_HOURS))
             continue
         opened = open_dispatch(tx, wave, campaign, run, intent, slot, now)
         if opened is None:
@@ -122,15 +131,21 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         change += delta
         dispatches.append(dispatch)
         slot += spacing
+    for held in put_off:
+        change += hold(tx, wave.workspace_id, held, now)
+    if put_off:
+        run = attrs.evolve(run, held_under=holds.rules_of(workspace))
     if dispatches:
         last = dispatches[-1].slot_at
-        tx.runs.put(attrs.evolve(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing))
+        run = attrs.evolve(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing)
         if pace is not None:
             tx.runs.put_sender_slot(wave.workspace_id, pace.phone, last + pace.spacing)
+    if run != known:
+        tx.runs.put(run)
     if change != Counters():
         counters = tx.campaigns.add_counters(wave.workspace_id, wave.campaign_id, change)
         complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
-    return Committed(stale=False, changed=changed or bool(dispatches), dispatches=tuple(dispatches))
+    return Committed(stale=False, changed=changed or bool(put_off or dispatches), dispatches=tuple(dispatches))
 
 
 def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
@@ -141,8 +156,11 @@ def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
     workspace = tx.workspaces.get(dispatch.workspace_id)
     if workspace is None or workspace.status is not WorkspaceStatus.ACTIVE:
         return "workspace_unavailable"
-    if tx.register.stopped(dispatch.workspace_id, dispatch.channel, {dispatch.to}):
-        return "opted_out"
+    message = tx.messages.get(dispatch.workspace_id, dispatch.message_id) if dispatch.message_id else None
+    purpose = message.purpose if message is not None else "message"
+    forbidden = obstacle(tx, dispatch.workspace_id, dispatch.channel, dispatch.to, purpose)
+    if forbidden is not None:
+        return forbidden
     if dispatch.campaign_id is not None:
         campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
         if campaign is None or campaign.status is not CampaignStatus.ACTIVE:
@@ -151,6 +169,18 @@ def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
     if current is None or current.state is not DispatchState.DISPATCHING:
         return "settled_elsewhere"
     return None
+
+
+def _opted_out(recipient: Recipient) -> Ending:
+    return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="opted_out", rule=Rule.REGISTER)
+
+
+def _replied(recipient: Recipient) -> Ending:
+    return Ending(recipient=recipient, status=RecipientStatus.COMPLETED, reason="replied", rule=Rule.FLOW)
+
+
+def _holding(intent: Intent, until: datetime, rule: Rule, reason: str) -> Hold:
+    return Hold(recipient=intent.recipient, due_at=until, reason=reason, rule=rule)
 
 
 def _capped(
@@ -164,12 +194,10 @@ def _capped(
     return {position: until for position, until in known if until is not None}
 
 
-def _still_holds(tx: Transaction, campaign: Campaign, basis: Basis, now: datetime) -> bool:
-    workspace = tx.workspaces.get(campaign.workspace_id)
+def _still_holds(tx: Transaction, campaign: Campaign, workspace: Workspace, basis: Basis, now: datetime) -> bool:
     return (
         campaign.status is CampaignStatus.ACTIVE
         and campaign.revision == basis.campaign
-        and workspace is not None
         and workspace.status is WorkspaceStatus.ACTIVE
         and workspace.revision == basis.workspace
         and settings_of(tx, campaign.workspace_id).revision == basis.settings

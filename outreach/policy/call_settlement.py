@@ -12,7 +12,16 @@ from outreach.models.dispatch import ASSUMED_SENT, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.settings import CallSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.policy.settlement import ACCOUNT_FAILURES, Backoff, ended, in_doubt, may_go_on, put_back, waiting
+from outreach.policy.settlement import (
+    ACCOUNT_FAILURES,
+    PASSING_FAILURES,
+    Backoff,
+    ended,
+    in_doubt,
+    may_go_on,
+    put_back,
+    waiting,
+)
 
 RETRIED_OUTCOMES: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
 """Ends of a call after which another attempt is made: one shared budget for all of them (design, section 6)."""
@@ -64,10 +73,9 @@ def settle_call_recipient(
             return ended(tried, RecipientStatus.FAILED, reason, now)
         case DispatchState.UNKNOWN | DispatchState.UNCONFIRMED:
             return in_doubt(recipient, outcome, now)
-        case DispatchState.GIVEN_UP:
-            return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
         case _ if recipient.leg == 2:
-            # The second call of a double dial is made at once or not at all.
+            # The second call of a double dial is made at once or not at all, also when an operator gives one up
+            # that nobody knows of: the attempt came to its first call's no answer, and another one may follow.
             return _again(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
         case _:
             return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
@@ -81,20 +89,33 @@ def end_call(
     double_dial: bool,
     settings: CallSettings,
     now: datetime,
+    reason: str | None = None,
 ) -> Recipient:
     """Return a recipient after its call has ended.
 
-    A double dial is one attempt of two calls: the second follows only a known no answer, at once.
+    A double dial is one attempt of two calls: the second follows only a known no answer, at once. The failure class of
+    a call that failed, `reason`, says that nobody was reached when it may pass: then it is made again out of the one
+    budget.
     """
     done = attrs.evolve(recipient, dispatched=True, tries=0)
     if outcome == "failed":
-        return ended(done, RecipientStatus.FAILED, "failed", now)
+        if reason in PASSING_FAILURES:
+            return _again(done, str(reason), campaign=campaign, settings=settings, now=now)
+        return ended(done, RecipientStatus.FAILED, reason or "failed", now)
     if outcome not in RETRIED_OUTCOMES:
         reason = None if outcome == "positive" else outcome
         return ended(attrs.evolve(done, successful=outcome == "positive"), RecipientStatus.COMPLETED, reason, now)
     if outcome == "no_answer" and double_dial and recipient.leg == 1 and may_go_on(recipient, campaign):
         return attrs.evolve(waiting(done, DOUBLE_DIAL, now), leg=2)
     return _again(done, str(outcome), campaign=campaign, settings=settings, now=now)
+
+
+def judge_ended_call(recipient: Recipient, outcome: CallOutcome | None) -> Recipient:
+    """Return a recipient whose call got its verdict only after it had ended; what has ended is not opened again."""
+    if recipient.status is not RecipientStatus.COMPLETED or recipient.successful or recipient.reason is not None:
+        return recipient
+    positive = outcome == "positive"
+    return attrs.evolve(recipient, successful=positive, reason=None if positive else outcome)
 
 
 def second_leg_is_late(recipient: Recipient, now: datetime) -> bool:

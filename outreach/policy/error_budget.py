@@ -17,8 +17,8 @@ LOOK_BACK: Final = 3 * HISTORY
 IN_A_ROW: Final = 5
 OUT_OF_HISTORY: Final = 10
 
-PROVIDER_FAILURES: Final = frozenset({"provider_auth", "provider_funds", "bad_sender", "rejected"})
-"""Refusals that say something of the provider or our account; invalid, busy or opted-out contacts do not."""
+PROVIDER_FAILURES: Final = frozenset({"provider_auth", "provider_funds", "provider_error", "bad_sender", "rejected"})
+"""Failures that say something of the provider or our account; invalid, busy or opted-out contacts do not."""
 
 OURS: Final = frozenset({"worker_lost", "interrupted"})
 """Why a dispatch is unknown that says nothing of the provider: it was we who went away."""
@@ -32,7 +32,9 @@ def counts(dispatch: Dispatch) -> bool:
     """Return whether a dispatch is in trouble that counts against its campaign's budget."""
     if dispatch.state in {DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP}:
         return dispatch.reason not in OURS
-    return dispatch.state is DispatchState.REFUSED and dispatch.reason in PROVIDER_FAILURES
+    # Of those accepted, only a call that was placed and then failed has such a reason.
+    answered = dispatch.state in {DispatchState.REFUSED, DispatchState.ACCEPTED}
+    return answered and dispatch.reason in PROVIDER_FAILURES
 
 
 def is_spent(history: Sequence[Dispatch]) -> bool:

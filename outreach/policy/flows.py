@@ -7,6 +7,7 @@ from typing import Final
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.directory import FlowStep
+from outreach.policy.texts import text_problem
 
 MAX_STEPS: Final = 50
 MAX_BODY: Final = 1600
@@ -33,6 +34,10 @@ def check_steps(steps: Sequence[FlowStep]) -> None:
 
 
 def _problem(step: FlowStep) -> tuple[str, str] | None:
+    # Of whatever kind the step is: what cannot be stored everywhere is not stored.
+    unstorable = text_problem(step.body) if step.body is not None else None
+    if unstorable is not None:
+        return "body", unstorable
     match step.kind:
         case "send":
             if step.body is None or not step.body.strip() or len(step.body) > MAX_BODY:

@@ -28,7 +28,7 @@ ACCOUNT_FAILURES: Final = frozenset({"provider_auth", "provider_funds"})
 account is in order and the campaign is resumed."""
 
 RECEIPT_WAIT: Final = timedelta(hours=4)
-"""How long a receipt is waited for while retry is on (design, section 5)."""
+"""How long a receipt is waited for while retry is on, unless the configuration says otherwise (design, section 5)."""
 
 _DELIVERABLE: Final = frozenset(
     {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED, RecipientStatus.FAILED, RecipientStatus.WAITING}
@@ -61,10 +61,17 @@ def may_settle(state: DispatchState, outcome: DispatchState) -> bool:
 
 @attrs.frozen(kw_only=True)
 class Backoff:
-    """How long a deferred dispatch waits: doubling from `first`, at most `longest`."""
+    """How long things wait after an outcome.
+
+    Attributes:
+        first: The first wait of a deferred dispatch; it doubles from try to try.
+        longest: No such wait is longer, unless the provider wishes it.
+        receipt: How long an accepted message waits for its final receipt while retry is on.
+    """
 
     first: timedelta
     longest: timedelta
+    receipt: timedelta = RECEIPT_WAIT
 
     def delay(self, tries: int, retry_after_seconds: float | None) -> timedelta:
         """Return the wait after this many tries; the provider's own wish counts when it is longer."""
@@ -122,7 +129,7 @@ def settle_recipient(
                     taken,
                     status=RecipientStatus.IN_PROGRESS,
                     reason="awaiting_receipt",
-                    due_at=now + RECEIPT_WAIT,
+                    due_at=now + backoff.receipt,
                     ended_at=None,
                 )
             return ended(taken, RecipientStatus.COMPLETED, None, now)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
 from outreach.clock import Clock
+from outreach.models.message import Keyword as Keyword
 from outreach.models.reports import Report
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.voice import VoiceProvider
@@ -20,8 +21,6 @@ from outreach.protocols.voice import VoiceProvider
 if TYPE_CHECKING:
     # For the types alone: a workspace that sends to the simulators never loads an HTTP client.
     import httpx
-
-Keyword = Literal["stop", "start", "help"]
 
 
 class CallbackRefused(Exception):

@@ -24,7 +24,8 @@ class OutboundMessage:
 
     Attributes:
         dispatch_id: Our identifier; the carrier carries it back where it can.
-        not_after: The carrier must not deliver it later, where it has a field for that; None for no bound.
+        not_after: The carrier must not deliver it later, where it has a field for that: the earliest of the
+            campaign's closing time, the contact's own evening and the campaign's expiry; None for no bound.
     """
 
     dispatch_id: str

@@ -29,10 +29,11 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.carriers import Channel
 from outreach.models.directory import Agent, Flow, Number, Trunk
 from outreach.models.dispatch import Dispatch
-from outreach.models.message import InboundMessage, Message
+from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
-from outreach.models.settings import CallSettings, SmsSettings
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.models.trail import TrailEntry
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry, DueWork, HighWater, Home, Lease, RequestWindow, Run, StoredRequest, Unit
 from outreach.models.workspace import ApiKey, Workspace
@@ -175,6 +176,16 @@ class CallSettingsTable(Protocol):
     def put(self, workspace_id: str, settings: CallSettings) -> None: ...
 
 
+class ReplySettingsTable(Protocol):
+    """How keywords are answered, one row a workspace at most."""
+
+    def get(self, workspace_id: str) -> ReplySettings | None:
+        """Return the settings; None before the first change."""
+        ...
+
+    def put(self, workspace_id: str, settings: ReplySettings) -> None: ...
+
+
 class Register(Protocol):
     """The unsubscribe register; (workspace, phone) is unique."""
 
@@ -223,6 +234,8 @@ class Campaigns(Protocol):
 
     def delete_loading(self, workspace_id: str, campaign_id: str, *, limit: int) -> bool:
         """Delete up to `limit` recipients of a loading campaign, then the campaign; return whether all is gone.
+
+        Its decision trail goes with it, in slices of as many.
 
         A campaign that is not loading is left alone, and True is returned: there is nothing to delete.
         """
@@ -309,6 +322,16 @@ class Recipients(Protocol):
         """Return in-progress recipients due at or before now, by (due_at, position)."""
         ...
 
+    def put_off(
+        self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, limit: int
+    ) -> Sequence[Recipient]:
+        """Return recipients that wait for this reason and are due after now, by (due_at, position)."""
+        ...
+
+    def waiting_with(self, workspace_id: str, phone: str) -> Sequence[Recipient]:
+        """Return the waiting recipients with this number in all campaigns of a workspace, by (campaign, position)."""
+        ...
+
     def in_flight(self, workspace_id: str, campaign_id: str) -> int:
         """Return how many are dispatching, in progress or unknown."""
         ...
@@ -323,6 +346,10 @@ class Recipients(Protocol):
 
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
         """Return the recipients with this number, by position."""
+        ...
+
+    def without_phone(self, workspace_id: str, campaign_id: str, phone_number: str) -> Sequence[Recipient]:
+        """Return the recipients that were supplied with this, which is no possible number, by position."""
         ...
 
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
@@ -377,7 +404,7 @@ class Dispatches(Protocol):
     def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[datetime]:
         """Return when dispatches to a number were created, at or after a moment, oldest first.
 
-        Those that reached nobody for sure (not sent, withdrawn, deferred) do not count.
+        Those that reached nobody for sure (not sent, withdrawn, deferred) do not count, nor do answers to keywords.
         """
         ...
 
@@ -422,12 +449,26 @@ class Messages(Protocol):
     def get(self, workspace_id: str, message_id: str) -> Message | None: ...
     def insert(self, message: Message) -> None: ...
     def update(self, message: Message) -> None: ...
+    def last_reply(self, workspace_id: str, phone: str, purpose: ReplyPurpose) -> datetime | None:
+        """Return when the newest answer of this purpose was made for a number; None when none was."""
+        ...
 
 
 class Inbound(Protocol):
     """Messages that people wrote back."""
 
-    def insert(self, message: InboundMessage) -> None: ...
+    def insert(self, message: InboundMessage) -> None:
+        """Write a message.
+
+        Raises:
+            AlreadyThere: It is there, or the workspace has one with its identifier of its provider.
+        """
+        ...
+
+    def last_keyword(self, workspace_id: str, phone: str, keyword: Keyword) -> datetime | None:
+        """Return when a number last wrote a keyword, by `written_at`; None when it never did."""
+        ...
+
     def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
         """Return the newest messages, newest first by (received_at, id), both descending."""
         ...
@@ -520,6 +561,46 @@ class Audit(Protocol):
         ...
 
 
+class Trail(Protocol):
+    """The decision trail; append only, but for a hold that is prolonged.
+
+    Entries are numbered from 1, over the whole database, in the order in which they are committed; a number that
+    has been given is never given again, whatever is deleted.
+    """
+
+    def append(self, entry: TrailEntry) -> None:
+        """Write an entry under the next number, whatever number it has.
+
+        Raises:
+            LookupError: The workspace has no such campaign.
+        """
+        ...
+
+    def prolong(self, workspace_id: str, campaign_id: str, position: int, due_at: datetime) -> None:
+        """Have the latest `held` entry of a recipient last until `due_at`, repeated once more; if there is one."""
+        ...
+
+    def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[TrailEntry]:
+        """Return the entries of one recipient, by number."""
+        ...
+
+    def of_campaign(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[TrailEntry]:
+        """Return the entries of a campaign as a whole, those of no recipient: the latest so many, by number."""
+        ...
+
+    def of_workspace(self, workspace_id: str, *, limit: int) -> Sequence[TrailEntry]:
+        """Return the entries that tell of the workspace itself: the latest so many, by number."""
+        ...
+
+    def between(self, workspace_id: str | None, after: int, until: int) -> Sequence[TrailEntry]:
+        """Return those of a workspace, or of all, numbered above `after` and up to `until`, by number."""
+        ...
+
+    def last_number(self) -> int:
+        """Return the highest number that was ever given; 0 in a new database."""
+        ...
+
+
 class Transaction(Protocol):
     """All tables, within one transaction."""
 
@@ -544,6 +625,8 @@ class Transaction(Protocol):
     @property
     def call_settings(self) -> CallSettingsTable: ...
     @property
+    def reply_settings(self) -> ReplySettingsTable: ...
+    @property
     def register(self) -> Register: ...
     @property
     def campaigns(self) -> Campaigns: ...
@@ -567,6 +650,8 @@ class Transaction(Protocol):
     def requests(self) -> Requests: ...
     @property
     def audit(self) -> Audit: ...
+    @property
+    def trail(self) -> Trail: ...
 
 
 Operation = Callable[[Transaction], T]
@@ -610,6 +695,7 @@ class Storage(Protocol):
         """Open it, and bring its schema up to date.
 
         Raises:
+            DatabaseMissing: There is none, and none was to be created.
             DatabaseNewer: It was written by a newer version of this package; nothing was changed.
             StorageError: It cannot be opened; the message says why and what to do.
         """

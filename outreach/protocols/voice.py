@@ -25,7 +25,8 @@ class CallRequest:
         trunk_ref: The SIP trunk to dial over; None for the provider's default routing.
         ivr_enabled: Whether to send IVR-navigation metadata along.
         call_screen_enabled: Whether to handle call screening.
-        not_after: The call must not start later, where the provider has a field for that.
+        not_after: The call must not start later, where the provider has a field for that: the earliest of the
+            campaign's closing time, the contact's own evening and the campaign's expiry; None for no bound.
         identity: On whose behalf is called, for call screening; None for nothing to say.
         purpose: What the call is about, for call screening; None for nothing to say.
         voicemail: What to do when a machine answers; None leaves it to the agent.

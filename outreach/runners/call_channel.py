@@ -9,6 +9,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
+from outreach.models.trail import Rule
 from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
 from outreach.policy.call_settlement import second_leg_is_late
 from outreach.policy.rendering import values_of
@@ -48,12 +49,16 @@ class CallChannel:
             return Move(recipient=recipient, kind="drop_second_leg")
         agent = plan.agent
         if recipient.phone is None:
-            return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number")
+            return Ending(
+                recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER
+            )
         window = contact_window(plan, recipient, recipient.phone, now)
         if isinstance(window, Hold | Ending):
             return window
         if agent is None:
-            return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable")
+            return Ending(
+                recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable", rule=Rule.AGENT
+            )
         return Intent(
             dispatch_id=self._ids(),
             call_id=self._ids(),
@@ -65,7 +70,7 @@ class CallChannel:
             variables=values_of(recipient),
         )
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> FindProvider:
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None) -> FindProvider:
         """Return what finds the voice provider, and asks it for the call."""
         campaign, agent = plan.campaign, plan.agent
         request = CallRequest(
@@ -83,7 +88,7 @@ class CallChannel:
             voicemail=agent.voicemail if agent else None,
             voicemail_message=agent.voicemail_message if agent else None,
             max_seconds=agent.max_call_seconds if agent else None,
-            not_after=campaign.scheduled_expires_at,
+            not_after=not_after,
         )
 
         async def find_provider() -> Ask:

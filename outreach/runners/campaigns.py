@@ -11,8 +11,9 @@ from outreach.config import EngineConfig
 from outreach.models.campaign import Campaign
 from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus, WorkspaceStatus
+from outreach.models.trail import Rule
 from outreach.models.work import Unit
-from outreach.operations import campaign_moves, closing, waves
+from outreach.operations import campaign_moves, closing, holds, trail, waves
 from outreach.operations.limits import SenderPace
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
@@ -70,11 +71,18 @@ class CampaignRunner:
             if campaign.effective_status(self._clock.now()) is CampaignStatus.EXPIRED:
                 # Every wave would be stale from now on: the next slice begins with the move to expired.
                 return self._clock.now()
+            if campaign.counters.open == 0:
+                await self._complete(campaign)
+                return None
             if plan.workspace.status is not WorkspaceStatus.ACTIVE:
-                return campaign.scheduled_expires_at
+                return earliest(await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
             hours = hours_of(campaign, self._clock.now())
-            if not hours.open:
-                return earliest(hours.again_at, campaign.scheduled_expires_at)
+            if hours.rule is not None:
+                await self._tell_closed(campaign, hours.rule, hours.again_at)
+                return earliest(hours.again_at, await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
+            if plan.holds_outdated:
+                await self._release(campaign)
+                continue
             if not plan.due:
                 return await self._idle(plan)
             if not channel.room(plan):
@@ -125,29 +133,64 @@ class CampaignRunner:
         )
         return campaign_moves.due_time(held, now) if held is not None else None
 
+    async def _tell_closed(self, campaign: Campaign, rule: Rule, until: datetime) -> None:
+        """Have the decision trail tell that nobody is reached until then, once for each time."""
+        told = await self._storage.read(lambda tx: trail.campaign_is_closed(tx, campaign, rule=rule, until=until))
+        if not told:
+            await self._storage.write(
+                lambda tx: trail.campaign_closed(
+                    tx, campaign.workspace_id, campaign.id, rule=rule, until=until, now=self._clock.now()
+                )
+            )
+
     async def _plan(self, unit: Unit, most: int) -> Plan | None:
         def operation(tx: Transaction) -> Plan | None:
             return waves.plan(tx, unit.workspace_id, unit.id, now=self._clock.now(), limit=most)
 
         return await self._storage.read(operation)
 
+    async def _release(self, campaign: Campaign) -> None:
+        """Make a slice of those due again whom rules put off that have changed since."""
+        await self._storage.write(
+            lambda tx: holds.release(tx, campaign.workspace_id, campaign.id, now=self._clock.now(), limit=_SLICE),
+            bulk=True,
+        )
+
+    async def _complete(self, campaign: Campaign) -> None:
+        """Complete a campaign in which nobody is open, at whatever hour."""
+        await self._storage.write(
+            lambda tx: campaign_moves.complete_if_done(
+                tx, tx.campaigns.get(campaign.workspace_id, campaign.id) or campaign, now=self._clock.now()
+            )
+        )
+
+    async def _end_receipt_waits(self, campaign: Campaign) -> datetime | None:
+        """End a slice of the waits for receipts that are over, also while nobody is contacted; tell the next one."""
+
+        def operation(tx: Transaction) -> datetime | None:
+            now = self._clock.now()
+            closing.end_receipt_waits(tx, campaign.workspace_id, campaign.id, now=now, limit=_SLICE)
+            return closing.next_receipt_wait(tx, campaign.workspace_id, campaign.id, now=now)
+
+        due = await self._storage.read(
+            lambda tx: closing.next_receipt_wait(tx, campaign.workspace_id, campaign.id, now=self._clock.now())
+        )
+        if due is None or due > self._clock.now():
+            return due or self._receipts_by(campaign)
+        return await self._storage.write(operation, bulk=True) or self._receipts_by(campaign)
+
     async def _idle(self, plan: Plan) -> datetime | None:
         """Settle what is over without anything to send, and tell when the campaign is due next."""
-        campaign, now = plan.campaign, self._clock.now()
-        if campaign.counters.open == 0:
-            await self._storage.write(
-                lambda tx: campaign_moves.complete_if_done(
-                    tx, tx.campaigns.get(campaign.workspace_id, campaign.id) or campaign, now=now
-                )
-            )
-            return None
-        if plan.next_due is not None and plan.next_due <= now:
-            await self._storage.write(
-                lambda tx: closing.end_receipt_waits(tx, campaign.workspace_id, campaign.id, now=now, limit=_SLICE),
-                bulk=True,
-            )
+        if plan.next_due is not None and plan.next_due <= self._clock.now():
+            await self._end_receipt_waits(plan.campaign)
             return self._clock.now()
-        return earliest(plan.next_due, campaign.scheduled_expires_at)
+        # What is in flight may be accepted, and then waits for its receipt; nobody tells when that wait is over.
+        return earliest(plan.next_due, self._receipts_by(plan.campaign), plan.campaign.scheduled_expires_at)
+
+    def _receipts_by(self, campaign: Campaign) -> datetime | None:
+        """Return when the wait for the receipt of what is in flight now is over at the latest."""
+        wait = timedelta(seconds=self._config.receipt_wait_seconds)
+        return self._clock.now() + wait if campaign.channel == "sms" else None
 
     def _look_ahead(self, plan: Plan, channel: CampaignChannel) -> float:
         """Return how many seconds before its slot an intent may be committed."""
@@ -193,10 +236,13 @@ class CampaignRunner:
         by_dispatch = {intent.dispatch_id: intent for intent in intents}
         paces = self._paces(plan, channel)
         for dispatch in committed.dispatches:
+            intent = by_dispatch[dispatch.id]
+            # What the provider gets may lie with it for hours: it is told what the engine itself keeps to.
+            not_after = earliest(hours.until, intent.latest, plan.campaign.scheduled_expires_at)
             self._outbox.send(
                 Errand(
                     dispatch=dispatch,
-                    find_provider=channel.request(plan, by_dispatch[dispatch.id], dispatch),
+                    find_provider=channel.request(plan, intent, dispatch, not_after=not_after),
                     account=account,
                     paces=paces,
                 )

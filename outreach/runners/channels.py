@@ -38,6 +38,13 @@ class CampaignChannel(Protocol):
         """Decide about one due recipient, by pure rules."""
         ...
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> FindProvider:
-        """Return what finds the provider for a committed intent, and makes the one request of it."""
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None) -> FindProvider:
+        """Return what finds the provider for a committed intent, and makes the one request of it.
+
+        Args:
+            plan: What it was decided on.
+            intent: What was decided.
+            dispatch: What was committed.
+            not_after: The contact must not be reached later: it goes to the provider with the request.
+        """
         ...

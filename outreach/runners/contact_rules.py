@@ -6,6 +6,8 @@ from datetime import datetime
 
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
+from outreach.models.trail import Rule
+from outreach.operations.holds import CONTACT_HOURS, FREQUENCY_CAP
 from outreach.operations.wave import Ending, Hold, Plan
 from outreach.policy.contact_hours import first_to_close, next_common_open, zones_of
 
@@ -20,13 +22,15 @@ def contact_window(plan: Plan, recipient: Recipient, phone: str, now: datetime) 
     """
     capped = plan.capped.get(recipient.position)
     if capped is not None and capped > now:
-        return Hold(recipient=recipient, due_at=capped, reason="frequency_cap")
+        return Hold(recipient=recipient, due_at=capped, reason=FREQUENCY_CAP, rule=Rule.FREQUENCY_CAP)
     if not plan.workspace.contact_hours:
         return None
     zones = zones_of(phone)
     opening = next_common_open(zones, now)
     if opening is None:
-        return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="timezone_unknown")
+        return Ending(
+            recipient=recipient, status=RecipientStatus.SKIPPED, reason="timezone_unknown", rule=Rule.CONTACT_HOURS
+        )
     if opening > now:
-        return Hold(recipient=recipient, due_at=opening, reason="contact_hours")
+        return Hold(recipient=recipient, due_at=opening, reason=CONTACT_HOURS, rule=Rule.CONTACT_HOURS)
     return first_to_close(zones, now)

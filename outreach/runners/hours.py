@@ -9,8 +9,9 @@ import attrs
 
 from outreach.models.business_hours import BusinessHours
 from outreach.models.campaign import Campaign
+from outreach.models.trail import Rule
 from outreach.policy.holidays import closed_dates
-from outreach.policy.opening import closes_at, next_open
+from outreach.policy.opening import closes_at, is_open, next_open
 
 _NO_OPENING: Final = timedelta(days=1)
 """When hours have no opening within a year, look again a day later: somebody may change the clock's rules."""
@@ -18,11 +19,16 @@ _NO_OPENING: Final = timedelta(days=1)
 
 @attrs.frozen(kw_only=True)
 class Hours:
-    """When a campaign may reach anybody: now until a moment, or not before a moment."""
+    """When a campaign may reach anybody: now until a moment, or not before a moment.
+
+    Attributes:
+        rule: What keeps it closed; None while it is open.
+    """
 
     open: bool
     until: datetime | None
     again_at: datetime
+    rule: Rule | None = None
 
 
 def hours_of(campaign: Campaign, now: datetime) -> Hours:
@@ -35,7 +41,8 @@ def hours_of(campaign: Campaign, now: datetime) -> Hours:
     dates = closed_dates(campaign.holidays) if campaign.holidays else frozenset()
     opening = next_open(hours, now, closed_dates=dates)
     if opening is None or opening > now:
-        return Hours(open=False, until=None, again_at=opening or now + _NO_OPENING)
+        rule = Rule.HOLIDAYS if is_open(hours, now) else Rule.BUSINESS_HOURS
+        return Hours(open=False, until=None, again_at=opening or now + _NO_OPENING, rule=rule)
     return Hours(open=True, until=closes_at(hours, now, closed_dates=dates), again_at=now)
 
 

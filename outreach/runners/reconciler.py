@@ -27,7 +27,6 @@ _log = logging.getLogger(__name__)
 _AT_A_TIME: Final = 8
 """Look-ups under way: a provider that does not answer must not keep the others' deadlines waiting."""
 
-_PAUSE_SECONDS: Final = 5.0
 _ROUND: Final = 200
 """Unknown dispatches looked at in one round, the oldest first: those end by their deadline and make room."""
 
@@ -35,11 +34,13 @@ _ROUND: Final = 200
 def deadlines_of(config: EngineConfig) -> Deadlines:
     """Return when what may be done about an unknown dispatch.
 
-    A retry waits until no request of the old worker can be on its way any more: its intent's life, the provider's
-    timeout and the lease have passed.
+    A retry, ours or an operator's, waits until no request of the old worker can be on its way any more: the time to
+    its slot, its intent's life, the provider's timeout and the lease have passed. So a short
+    `reconcile_after_seconds` finds what was accepted sooner, and never takes what is still on its way as not sent.
     """
+    on_its_way = config.look_ahead_seconds + config.intent_seconds + config.provider_timeout_seconds
     return Deadlines(
-        retry_after=timedelta(seconds=config.intent_seconds + config.provider_timeout_seconds + config.lease_seconds),
+        retry_after=timedelta(seconds=on_its_way + config.lease_seconds),
         unconfirmed_after=timedelta(seconds=config.reconcile_deadline_seconds),
     )
 
@@ -82,7 +83,8 @@ class Reconciler:
 
     async def _confirm(self, dispatch: Dispatch, places: anyio.CapacityLimiter) -> None:
         async with places:
-            self._looked_up[dispatch.id] = self._clock.now()
+            asked_at = self._clock.now()
+            self._looked_up[dispatch.id] = asked_at
             evidence = await self._look_up(dispatch)
             try:
                 await self._storage.write(
@@ -90,6 +92,7 @@ class Reconciler:
                         tx,
                         dispatch,
                         evidence,
+                        asked_at=asked_at,
                         deadlines=self._deadlines,
                         backoff=self._worker.backoff,
                         now=self._clock.now(),
@@ -130,7 +133,7 @@ class Reconciler:
                 _log.exception("Unknown dispatches could not be looked at.", extra={"action": "reconcile_failed"})
             # A full round may have more behind it; those that it could not settle are not due again at once.
             if looked_up < _ROUND:
-                await anyio.sleep(_PAUSE_SECONDS)
+                await anyio.sleep(self._config.reconcile_round_seconds)
 
     def _question(self, dispatch: Dispatch) -> LookUp:
         last_end = dispatch.valid_until + timedelta(seconds=self._config.provider_timeout_seconds)

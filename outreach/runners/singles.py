@@ -13,6 +13,7 @@ from outreach.ids import IdSource
 from outreach.models.call import Call
 from outreach.models.directory import Agent
 from outreach.models.dispatch import Dispatch
+from outreach.models.message import Message
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.work import Unit
@@ -77,7 +78,9 @@ class SinglesRunner:
             self._outbox.release(account, 1)
             return await self._due(unit)
         self._outbox.send(
-            Errand(dispatch=dispatch, find_provider=lambda: self._carrier(workspace, dispatch), account=account)
+            Errand(
+                dispatch=dispatch, find_provider=lambda: self._carrier(workspace, message, dispatch), account=account
+            )
         )
         return None
 
@@ -155,7 +158,7 @@ class SinglesRunner:
     async def _workspace(self, unit: Unit) -> Workspace:
         return await self._storage.read(lambda tx: workspace_of(tx, unit.workspace_id))
 
-    async def _carrier(self, workspace: Workspace, dispatch: Dispatch) -> Ask:
+    async def _carrier(self, workspace: Workspace, queued: Message, dispatch: Dispatch) -> Ask:
         carrier = await self._desk.carrier(workspace, dispatch.provider)
         message = OutboundMessage(
             dispatch_id=dispatch.id,
@@ -163,7 +166,8 @@ class SinglesRunner:
             sender=dispatch.sender,
             to=dispatch.to,
             body=dispatch.body or "",
-            not_after=None,
+            # Neither closing time nor expiry; an answer to a keyword has a time after which it is none.
+            not_after=queued.send_until,
         )
         return lambda: carrier.send(message)
 

@@ -11,6 +11,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
+from outreach.models.trail import Rule
 from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
 from outreach.policy.flow_course import step_to_send
 from outreach.policy.pacing import spacing
@@ -60,16 +61,22 @@ class SmsChannel:
                 return Move(recipient=recipient, kind="next_step")
             template = step.body
         if recipient.phone is None:
-            return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number")
+            return Ending(
+                recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER
+            )
         window = contact_window(plan, recipient, recipient.phone, now)
         if isinstance(window, Hold | Ending):
             return window
         text = compose(template or "", values_of(recipient), plan.settings.footer)
         if not text:
-            return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message")
+            return Ending(
+                recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message", rule=Rule.RENDERING
+            )
         segments = count_segments(text).segments
         if segments > plan.settings.max_segments:
-            return Ending(recipient=recipient, status=RecipientStatus.FAILED, reason="over_segment_cap")
+            return Ending(
+                recipient=recipient, status=RecipientStatus.FAILED, reason="over_segment_cap", rule=Rule.SEGMENT_CAP
+            )
         return Intent(
             dispatch_id=self._ids(),
             recipient=recipient,
@@ -81,7 +88,7 @@ class SmsChannel:
             segments=segments,
         )
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch) -> FindProvider:
+    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None) -> FindProvider:
         """Return what finds the carrier, and hands the message to it."""
         message = OutboundMessage(
             dispatch_id=dispatch.id,
@@ -89,7 +96,7 @@ class SmsChannel:
             sender=dispatch.sender,
             to=dispatch.to,
             body=dispatch.body or "",
-            not_after=plan.campaign.scheduled_expires_at,
+            not_after=not_after,
         )
 
         async def find_carrier() -> Ask:

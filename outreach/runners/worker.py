@@ -24,9 +24,11 @@ _SLICE: Final = 200
 
 
 def backoff_of(config: EngineConfig) -> Backoff:
-    """Return how long deferred dispatches wait."""
+    """Return how long things wait after an outcome."""
     return Backoff(
-        first=timedelta(seconds=config.backoff_seconds), longest=timedelta(seconds=config.backoff_max_seconds)
+        first=timedelta(seconds=config.backoff_seconds),
+        longest=timedelta(seconds=config.backoff_max_seconds),
+        receipt=timedelta(seconds=config.receipt_wait_seconds),
     )
 
 

@@ -11,10 +11,10 @@ from outreach.adapters import adapter
 from outreach.errors import ConfigError, ErrorDetail, InvalidRequest, NotFound
 from outreach.models.account import PROVIDERS, Account
 from outreach.operations.common import note, workspace_of
+from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
 from outreach.protocols.storage import Transaction
 from outreach.runners.connections import Connections
-from outreach.services.checks import text_problem
 from outreach.services.context import ServiceContext
 from outreach.vault import Vault
 

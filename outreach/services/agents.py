@@ -10,8 +10,9 @@ import attrs
 from outreach.errors import InvalidRequest
 from outreach.models.directory import Agent, AgentDirection, VoicemailPolicy, VoiceProviderName
 from outreach.operations.common import agent_of, note, workspace_of
+from outreach.policy.texts import text_problem
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_choice, check_name, check_phone, text_problem
+from outreach.services.checks import check_choice, check_name, check_phone
 from outreach.services.context import ServiceContext
 
 _LONGEST_MESSAGE: Final = 1000
@@ -72,7 +73,7 @@ class Agents:
             from_number: Caller ID; normalised to E.164.
             voicemail: What its calls do when a machine answers; None leaves it to the agent as the provider has it.
             voicemail_message: What they leave there, 1 to 1,000 characters; goes with `leave_message`.
-            max_call_seconds: How long a call may last, 10 to 43,200; None leaves it to the agent as the provider has it.
+            max_call_seconds: How long a call may last, 10 to 43,200; None leaves it to the provider.
             actor: Who does it, for the audit trail.
 
         Raises:

@@ -14,8 +14,10 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.pages import Page
 from outreach.models.recipient import Recipient, RecipientGroup
 from outreach.models.states import CampaignMove, CampaignStatus
+from outreach.models.trail import ContactHistory
 from outreach.operations import campaign_moves as moves
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, note
+from outreach.operations.histories import histories
 from outreach.policy.readiness import is_ready
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_name
@@ -191,6 +193,26 @@ class Campaigns:
         return await self._context.storage.read(
             lambda tx: tx.dispatches.of_recipient(workspace_id, campaign_id, position)
         )
+
+    async def why(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
+        """Return what happened to a number in a campaign, step by step, each with its reason and its rule.
+
+        Who was left out because of the register has no place in the campaign; such a number has one history, whose
+        `position` is None.
+
+        Args:
+            workspace_id: Whose campaign.
+            campaign_id: Which one.
+            phone: The number, in any notation; a local one is read in the workspace's default region. What is no
+                possible number is found as it was supplied.
+
+        Returns:
+            A history for each place of the number, by position: a number can come twice.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the number is neither in it nor on the register.
+        """
+        return await self._context.storage.read(lambda tx: histories(tx, workspace_id, campaign_id, phone))
 
     async def _move(
         self, operation: Callable[..., Campaign], workspace_id: str, campaign_id: str, actor: str

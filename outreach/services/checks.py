@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from outreach.errors import InvalidRequest
 from outreach.policy.phones import normalise
+from outreach.policy.texts import text_problem
 
 
 def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
@@ -19,15 +20,6 @@ def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
         problem = f"must have {minimum} to {maximum} characters, not {len(name)}"
     if problem is not None:
         raise InvalidRequest.at(path, problem)
-
-
-def text_problem(text: str) -> str | None:
-    """Return why a text cannot be stored everywhere; None when it can."""
-    if "\x00" in text:
-        return "must not contain NUL (U+0000)"
-    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        return "must not contain lone surrogates"
-    return None
 
 
 def choice_problem(value: object, choices: Sequence[str]) -> str | None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from outreach.errors import InvalidRequest, NotFound
 from outreach.models.dispatch import Dispatch
 from outreach.operations import reconciling
 from outreach.operations.common import workspace_of
 from outreach.operations.reconciling import Decision
-from outreach.policy.settlement import Backoff
 from outreach.runners.reconciler import deadlines_of
+from outreach.runners.worker import backoff_of
 from outreach.services.context import ServiceContext
 
 
@@ -20,10 +19,7 @@ class Dispatches:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-        self._backoff = Backoff(
-            first=timedelta(seconds=context.config.backoff_seconds),
-            longest=timedelta(seconds=context.config.backoff_max_seconds),
-        )
+        self._backoff = backoff_of(context.config)
 
     async def unknown(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Dispatch]:
         """Return a workspace's unknown dispatches, oldest first.

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from outreach.errors import Conflict, InvalidRequest, NotFound
-from outreach.models.carriers import CarrierName
+from outreach.models.carriers import CARRIERS, CarrierName
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
-from outreach.operations import singles
+from outreach.operations import inbound, singles
 from outreach.operations.accounts import require_account
 from outreach.operations.common import require_available, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.phones import is_dialable, normalise
 from outreach.policy.segments import count_segments
+from outreach.policy.texts import text_problem
+from outreach.protocols.adapter import InboundText
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_phone, text_problem
+from outreach.services.checks import check_choice, check_phone
 from outreach.services.context import ServiceContext
 from outreach.services.requests import Claim
 
@@ -90,33 +93,65 @@ class Messages:
         context.wake(Unit("message", workspace_id, message.id))
         return message
 
-    async def receive(self, workspace_id: str, *, sender: str, to: str, body: str) -> InboundMessage:
-        """Take in a message that somebody wrote back; it stops flows at their `stop_if_replied` step.
+    async def receive(
+        self,
+        workspace_id: str,
+        *,
+        sender: str,
+        to: str,
+        body: str,
+        provider: CarrierName | None = None,
+        provider_id: str | None = None,
+        written_at: datetime | None = None,
+        answers_keywords: bool = False,
+    ) -> InboundMessage | None:
+        """Take in a message that somebody wrote back, once; return None for one that is there already.
+
+        It stops flows at their `stop_if_replied` step. STOP, START and HELP are obeyed at once, and answered from the
+        number that was written to; what this means is in `operations.inbound.receive`.
 
         Args:
             workspace_id: Whose number was written to.
             sender: Who wrote; normalised to E.164.
             to: Our number.
             body: What was written; empty for a message of media alone.
+            provider: The carrier that brought it, and that answers go by; None leaves that to the number.
+            provider_id: The carrier's identifier of the message: it is taken in once.
+            written_at: When it was written, by the carrier's clock; None for now.
+            answers_keywords: Whether the carrier answers keywords by itself: then nothing is answered here.
 
         Raises:
             NotFound: There is no such workspace.
-            InvalidRequest: The sender is no possible number, or the text cannot be stored everywhere.
+            InvalidRequest: The sender is no possible number, the text cannot be stored everywhere, the carrier is
+                none, or the time has no zone.
         """
         problem = text_problem(body)
         if problem is not None:
             raise InvalidRequest.at("body", problem)
-        identifier, now = self._context.ids(), self._context.now()
+        if provider is not None:
+            check_choice("provider", provider, CARRIERS)
+        if provider_id is not None and provider is None:
+            raise InvalidRequest.at("provider_id", "needs the provider that it is an identifier of")
+        if written_at is not None and written_at.tzinfo is None:
+            raise InvalidRequest.at("written_at", "must have a time zone")
+        context = self._context
 
-        def operation(tx: Transaction) -> InboundMessage:
-            phone = check_phone("sender", sender, workspace_of(tx, workspace_id).default_region)
-            message = InboundMessage(
-                id=identifier, workspace_id=workspace_id, sender=phone or "", to=to, body=body, received_at=now
+        def operation(tx: Transaction) -> InboundMessage | None:
+            # The time of the commit: a campaign that began to load while this waited drops who opted out meanwhile.
+            now = context.now()
+            workspace = workspace_of(tx, workspace_id)
+            text = InboundText(
+                provider_id=provider_id or "",
+                sender=check_phone("sender", sender, workspace.default_region) or "",
+                to=to,
+                body=body,
+                at=written_at or now,
             )
-            tx.inbound.insert(message)
-            return message
+            return inbound.receive(
+                tx, workspace, text, provider=provider, answers_keywords=answers_keywords, ids=context.ids, now=now
+            )
 
-        return await self._context.storage.write(operation)
+        return await context.storage.write(operation)
 
     async def list_inbound(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
         """Return the newest messages that people wrote back, newest first.

@@ -7,9 +7,12 @@ from datetime import datetime
 from typing import Any, Final, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.business_hours import DAYS, BusinessHours
 from outreach.models.campaign import NewCallCampaign, NewSmsCampaign
 from outreach.models.carriers import CARRIERS, CliMode, ScheduleType, SmsMessageSource, SmsMode
-from outreach.services.checks import choice_problem, text_problem
+from outreach.policy.texts import text_problem
+from outreach.policy.zones import is_zone
+from outreach.services.checks import choice_problem
 
 _LONGEST_NAME: Final = 100
 _LONGEST_DESCRIPTION: Final = 500
@@ -62,6 +65,8 @@ def _shared_problems(campaign: NewSmsCampaign | NewCallCampaign) -> list[ErrorDe
     for index, header in enumerate(campaign.csv_column_headers):
         details += _text(f"csv_column_headers[{index}]", header, 0, None)
     details += _choice("schedule_type", campaign.schedule_type, get_args(ScheduleType))
+    if campaign.business_hours is not None:
+        details += _hours("business_hours", campaign.business_hours)
     start, expiry = campaign.scheduled_start_at, campaign.scheduled_expires_at
     naive = _naive("scheduled_start_at", start) + _naive("scheduled_expires_at", expiry)
     if naive or campaign.schedule_type != "scheduled":
@@ -71,6 +76,19 @@ def _shared_problems(campaign: NewSmsCampaign | NewCallCampaign) -> list[ErrorDe
     elif expiry is not None and expiry <= start:
         details.append(ErrorDetail("scheduled_expires_at", "must be later than scheduled_start_at"))
     return details
+
+
+def _hours(path: str, hours: BusinessHours) -> list[ErrorDetail]:
+    # Found out when they are written, and not by a campaign that is active for ever and reaches nobody.
+    details = []
+    if not is_zone(hours.timezone):
+        details.append(ErrorDetail(f"{path}.timezone", "must be a time zone such as America/New_York"))
+    details += [
+        ErrorDetail(f"{path}.schedule.{day}", f"must be one of {', '.join(DAYS)}")
+        for day in hours.schedule
+        if day not in DAYS
+    ]
+    return details + _integer(f"{path}.batch_concurrency", hours.batch_concurrency, _MOST_CONCURRENCY)
 
 
 def _text(path: str, value: Any, least: int, most: int | None) -> list[ErrorDetail]:

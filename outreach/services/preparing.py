@@ -10,7 +10,7 @@ import orjson
 from outreach.errors import InvalidRequest
 from outreach.models.recipient import NewRecipient, PreparedRecipient
 from outreach.policy.phones import normalise
-from outreach.services.checks import text_problem
+from outreach.policy.texts import text_problem
 
 _TEXTS: Final = ("phone_number", "first_name", "last_name", "email", "company")
 

@@ -11,12 +11,17 @@ from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.carriers import Channel
 from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
 from outreach.operations.common import note, workspace_of
+from outreach.operations.opting_out import end_waiting
+from outreach.operations.register import put_on_register
 from outreach.policy.phones import normalise
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice
 from outreach.services.context import ServiceContext
 
 _PAGE: Final = 500
+
+_AT_ONCE: Final = 50
+"""Numbers whose waiting recipients are ended in one transaction: each may wait in many campaigns."""
 
 
 @attrs.frozen(kw_only=True)
@@ -49,7 +54,9 @@ class Unsubscribes:
     ) -> Sequence[Unsubscribe]:
         """Put numbers on the register, at once and for every campaign; return the entries.
 
-        A number that is there with another scope is stopped on all channels from then on.
+        A number that is there with another scope is stopped on all channels from then on. Recipients that wait with
+        one of them end as skipped, and stay so when it is taken off the register again. A `source` of `keyword` says
+        that the person wrote it: a START takes such an entry back, and no other.
 
         Raises:
             NotFound: There is no such workspace.
@@ -62,10 +69,8 @@ class Unsubscribes:
             now = self._context.now()
             normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
             entries = [
-                _merge(
+                put_on_register(
                     tx,
-                    workspace_id,
-                    phone,
                     Unsubscribe(
                         workspace_id=workspace_id,
                         phone=phone,
@@ -74,6 +79,7 @@ class Unsubscribes:
                         evidence=evidence,
                         created_at=now,
                     ),
+                    actor=actor,
                 )
                 for phone in normalised
             ]
@@ -86,9 +92,18 @@ class Unsubscribes:
                 subject=workspace_id,
                 detail=f"{len(entries)} numbers, {scope}",
             )
+            end_waiting(tx, workspace_id, normalised[:_AT_ONCE], now=now)
             return entries
 
-        return await self._context.storage.write(operation)
+        entries = await self._context.storage.write(operation)
+        for start in range(_AT_ONCE, len(entries), _AT_ONCE):
+            # Already stopped by the register; that their recipients show it follows in slices.
+            some = [entry.phone for entry in entries[start : start + _AT_ONCE]]
+            await self._context.storage.write(
+                lambda tx, some=some: end_waiting(tx, workspace_id, some, now=self._context.now()),  # type: ignore[misc]
+                bulk=True,
+            )
+        return entries
 
     async def import_numbers(
         self,
@@ -187,13 +202,3 @@ def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
     if details:
         raise InvalidRequest(details=details)
     return normalised
-
-
-def _merge(tx: Transaction, workspace_id: str, phone: str, entry: Unsubscribe) -> Unsubscribe:
-    known = tx.register.get(workspace_id, phone)
-    if known is not None:
-        # The first evidence stays; what is stopped can only grow, and growing counts as put there now.
-        grown = known.scope not in {"all", entry.scope}
-        entry = attrs.evolve(known, scope="all", created_at=entry.created_at) if grown else known
-    tx.register.put(entry)
-    return entry

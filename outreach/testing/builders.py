@@ -18,6 +18,7 @@ from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message
 from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus, WorkspaceMode, WorkspaceStatus
+from outreach.models.trail import Rule, TrailEntry, What
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry, Lease, RequestWindow, Run, StoredRequest
 from outreach.models.workspace import ApiKey, Workspace
@@ -280,6 +281,9 @@ def make_inbound(**changes: Any) -> InboundMessage:
         sender=new_phone(),
         to="+14155550100",
         body="Yes, please",
+        provider="twilio",
+        provider_id=new_id(),
+        written_at=NOW,
         received_at=NOW,
     )
     return attrs.evolve(message, **changes)
@@ -348,4 +352,10 @@ def make_stored_request(**changes: Any) -> StoredRequest:
 def make_audit_entry(**changes: Any) -> AuditEntry:
     """Return an entry about a campaign that an operator paused."""
     entry = AuditEntry(at=NOW, workspace_id=WORKSPACE_ID, actor="cli:ann", action="campaign.pause", subject=new_id())
+    return attrs.evolve(entry, **changes)
+
+
+def make_trail_entry(**changes: Any) -> TrailEntry:
+    """Return an entry that tells of an opt-out."""
+    entry = TrailEntry(at=NOW, workspace_id=WORKSPACE_ID, what=What.OPTED_OUT, rule=Rule.REGISTER)
     return attrs.evolve(entry, **changes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
@@ -68,6 +69,7 @@ class FaultServer:
         self.connections = 0
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
 
     @property
     def url(self) -> str:
@@ -87,13 +89,30 @@ class FaultServer:
         """Stop listening, and drop the connections that are open."""
         server, self._server = self._server, None
         if server is not None:
+            loop = asyncio.get_running_loop()
+            for listening in server.sockets:
+                loop.remove_reader(listening.fileno())
+            # What is just being accepted becomes a connection first: a server that is closed in between forgets it.
+            for _ in range(3):
+                await asyncio.sleep(0)
             server.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        # A task that was cancelled before its first step has closed nothing.
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
+        # A transport is closed one round of the loop after it was told to.
+        await asyncio.sleep(0)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._server is None:
+            # Accepted while the server was being closed: nobody would serve it, or close it later.
+            writer.transport.abort()
+            return
         self.connections += 1
+        self._writers.add(writer)
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -108,6 +127,9 @@ class FaultServer:
         finally:
             # An abort rather than a goodbye: what a fault leaves behind is a connection that is gone.
             writer.transport.abort()
+            self._writers.discard(writer)
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     async def _exchange(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

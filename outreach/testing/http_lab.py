@@ -31,13 +31,22 @@ class HttpLab:
         server: The server behind which the provider is, entered.
         stand_in: Plays the provider.
         connect: Makes the adapter for a provider at a URL.
+        asks: Whether a request asks for a message or a call; by default every POST does. Where a provider is looked
+            something up by a POST, this tells them apart.
     """
 
     situations = frozenset[Situation]({*OUTCOMES, "does_not_answer"})
 
-    def __init__(self, server: FaultServer, stand_in: StandIn, connect: Callable[[str], Any]) -> None:
+    def __init__(
+        self,
+        server: FaultServer,
+        stand_in: StandIn,
+        connect: Callable[[str], Any],
+        asks: Callable[[Received], bool] = lambda request: request.method == "POST",
+    ) -> None:
         self._server = server
         self._stand_in = stand_in
+        self._asks = asks
         self._here = connect(server.url)
         self._nowhere = connect(f"http://127.0.0.1:{_closed_port()}")
         self.adapter = self._here
@@ -51,8 +60,8 @@ class HttpLab:
 
     @property
     def requests_made(self) -> int:
-        """How many requests that change something have arrived."""
-        return sum(request.method == "POST" for request in self._server.requests)
+        """How many requests have arrived that ask for something."""
+        return sum(map(self._asks, self._server.requests))
 
     def _answer(self, situation: Situation, request: Received) -> Answer:
         if situation == "too_busy":
@@ -61,7 +70,7 @@ class HttpLab:
             return Answer(status=503, body=b"<h1>Service unavailable</h1>")
         if situation == "answers_nonsense":
             return Answer(status=201, body=b"<html>")
-        if situation in {"refuses_for_good", "refuses_for_now"} and request.method == "POST":
+        if situation in {"refuses_for_good", "refuses_for_now"} and self._asks(request):
             return self._stand_in.refuse(situation)
         return self._stand_in.accept(request)
 

@@ -19,7 +19,13 @@ from outreach.testing.provider_contract import ProviderContract, ProviderLab
 
 
 class VoiceContract(ProviderContract):
-    """All of it; subclass it, and define the fixture `lab`."""
+    """All of it; subclass it, and define the fixture `lab`.
+
+    Attributes:
+        agent_ref: The agent's identifier at the provider that calls are placed with; None where none is needed.
+    """
+
+    agent_ref: str | None = None
 
     async def ask(self, adapter: VoiceProvider, dispatch_id: str) -> Outcome:
         """Place one call."""
@@ -27,7 +33,7 @@ class VoiceContract(ProviderContract):
             CallRequest(
                 dispatch_id=dispatch_id,
                 workspace_id=WORKSPACE_ID,
-                agent_ref=None,
+                agent_ref=self.agent_ref,
                 sender="+14155550199",
                 to="+14155550100",
                 variables={"first_name": "Zoë"},

@@ -1,4 +1,4 @@
-"""What the adapters of voice providers share: the names under which a call's options travel as variables.
+"""What the adapters of voice providers share: options as variables, ways in which calls end, numbers, reports.
 
 A provider that has no field of its own for an option gets it as a variable, so that an agent's prompt can use it
 (`docs/voice-variables.md` lists them). Names that begin with an underscore are kept from campaigns' own variables.
@@ -7,9 +7,19 @@ A provider that has no field of its own for an option gets it as a variable, so 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 
+import attrs
+import httpx
+
+from outreach.models.call import CallOutcome
+from outreach.models.dispatch import FailureClass, Outcome
+from outreach.models.reports import CallReport
+from outreach.models.states import CallStatus, DispatchState
+from outreach.protocols.adapter import CredentialField
 from outreach.protocols.voice import CallRequest
+from outreach.wire.asking import Unreadable
 
 IVR_NAVIGATION: Final = "_ivr_navigation"
 CALL_SCREENING: Final = "_call_screening"
@@ -21,8 +31,23 @@ MAX_SECONDS: Final = "_max_seconds"
 NOT_AFTER: Final = "_not_after"
 REFERENCE: Final = "_outreach_dispatch_id"
 
+RESERVED: Final = frozenset(
+    {
+        IVR_NAVIGATION,
+        CALL_SCREENING,
+        SCREEN_IDENTITY,
+        SCREEN_PURPOSE,
+        VOICEMAIL,
+        VOICEMAIL_MESSAGE,
+        MAX_SECONDS,
+        NOT_AFTER,
+        REFERENCE,
+    }
+)
+"""The names that options travel under; a contact's own variable of such a name is not handed on."""
 
-def variables_of(request: CallRequest, *, native: Collection[str] = ()) -> Mapping[str, str]:
+
+def variables_of(request: CallRequest, *, native: Collection[str] = ()) -> dict[str, str]:
     """Return a call's variables with those of its options that the provider has no field for.
 
     Args:
@@ -43,5 +68,155 @@ def variables_of(request: CallRequest, *, native: Collection[str] = ()) -> Mappi
         MAX_SECONDS: str(request.max_seconds) if request.max_seconds is not None else None,
         NOT_AFTER: request.not_after.isoformat() if request.not_after is not None else None,
     }
+    own = {name: value for name, value in request.variables.items() if name not in RESERVED}
     folded = {name: value for name, value in options.items() if value is not None and name not in native}
-    return {**request.variables, **folded}
+    return {**own, **folded}
+
+
+@attrs.frozen(kw_only=True)
+class CallEnd:
+    """How a call ended, in the engine's words (providers.md, C.2): what one of a provider's own reasons means.
+
+    Attributes:
+        status: One of the ended statuses.
+        outcome: What it came to where the way it ended says so; None leaves it to the analysis, or to the status.
+        answered_by: `human`, `machine` or None.
+        reason: Failure class of a failure. `temporary` and `rate_limited` say that nobody was reached: such a call is
+            made again. None otherwise.
+        do_not_call: Whether the contact asked not to be called again.
+    """
+
+    status: CallStatus
+    outcome: CallOutcome | None = None
+    answered_by: str | None = None
+    reason: FailureClass | None = None
+    do_not_call: bool = False
+
+
+TALKED: Final = CallEnd(status=CallStatus.COMPLETED, answered_by="human")
+"""Somebody answered, and whoever ended it ended it: hung up, said goodbye, was silent, was handed on."""
+MACHINE: Final = CallEnd(status=CallStatus.COMPLETED, outcome="voicemail", answered_by="machine")
+"""A mailbox or a menu answered."""
+NO_ANSWER: Final = CallEnd(status=CallStatus.NO_ANSWER)
+BUSY: Final = CallEnd(status=CallStatus.BUSY)
+DECLINED: Final = CallEnd(status=CallStatus.BUSY, outcome="declined")
+DO_NOT_CALL: Final = CallEnd(status=CallStatus.COMPLETED, outcome="negative", answered_by="human", do_not_call=True)
+CANCELED: Final = CallEnd(status=CallStatus.CANCELED)
+"""Somebody stopped it at the provider before it was a call."""
+INVALID_NUMBER: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="invalid_number")
+BLOCKED: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="filtered")
+"""Taken for spam or fraud, or not let through by somebody's rules."""
+BAD_SETUP: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="bad_sender")
+"""The agent or the number is not as the provider needs it."""
+CAPACITY: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="rate_limited")
+"""The account has no place for another call: nobody was called."""
+NOT_CONNECTED: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="temporary")
+"""The provider failed before it called anybody."""
+FUNDS: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="provider_funds")
+BROKE: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="provider_error")
+"""The provider failed, and somebody may have answered: the call is not made again. Also what nobody knows yet."""
+
+
+def report_of(
+    end: CallEnd | CallStatus,
+    *,
+    workspace_id: str,
+    provider: str,
+    dispatch_id: str | None,
+    provider_id: str | None,
+    at: datetime,
+    verdict: bool | None = None,
+    answered_by: str | None = None,
+    summary: str | None = None,
+    error: str | None = None,
+    raw: Any = None,
+) -> CallReport:
+    """Return the report of an event, by how the call ended or by the status of one that has not.
+
+    `verdict` is whether the provider's analysis calls it a success, None where it does not say; it counts where the way
+    the call ended leaves the outcome open: a machine that was left a message is no success. `answered_by` is for a call
+    that has not ended. `error`, the provider's own reason, is kept where the call failed.
+    """
+    if isinstance(end, CallStatus):
+        end = CallEnd(status=end, answered_by=answered_by)
+    outcome = end.outcome
+    if outcome is None and end.status is CallStatus.COMPLETED and verdict is not None:
+        outcome = "positive" if verdict else "negative"
+    return CallReport(
+        workspace_id=workspace_id,
+        provider=provider,
+        dispatch_id=dispatch_id,
+        provider_id=provider_id,
+        status=end.status,
+        at=at,
+        outcome=outcome,
+        answered_by=end.answered_by,
+        summary=summary,
+        error=error if end.status is CallStatus.FAILED else None,
+        reason=end.reason,
+        do_not_call=end.do_not_call,
+        raw=raw,
+    )
+
+
+def says_yes(response: httpx.Response) -> bool:
+    """Return whether an answer is one of success; False for a refusal.
+
+    Raises:
+        Unreadable: It is neither, such as a redirect: nobody can tell what the provider did.
+    """
+    if not response.is_success and not response.is_client_error:
+        raise Unreadable
+    return response.is_success
+
+
+def refused(reason: FailureClass, message: str) -> Outcome:
+    """Return the outcome of a call that is not asked for, because the provider could only say no."""
+    return Outcome(state=DispatchState.REFUSED, reason=reason, error_code="not_asked", error_message=message)
+
+
+PHONE_NUMBER_ID: Final = CredentialField(
+    name="phone_number_id",
+    meaning="The provider's identifier of the number that is called from, where phone_numbers names none.",
+    secret=False,
+    required=False,
+)
+PHONE_NUMBERS: Final = CredentialField(
+    name="phone_numbers",
+    meaning="The provider's identifiers of several numbers: +14155550100=IDENTIFIER, more after a comma or a space.",
+    secret=False,
+    required=False,
+)
+
+
+def numbers_of(credentials: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the provider's identifiers of an account's numbers, by number.
+
+    Raises:
+        ValueError: What is written there is none of that.
+    """
+    pairs = [pair.partition("=") for pair in credentials.get(PHONE_NUMBERS.name, "").replace(",", " ").split()]
+    if any(not (phone.startswith("+") and phone[1:].isdigit() and identifier) for phone, _, identifier in pairs):
+        raise ValueError("phone_numbers")
+    return {phone: identifier for phone, _, identifier in pairs}
+
+
+def problems_of_numbers(credentials: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the identifiers of an account's numbers."""
+    try:
+        numbers = numbers_of(credentials)
+    except ValueError:
+        return ["phone_numbers is written +14155550100=IDENTIFIER, more of them after a comma or a space."]
+    if not numbers and not credentials.get(PHONE_NUMBER_ID.name):
+        return ["phone_number_id or phone_numbers is needed: calls are placed from a number of the provider's."]
+    return []
+
+
+def number_id_of(request: CallRequest, credentials: Mapping[str, str]) -> str | None:
+    """Return the provider's identifier of what a call is placed from; None where there is none.
+
+    A trunk of the campaign goes before the caller ID, and that before the account's own number.
+    """
+    if request.trunk_ref is not None:
+        return request.trunk_ref
+    return numbers_of(credentials).get(request.sender or "") or credentials.get(PHONE_NUMBER_ID.name)

@@ -145,7 +145,7 @@ def json_object(response: httpx.Response) -> Mapping[str, Any]:
     """
     try:
         value = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Unreadable from None
     if not isinstance(value, dict):
         raise Unreadable

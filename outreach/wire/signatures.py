@@ -39,9 +39,12 @@ def keyed_digest(secret: str | bytes, *parts: bytes, algorithm: Literal["sha1", 
 
 def same(one: str | bytes, other: str | bytes) -> bool:
     """Compare in a time that does not tell where they differ."""
-    left = one.encode() if isinstance(one, str) else one
-    right = other.encode() if isinstance(other, str) else other
-    return hmac.compare_digest(left, right)
+    return hmac.compare_digest(raw(one), raw(other))
+
+
+def raw(text: str | bytes) -> bytes:
+    """Return the bytes of a text; of any text, for a header may hold what no UTF-8 has."""
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
 
 
 def require_same(given: str | bytes, expected: str | bytes) -> None:

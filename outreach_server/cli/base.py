@@ -13,7 +13,7 @@ import anyio
 import attrs
 import click
 
-from outreach import InvalidRequest, NotFound, Outreach, OutreachError
+from outreach import DatabaseMissing, InvalidRequest, NotFound, Outreach, OutreachError
 
 T = TypeVar("T")
 
@@ -65,12 +65,18 @@ def actor() -> str:
     return f"cli:{user}"
 
 
-def with_engine(work: Callable[[Outreach], Awaitable[T]]) -> T:
-    """Open the engine without dispatch, do the work, and return its result."""
+def with_engine(work: Callable[[Outreach], Awaitable[T]], *, create: bool = False) -> T:
+    """Open the engine without dispatch, do the work, and return its result.
+
+    Args:
+        work: What to do.
+        create: Whether a database that is not there is made. Only what begins with an empty one asks for it: a slip
+            in the name must not look like a database in which everything is gone.
+    """
     url = state().database
 
     async def run() -> T:
-        async with Outreach.open(url) as engine:
+        async with Outreach.open(url, create=create) as engine:
             return await work(engine)
 
     return anyio.run(run)
@@ -193,6 +199,11 @@ def explain(error: OutreachError) -> str:
         case InvalidRequest() if len(error.details) > 1:
             lines = [f"  {detail.path}: {detail.message}" for detail in error.details]
             return "\n".join([f"{len(lines)} things are wrong:", *lines])
+        case DatabaseMissing():
+            return (
+                f"{error.message} Name another one with --database or {DATABASE_VARIABLE}, "
+                "or create it with: outreach-server workspaces create NAME"
+            )
         case _:
             return error.message
 

@@ -7,8 +7,8 @@ import click
 from outreach import Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
-from outreach_server.cli.output import console, echo_json
-from outreach_server.cli.progress import Snapshot, follow, groups_table, view_for
+from outreach_server.cli.output import console, echo_json, note
+from outreach_server.cli.progress import Snapshot, follow, groups_table, view_for, what_it_waits_for
 from outreach_server.cli.values import CAMPAIGN
 
 
@@ -22,6 +22,9 @@ def watch_(campaign_id: str) -> None:
 
     async def work(engine: Outreach) -> Snapshot:
         campaign = await engine.campaigns.find(campaign_id)
+        waits_for = what_it_waits_for(campaign)
+        if as_json and waits_for is not None:
+            note(waits_for)
         with screen:
             return await follow(engine, campaign.workspace_id, campaign_id, view)
 
@@ -30,4 +33,4 @@ def watch_(campaign_id: str) -> None:
     if as_json:
         echo_json({**documents.campaign(end.campaign), "held_by": end.held_by, "groups": groups})
     elif not out.is_terminal:
-        out.print(groups_table(groups))
+        out.print(groups_table(groups, end.campaign.channel))

@@ -12,8 +12,9 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_watch import watch_
+from outreach_server.cli.campaign_why import why_
 from outreach_server.cli.output import console, echo_json, fields, note, show_list, stream_array, stream_lines
-from outreach_server.cli.progress import groups_table
+from outreach_server.cli.progress import groups_table, what_it_waits_for
 from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "total_recipients", "pending_calls", "completed_calls")
@@ -34,6 +35,7 @@ def campaigns() -> None:
 
 campaigns.add_command(import_)
 campaigns.add_command(watch_)
+campaigns.add_command(why_)
 
 
 @campaigns.command("list")
@@ -119,7 +121,7 @@ def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -
 
 def _follow(campaign: Campaign) -> str | None:
     if campaign.status is CampaignStatus.SCHEDULED:
-        return f"A running server starts it at {documents.plain(campaign.scheduled_start_at)}."
+        return what_it_waits_for(campaign)
     return f"A running server sends it. Follow it with: outreach-server campaigns watch {campaign.id}"
 
 
@@ -158,7 +160,7 @@ def show_(campaign_id: str) -> None:
         echo_json({**document, "groups": groups})
         return
     _show(document)
-    console().print(groups_table(groups))
+    console().print(groups_table(groups, document["channel"]))
 
 
 @campaigns.command()

@@ -149,7 +149,7 @@ async def _account(story: Story, end: Snapshot, created: dict[str, Any]) -> None
     story.chapter(4, "What happened to everybody, and why")
     groups = [documents.group(group) for group in end.groups]
     groups.append({"status": "left out", "reason": "opted_out", "count": created["sms_opted_out_excluded"]})
-    story.out.print(Padding(groups_table(groups), (0, 0, 0, 3)))
+    story.out.print(Padding(groups_table(groups, end.campaign.channel), (0, 0, 0, 3)))
     sent = await story.engine.campaigns.dispatches(story.tenant.workspace_id, end.campaign.id, 0)
     for dispatch in sent[-1:]:
         story.say("   The first message, as it went out:")

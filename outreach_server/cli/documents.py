@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -17,12 +17,15 @@ from outreach import (
     CallSettings,
     Campaign,
     CampaignStatus,
+    ContactHistory,
     Dispatch,
     Flow,
     InboundMessage,
     Number,
     Recipient,
     RecipientGroup,
+    ReplySettings,
+    ReplyText,
     SmsSettings,
     SystemClock,
     Trunk,
@@ -36,6 +39,8 @@ from outreach import (
 )
 
 Document = dict[str, Any]
+
+_REPLIES: Final = {"opt_out_confirmation": "stop", "opt_in_confirmation": "start", "help": "help"}
 
 
 def plain(value: object) -> Any:
@@ -91,9 +96,21 @@ def inbound(item: InboundMessage) -> Document:
     return _document(item)
 
 
-def settings(messages: SmsSettings, calls: CallSettings) -> Document:
-    """Return the document of a workspace's settings: the interface's names, and those of calls behind `call_`."""
-    return {**write_settings(messages), **{f"call_{name}": value for name, value in _document(calls).items()}}
+def settings(
+    messages: SmsSettings, calls: CallSettings, replies: ReplySettings, texts: Sequence[ReplyText]
+) -> Document:
+    """Return the document of a workspace's settings: the interface's names, those of calls behind `call_`.
+
+    Answers to keywords stand behind `reply_`, with the texts as they are sent, the defaults included.
+    """
+    shown: Document = {
+        "reply_enabled": replies.enabled,
+        "reply_help_when_opted_out": replies.help_when_opted_out,
+    }
+    for item in texts:
+        name = _REPLIES[item.purpose]
+        shown |= {f"reply_{name}_text": item.text, f"reply_{name}_segments": item.segments}
+    return {**write_settings(messages), **{f"call_{name}": value for name, value in _document(calls).items()}, **shown}
 
 
 def dispatch(item: Dispatch) -> Document:
@@ -128,6 +145,11 @@ def recipient(item: Recipient) -> Document:
     document = _document(item, "campaign_id")
     first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason")}
     return {**first, **document}
+
+
+def history(item: ContactHistory) -> Document:
+    """Return the document of what happened to a contact."""
+    return _document(item)
 
 
 def call(item: Call) -> Document:

@@ -23,6 +23,6 @@ def list_(workspace_id: str, limit: int) -> None:
     found = with_engine(lambda engine: engine.messages.list_inbound(workspace_id, limit=limit))
     show_list(
         [documents.inbound(item) for item in found],
-        ("id", "sender", "to", "body", "received_at"),
+        ("id", "provider", "sender", "to", "keyword", "body", "received_at"),
         empty="Nobody has written.",
     )

@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from outreach import Campaign, Outreach, RecipientGroup, SystemClock
+from outreach import Campaign, CampaignStatus, Channel, Outreach, RecipientGroup, SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.output import cell
 
@@ -42,6 +42,17 @@ WHY: Final = {
     ("pending", None): "not attempted yet",
     ("dispatching", None): "on its way to the carrier",
 }
+
+
+CALL_WHY: Final = {
+    ("completed", None): "the call took place",
+    ("skipped", "invalid_number"): "no possible phone number: never called",
+    ("failed", "agent_unavailable"): "the agent may not call out",
+    ("unconfirmed", None): "nobody can tell whether the phone rang: not called again",
+    ("dispatching", None): "on its way to the voice provider",
+    ("in_progress", "calling"): "ringing, or talking",
+}
+"""Of calls, where another word is right than for messages."""
 
 
 @attrs.frozen(kw_only=True)
@@ -97,6 +108,9 @@ class Lines:
             self._last = key
             groups = ", ".join(f"{group.count} {_group_name(documents.group(group))}" for group in snapshot.groups)
             self._echo(f"{_state(snapshot)}  {snapshot.ended}/{campaign.counters.total} ended  {groups}")
+            waits_for = what_it_waits_for(campaign)
+            if waits_for is not None:
+                self._echo(waits_for)
 
 
 class Terminal:
@@ -168,18 +182,36 @@ def render(snapshot: Snapshot) -> RenderableType:
         ProgressBar(total=total, completed=snapshot.ended, width=40),
         *(Text(fact) for fact in facts),
     )
-    return Group(head, groups_table([documents.group(group) for group in snapshot.groups]))
+    table = groups_table([documents.group(group) for group in snapshot.groups], campaign.channel)
+    waits_for = what_it_waits_for(campaign)
+    return Group(head, table) if waits_for is None else Group(head, Text(waits_for), table)
 
 
-def groups_table(groups: Sequence[documents.Document]) -> Table:
+def what_it_waits_for(campaign: Campaign) -> str | None:
+    """Return what has to happen before a campaign goes on, in words; None when nobody has to do anything."""
+    match campaign.status:
+        case CampaignStatus.DRAFT:
+            return f"It is not ready yet: finish it with outreach-server campaigns update {campaign.id}"
+        case CampaignStatus.READY:
+            return f"It waits to be started: outreach-server campaigns start {campaign.id}"
+        case CampaignStatus.SCHEDULED:
+            return f"A running server starts it at {documents.plain(campaign.scheduled_start_at)}."
+        case CampaignStatus.PAUSED:
+            return f"It waits to be resumed: outreach-server campaigns resume {campaign.id}"
+        case _:
+            return None
+
+
+def groups_table(groups: Sequence[documents.Document], channel: Channel) -> Table:
     """Return a table of how many recipients are in which state, and why."""
+    words = {**WHY, **CALL_WHY} if channel == "call" else WHY
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("recipients", justify="right")
     table.add_column("state")
     table.add_column("why")
     for group in groups:
         status, reason = group["status"], group["reason"]
-        why = WHY.get((status, reason)) or cell(reason)
+        why = words.get((status, reason)) or cell(reason)
         table.add_row(str(group["count"]), Text(_group_name(group), style=STYLES.get(status, "")), why)
     return table
 

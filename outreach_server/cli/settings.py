@@ -1,4 +1,4 @@
-"""`settings`: what a workspace's messages and calling campaigns keep to."""
+"""`settings`: what a workspace's messages and calling campaigns keep to, and what it answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from outreach import CallSettings, CallSettingsChange, Outreach, SmsSettings, SmsSettingsChange
+from outreach import CallSettingsChange, Outreach, ReplySettingsChange, SmsSettingsChange
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show
@@ -22,11 +22,7 @@ def settings() -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 def show_(workspace_id: str) -> None:
     """Show the settings."""
-
-    async def work(engine: Outreach) -> tuple[SmsSettings, CallSettings]:
-        return await engine.settings.get(workspace_id), await engine.call_settings.get(workspace_id)
-
-    show(documents.settings(*with_engine(work)))
+    show(with_engine(lambda engine: _document(engine, workspace_id)))
 
 
 @settings.command("set")
@@ -41,12 +37,27 @@ def show_(workspace_id: str) -> None:
 @click.option("--call-retry-delay-minutes", type=click.IntRange(1, 1440), help="Minutes between calls to one contact.")
 @click.option("--variable", "variables", multiple=True, metavar="NAME", help="A declared variable; repeat for all.")
 @click.option("--no-variables", is_flag=True, help="Declare no variables.")
+@click.option("--replies/--no-replies", "enabled", default=None, help="Whether STOP, START and HELP are answered.")
+@click.option("--stop-text", type=Text(0, 320), help="The confirmation of an opt-out; empty for the default.")
+@click.option("--start-text", type=Text(0, 320), help="The confirmation of an opt-in; empty for the default.")
+@click.option("--help-text", type=Text(0, 320), help="The answer to HELP; empty for the default.")
+@click.option(
+    "--help-when-opted-out/--no-help-when-opted-out",
+    "help_when_opted_out",
+    default=None,
+    help="Whether HELP is answered to who has opted out, too.",
+)
 def set_(
     workspace_id: str,
     variables: tuple[str, ...],
     no_variables: bool,
     call_retry_max_attempts: int | None,
     call_retry_delay_minutes: int | None,
+    enabled: bool | None,
+    stop_text: str | None,
+    start_text: str | None,
+    help_text: str | None,
+    help_when_opted_out: bool | None,
     **options: Any,
 ) -> None:
     """Change the settings that are named; the others stay."""
@@ -55,14 +66,32 @@ def set_(
     declared = variables if variables or no_variables else None
     messages = SmsSettingsChange(custom_variables=declared, **options)
     calls = CallSettingsChange(retry_max_attempts=call_retry_max_attempts, retry_delay_minutes=call_retry_delay_minutes)
-    if messages == SmsSettingsChange() and calls == CallSettingsChange():
+    replies = ReplySettingsChange(
+        enabled=enabled,
+        stop_text=stop_text,
+        start_text=start_text,
+        help_text=help_text,
+        help_when_opted_out=help_when_opted_out,
+    )
+    if (messages, calls, replies) == (SmsSettingsChange(), CallSettingsChange(), ReplySettingsChange()):
         raise click.UsageError("Name something to change; see --help.")
 
-    async def work(engine: Outreach) -> tuple[SmsSettings, CallSettings]:
+    async def work(engine: Outreach) -> documents.Document:
+        if replies != ReplySettingsChange():
+            await engine.replies.update(workspace_id, replies, actor=actor())
         if messages != SmsSettingsChange():
             await engine.settings.update(workspace_id, messages, actor=actor())
         if calls != CallSettingsChange():
             await engine.call_settings.update(workspace_id, calls, actor=actor())
-        return await engine.settings.get(workspace_id), await engine.call_settings.get(workspace_id)
+        return await _document(engine, workspace_id)
 
-    show(documents.settings(*with_engine(work)))
+    show(with_engine(work))
+
+
+async def _document(engine: Outreach, workspace_id: str) -> documents.Document:
+    return documents.settings(
+        await engine.settings.get(workspace_id),
+        await engine.call_settings.get(workspace_id),
+        await engine.replies.get(workspace_id),
+        await engine.replies.texts(workspace_id),
+    )

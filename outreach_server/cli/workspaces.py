@@ -60,7 +60,8 @@ def create(
             contact_hours=contact_hours,
             frequency_cap=frequency_cap,
             actor=actor(),
-        )
+        ),
+        create=True,
     )
     show(documents.workspace(made))
 

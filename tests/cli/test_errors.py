@@ -36,6 +36,19 @@ def test_a_file_that_is_no_database_is_told_in_words(tmp_path: Path) -> None:
     assert file.read_text().startswith("Dear Sir")
 
 
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_database_that_is_not_there_is_not_made_by_a_slip(tmp_path: Path, more: tuple[str, ...]) -> None:
+    """An empty database must not look like one in which everything is gone."""
+    file = tmp_path / "outraech.db"
+    for command in (["workspaces", "list"], ["stop"], ["campaigns", "show", "0195554e-0000-7000-8000-00000000beef"]):
+        told = Cli(f"sqlite:///{file}").refuse(*command, *more)
+        assert str(file) in told
+        assert "outreach-server workspaces create NAME" in told
+        assert list(tmp_path.iterdir()) == []
+    Cli(f"sqlite:///{file}").ask("workspaces", "create", "Acme")
+    assert [one["name"] for one in Cli(f"sqlite:///{file}").ask("workspaces", "list")] == ["Acme"]
+
+
 def test_a_failing_system_call_is_told_in_words(cli: Cli, workspace_id: str) -> None:
     """The file and the reason, no traceback."""
     args = ("campaigns", "import", workspace_id, "-", "--name", "C", "--message", "Hi")

@@ -43,10 +43,24 @@ def test_people_are_told_what_became_of_the_columns(cli: Cli, workspace_id: str,
     assert "Start it with: outreach-server campaigns start " in told
 
 
+@pytest.mark.field(17)
+def test_one_bad_row_in_ten_thousand_is_named_and_the_others_are_loaded(
+    cli: Cli, workspace_id: str, csv_file: Write
+) -> None:
+    """Field, test 17 (GSA #1526, piipan #446: all or nothing, unnamed): 9,999 accepted, and the row that is bad."""
+    rows = [f"+1415{n:07d}" for n in range(2_000_000, 2_010_000)]
+    rows[6_542] = "not a number"
+    made = load(cli, workspace_id, csv_file("phone\n" + "\n".join(rows) + "\n"))
+    assert made["total_recipients"] == 9_999
+    assert [(bad["row"], bad["column"]) for bad in made["rejected"]] == [(6_544, "phone")]
+    assert "not a number" in str(made["rejected"])
+
+
+@pytest.mark.field(17)
 def test_what_is_wrong_is_named_row_by_row_and_the_rest_is_loaded(
     cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path
 ) -> None:
-    """Rows are numbered as in the file, and --rejects writes them all with their cells."""
+    """Field, test 17 (GSA #1526): rows are numbered as in the file, and --rejects writes them all with their cells."""
     file = csv_file(
         "phone,name\n"
         "+14155550101,Ann\n"

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import attrs
+import pytest
 from rich.console import Console
 
 from outreach import Campaign, CampaignStatus, Counters, RecipientGroup, RecipientStatus
@@ -67,6 +68,41 @@ def test_a_campaign_that_is_held_says_by_what() -> None:
     for picture in (snapshot(), held):
         view.update(picture)
     assert [line.partition("  ")[0] for line in printed] == ["active", "active (workspace_suspended)"]
+
+
+WAITS = {
+    CampaignStatus.DRAFT: "finish it with outreach-server campaigns update c",
+    CampaignStatus.READY: "waits to be started: outreach-server campaigns start c",
+    CampaignStatus.SCHEDULED: "starts it at 2026-11-21T00:00:00",
+    CampaignStatus.PAUSED: "waits to be resumed: outreach-server campaigns resume c",
+}
+
+
+@pytest.mark.parametrize("status", CampaignStatus)
+def test_a_campaign_that_does_not_run_says_what_it_waits_for(status: CampaignStatus) -> None:
+    """Nobody sits before a picture that does not move without knowing why."""
+    picture = snapshot(status)
+    tomorrow = NOW + timedelta(days=1)
+    picture = attrs.evolve(picture, campaign=attrs.evolve(picture.campaign, scheduled_start_at=tomorrow))
+    printed: list[str] = []
+    Lines(printed.append).update(picture)
+    words = WAITS.get(status)
+    if words is None:
+        assert len(printed) == 1
+        assert "outreach-server" not in drawn(picture)
+    else:
+        assert words in printed[1]
+        assert words in drawn(picture)
+
+
+def test_what_became_of_calls_is_told_in_words_of_calls() -> None:
+    """A call is not accepted by a carrier."""
+    messages = snapshot()
+    calls = attrs.evolve(messages, campaign=attrs.evolve(messages.campaign, channel="call"))
+    assert "accepted by the carrier" in drawn(messages)
+    assert "carrier" not in drawn(calls)
+    assert "the call took place" in drawn(calls)
+    assert "not attempted yet" in drawn(calls)
 
 
 def test_a_campaign_that_has_ended_shows_no_rate() -> None:

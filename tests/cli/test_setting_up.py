@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 
+import anyio
 import pytest
 
+from outreach import Outreach
 from tests.cli.conftest import Cli
 
 NOBODY = str(uuid.UUID(int=7))
@@ -77,6 +80,35 @@ def test_what_people_wrote_back_is_listed(cli: Cli, workspace_id: str) -> None:
     assert "There is no workspace" in cli.refuse("messages", "list", NOBODY)
 
 
+def test_a_stop_is_listed_with_what_was_written_and_by_whom(cli: Cli, workspace_id: str) -> None:
+    """The message with its keyword and carrier; the register's entry with source, evidence and time."""
+
+    async def write() -> None:
+        async with Outreach.open(cli.database) as engine:
+            for provider_id, body in (("SM1", "please stop"), ("SM2", "thanks")):
+                await engine.messages.receive(
+                    workspace_id,
+                    sender="+14155550102",
+                    to="+14155550100",
+                    body=body,
+                    provider="twilio",
+                    provider_id=provider_id,
+                    written_at=datetime(2026, 3, 2, 9, 30, tzinfo=UTC),
+                )
+
+    anyio.run(write)
+    thanks, stop = cli.ask("messages", "list", workspace_id)
+    assert (stop["keyword"], stop["provider"], stop["provider_id"]) == ("stop", "twilio", "SM1")
+    assert (thanks["keyword"], stop["written_at"]) == (None, "2026-03-02T09:30:00.000000Z")
+    told = cli.tell("messages", "list", workspace_id)
+    assert "please stop" in told
+    assert "twilio" in told
+    (entry,) = cli.ask("unsubscribes", "list", workspace_id)
+    assert (entry["source"], entry["scope"], entry["created_at"]) == ("keyword", "all", stop["received_at"])
+    assert entry["evidence"] == 'wrote "please stop" (phrase; twilio SM1), 2026-03-02T09:30:00.000000Z'
+    assert "please stop" in cli.tell("unsubscribes", "list", workspace_id)
+
+
 def test_the_steps_of_a_flow_are_explained_where_they_are_asked_for(cli: Cli) -> None:
     """The help has one example of each kind, on a line of its own."""
     told = cli.tell("flows", "create", "--help")
@@ -139,6 +171,31 @@ def test_settings_of_calling_campaigns_stand_beside_those_of_messages(cli: Cli, 
     assert actions.count("call_settings.update") == 2
 
 
+def test_the_answers_to_keywords_are_shown_as_they_are_sent(cli: Cli, workspace_id: str) -> None:
+    """With their segments; an empty text takes the default again, and nothing else changes."""
+    before = cli.ask("settings", "show", workspace_id)
+    assert (before["reply_enabled"], before["reply_help_when_opted_out"]) == (True, False)
+    assert "Reply START" in before["reply_stop_text"]
+    assert [before[f"reply_{name}_segments"] for name in ("stop", "start", "help")] == [1, 1, 1]
+    own = ("--help-text", "Mail a@b.c. " + "é" * 160, "--no-replies", "--help-when-opted-out")
+    after = cli.ask("settings", "set", workspace_id, *own)
+    assert after == before | {
+        "reply_enabled": False,
+        "reply_help_when_opted_out": True,
+        "reply_help_text": "Mail a@b.c. " + "é" * 160,
+        "reply_help_segments": 2,
+    }
+    back = ("--help-text", "", "--replies", "--no-help-when-opted-out")
+    assert cli.ask("settings", "set", workspace_id, *back) == before
+    assert cli.ask("settings", "set", workspace_id, "--stop-text", "Bye", "--start-text", "Hi") == before | {
+        "reply_stop_text": "Bye",
+        "reply_start_text": "Hi",
+    }
+    assert "320" in cli.refuse("settings", "set", workspace_id, "--stop-text", "x" * 321, code=2)
+    assert "blank" in cli.refuse("settings", "set", workspace_id, "--stop-text", " ", "--no-footer")
+    assert cli.ask("settings", "show", workspace_id)["footer_enabled"] is True
+
+
 @pytest.mark.parametrize(
     "args",
     ["workspaces update ID", "agents update ID", "settings set ID", "campaigns update ID"],
@@ -181,7 +238,7 @@ def test_a_change_of_nothing_is_wrong_usage(cli: Cli, args: str) -> None:
         ("audit ID", "workspace"),
     ],
 )
-def test_what_is_not_there_is_named(cli: Cli, args: str, kind: str) -> None:
+def test_what_is_not_there_is_named(cli: Cli, workspace_id: str, args: str, kind: str) -> None:
     """An unknown identifier is a failure, one that is none is wrong usage; stdout stays empty with --json too."""
     assert f"There is no {kind} '{NOBODY}'." in cli.refuse(*args.replace("ID", NOBODY).split(), "--json")
     assert f"There is no {kind} 'acme'" in cli.refuse(*args.replace("ID", "acme").split(), code=2)

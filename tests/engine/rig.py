@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -44,12 +44,14 @@ class WatchedStorage:
     Attributes:
         writes: How many were asked for.
         before_write: Called before each; what it raises is raised instead of the write.
+        after_write: Awaited after each with what it returned, before its caller goes on.
     """
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self.writes = 0
         self.before_write: Callable[[], None] = lambda: None
+        self.after_write: Callable[[object], Awaitable[None]] | None = None
 
     async def __aenter__(self) -> Self:
         """Open it."""
@@ -66,7 +68,10 @@ class WatchedStorage:
         """Count, and write unless the test says otherwise."""
         self.writes += 1
         self.before_write()
-        return await self._storage.write(operation, bulk=bulk)
+        result = await self._storage.write(operation, bulk=bulk)
+        if self.after_write is not None:
+            await self.after_write(result)
+        return result
 
     async def read(self, operation: Operation[T]) -> T:
         """Read."""

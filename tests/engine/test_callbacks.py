@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outreach import CallbackRejected, NewMessage, NotFound, Outreach
+from outreach import CallbackRejected, NewMessage, NotFound, Outreach, RecipientUnsubscribed
 from outreach.models.states import MessageStatus
 from outreach.testing.carriers import ScriptedCarrier, hang
 from tests.engine.conftest import OpenStorage
@@ -144,3 +144,25 @@ async def test_what_people_write_is_taken_in(open_storage: OpenStorage, fake: Fa
         assert await caller.call(text) == []
         (message,) = await engine.messages.list_inbound(workspace_id)
         assert (message.sender, message.body) == ("+14155550101", "Is it you?")
+
+
+@pytest.mark.parametrize("carrier_answers", [False, True])
+async def test_a_stop_by_callback_is_in_force_and_answered_by_one_of_us(
+    open_storage: OpenStorage, fake: FakeAdapter, carrier_answers: bool
+) -> None:
+    """Field, test 10: once, though the callback comes five times; not at all where the account's carrier answers."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(
+            workspace_id, "twilio", CREDENTIALS, replies_to_keywords=carrier_answers
+        )
+        caller = Caller(engine, account.id)
+        stop = {"kind": "text", "id": "in1", "from": "+14155550101", "body": "Stop!", "at": engine.now().isoformat()}
+        assert [await caller.call(stop) for _ in range(5)] == [["received"], [], [], [], []]
+        assert [entry.source async for entry in engine.unsubscribes.list(workspace_id)] == ["keyword"]
+        with pytest.raises(RecipientUnsubscribed):
+            await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
+        await engine.messages.send(workspace_id, NewMessage(to="+14155550102", body="x"))
+        await fake.carrier.wait_for_requests(1 if carrier_answers else 2)
+        asked = sorted((request.to, request.sender) for request in fake.carrier.requests)
+        confirmation = [] if carrier_answers else [("+14155550101", "+14155550100")]
+        assert asked == [*confirmation, ("+14155550102", asked[-1][1])]

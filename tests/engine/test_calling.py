@@ -75,8 +75,9 @@ async def test_a_place_freed_by_a_refusal_is_taken(open_storage: OpenStorage) ->
         ]
 
 
+@pytest.mark.field(14)
 async def test_busy_no_answer_and_voicemail_share_one_budget(open_storage: OpenStorage) -> None:
-    """Field, test 14: three attempts are three, whatever each came to."""
+    """Field, test 14 (whispey PR #494: budgets stack, 1 becomes 3): three attempts are three, whatever each came to."""
     voice = ScriptedVoice()
     courses: dict[str, list[dict[str, Any]]] = {
         "0": [BUSY, NO_ANSWER, VOICEMAIL, POSITIVE],
@@ -102,8 +103,9 @@ async def test_busy_no_answer_and_voicemail_share_one_budget(open_storage: OpenS
         assert [call.outcome for call in await calls_of(rig, campaign)] == ["busy", "no_answer", "voicemail"]
 
 
+@pytest.mark.field(14)
 async def test_a_double_dial_calls_twice_within_one_attempt(open_storage: OpenStorage) -> None:
-    """Field, test 14: the second call follows a no answer at once and counts as the same attempt."""
+    """Field, test 14 (newfies #14: wrong interval): the second call follows at once and counts as the same attempt."""
     voice = ScriptedVoice()
     courses: dict[str, list[dict[str, Any]]] = {"0": [NO_ANSWER, POSITIVE], "1": [NO_ANSWER] * 9, "2": [BUSY] * 9}
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:

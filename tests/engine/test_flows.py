@@ -59,6 +59,26 @@ async def test_a_flow_is_checked_when_it_is_made(engine: Outreach, steps: list[F
     assert list(await engine.flows.list(workspace.id)) == []
 
 
+@pytest.mark.parametrize(
+    ("step", "place", "problem"),
+    [
+        (FlowStep(kind="send", body="Hi\x00"), "steps[1].body", "must not contain NUL (U+0000)"),
+        (FlowStep(kind="send", body="\ud800"), "steps[1].body", "must not contain lone surrogates"),
+        (FlowStep(kind="wait", wait_minutes=5, body="\x00"), "steps[1].body", "must not contain NUL (U+0000)"),
+        (FlowStep(kind="send", body="x" * 1601), "steps[1].body", "a send step needs a text of 1 to 1600 characters"),
+    ],
+)
+async def test_a_text_that_cannot_be_kept_is_named_with_its_step(
+    engine: Outreach, step: FlowStep, place: str, problem: str
+) -> None:
+    """Design, section 3, row "text": what cannot be stored everywhere is refused where it comes in."""
+    workspace = await given_workspace(engine)
+    with pytest.raises(InvalidRequest) as raised:
+        await engine.flows.create(workspace.id, "Reminder", steps=[HELLO, step])
+    assert [(detail.path, detail.message) for detail in raised.value.details] == [(place, problem)]
+    assert list(await engine.flows.list(workspace.id)) == []
+
+
 async def test_who_has_replied_gets_no_second_message(open_storage: OpenStorage) -> None:
     """Design, section 6, flows: a reply since the start stops; one from before it does not."""
     clock = ShiftedClock()

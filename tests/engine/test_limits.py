@@ -7,7 +7,7 @@ import pytest
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Outcome
-from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.states import DispatchState as S
 from outreach.operations import campaign_moves, waves
 from outreach.protocols.storage import Storage
@@ -135,6 +135,32 @@ async def test_trouble_with_the_account_pauses_every_campaign_of_it(storage: Sto
     # It was no fault of the contact's: it has its turn when the account is in order.
     contact = await recipient(storage, first)
     assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
+
+
+async def test_trouble_with_the_account_pauses_what_is_scheduled_too(storage: Storage) -> None:
+    """Design, section 4: active and scheduled become paused by the engine; resumed, it is scheduled again."""
+    failing = await given_active(storage, 2)
+    changes = {"schedule_type": "scheduled", "scheduled_start_at": NOW + DAY, "started_at": None}
+    ahead = await given_active(storage, 2, status=CampaignStatus.SCHEDULED, **changes)
+    other = await given_active(storage, 2, status=CampaignStatus.SCHEDULED, sms_carrier="telnyx", **changes)
+    await settle(storage, await given_dispatch(storage, failing), refused("provider_funds"))
+    paused = await reread(storage, ahead)
+    assert (paused.status, paused.pause_reason) == ("paused", "provider_funds")
+    assert (await reread(storage, other)).status == "scheduled"
+    resumed = await storage.write(lambda tx: campaign_moves.resume(tx, HERE, ahead.id, now=NOW, actor="test"))
+    assert resumed.status == "scheduled"
+
+
+async def test_a_single_message_tells_of_the_account_too(storage: Storage) -> None:
+    """Design, section 6, error budget: every campaign of that account, however its trouble became known."""
+    campaign, other = await given_active(storage, 2), await given_active(storage, 2, sms_carrier="telnyx")
+    message = make_message(status=MessageStatus.DISPATCHING, tries=1)
+    single = make_dispatch(message_id=message.id, provider="twilio")
+    await storage.write(lambda tx: (tx.messages.insert(message), tx.dispatches.insert(single)))
+    await settle(storage, single, refused("provider_auth"))
+    paused = await reread(storage, campaign)
+    assert (paused.status, paused.pause_reason) == ("paused", "provider_auth")
+    assert (await reread(storage, other)).status == "active"
 
 
 async def test_five_in_a_row_pause_a_campaign_and_a_resume_begins_anew(storage: Storage) -> None:

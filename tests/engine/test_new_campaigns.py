@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outreach import InvalidRequest, NewCallCampaign, NewSmsCampaign, Outreach
+from outreach import BusinessHours, InvalidRequest, NewCallCampaign, NewSmsCampaign, Outreach
 from outreach.testing.builders import NOW
 from tests.engine.rig import contacts, given_workspace
 
@@ -13,6 +13,11 @@ pytestmark = pytest.mark.anyio
 
 LATER = datetime(2999, 1, 1, tzinfo=UTC)
 NAIVE = datetime(2999, 1, 1)  # noqa: DTZ001 - what is refused
+
+
+def _hours(**changes: Any) -> BusinessHours:
+    always: dict[str, Any] = {"enabled": True, "timezone": "UTC", "schedule": {}, "batch_concurrency": 10}
+    return BusinessHours(**{**always, **changes})
 
 
 @pytest.mark.parametrize(
@@ -45,6 +50,9 @@ NAIVE = datetime(2999, 1, 1)  # noqa: DTZ001 - what is refused
             ["scheduled_expires_at"],
         ),
         ({"name": "", "sms_rate_per_minute": 0}, ["name", "sms_rate_per_minute"]),
+        ({"business_hours": _hours(timezone="Mars/Olympus")}, ["business_hours.timezone"]),
+        ({"business_hours": _hours(schedule={"mon": ()})}, ["business_hours.schedule.mon"]),
+        ({"business_hours": _hours(batch_concurrency=41)}, ["business_hours.batch_concurrency"]),
     ],
 )
 async def test_an_sms_campaign_made_in_python_has_the_bounds_of_a_body(

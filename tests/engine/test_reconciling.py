@@ -154,6 +154,22 @@ async def test_what_an_authoritative_look_up_does_not_find_is_sent_again(
 
 
 @channels
+async def test_what_is_not_found_while_it_may_be_on_its_way_is_no_evidence(
+    open_storage: OpenStorage, channel: str
+) -> None:
+    """Design, section 5, rules 2 and 6: a provider that has nothing of it may get it yet, whatever the settings are."""
+    quick = {"reconcile_after_seconds": 1.0, "reconcile_every_seconds": 1.0}
+    async with in_doubt(open_storage, channel=channel, look_up="authoritative", **quick) as doubt:
+        _answer(doubt, Outcome(state=D.NOT_SENT, reason="not_found"))
+        # Time-out 30 s, life of an intent 5 s, lease 15 s, look-ahead 0.25 s.
+        await doubt.later(seconds=40)
+        assert [one.state for one in await doubt.dispatches()] == [D.UNKNOWN]
+        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="late"))
+        await doubt.later(seconds=2)
+        assert [one.state for one in await doubt.dispatches()] == [D.ACCEPTED]
+
+
+@channels
 @pytest.mark.parametrize(
     "answer",
     [
@@ -183,13 +199,17 @@ async def test_what_proves_nothing_leaves_it_unknown_until_the_deadline(
         assert len(await doubt.dispatches()) == 1
 
 
+UNHURRIED = attrs.evolve(QUICK, reconcile_round_seconds=3600.0)
+"""One round, and no other one by itself; so it is with the engine's own reconciler, which looks no more."""
+
+
 @asynccontextmanager
 async def many_in_doubt(
     open_storage: OpenStorage, carrier: ScriptedCarrier, count: int
 ) -> AsyncIterator[tuple[Reconciler, Callable[[int], Awaitable[None]]]]:
     """Lose the answers to so many messages whose deadlines have passed; yield who looks, and how many are left."""
     clock = ShiftedClock()
-    async with dispatching(open_storage(clock), carrier=carrier, clock=clock) as rig:
+    async with dispatching(open_storage(clock), carrier=carrier, config=UNHURRIED, clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
         for number in range(count):
             message = NewMessage(to=f"+1415555{number:04d}", body="Hi", carrier="twilio", from_number="+14155550199")
@@ -197,7 +217,7 @@ async def many_in_doubt(
         await _unknown_count(rig, workspace.id, count)
         clock.shift(2 * HOUR)
         desk = desk_of(carrier, rig.voice)
-        reconciler = Reconciler(storage=rig.storage, clock=clock, config=QUICK, desk=desk, worker=rig.worker)
+        reconciler = Reconciler(storage=rig.storage, clock=clock, config=UNHURRIED, desk=desk, worker=rig.worker)
         yield reconciler, lambda left: _unknown_count(rig, workspace.id, left)
 
 
@@ -205,7 +225,6 @@ async def test_a_provider_that_hangs_keeps_no_others_waiting(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Look-ups run side by side: the deadline of one does not wait for the time-outs of all."""
-    monkeypatch.setattr(reconciler_module, "_PAUSE_SECONDS", 3600.0)  # the engine's own looks no more
     asked, all_asked = 0, anyio.Event()
 
     async def look_up(_: LookUp) -> None:
@@ -229,7 +248,6 @@ async def test_what_one_round_has_no_room_for_does_not_wait_for_the_next_pause(
 ) -> None:
     """After a crash of many workers hundreds are unknown: full rounds follow each other at once."""
     monkeypatch.setattr(reconciler_module, "_ROUND", 3)
-    monkeypatch.setattr(reconciler_module, "_PAUSE_SECONDS", 3600.0)  # also the engine's own, which looks no more
     carrier = ScriptedCarrier(lambda _: drop(), look_up="none")
     async with many_in_doubt(open_storage, carrier, 8) as (reconciler, left), anyio.create_task_group() as tasks:
         tasks.start_soon(reconciler.serve)

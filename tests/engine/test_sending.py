@@ -292,8 +292,9 @@ async def test_a_scheduled_campaign_starts_at_its_time(open_storage: OpenStorage
         assert done.started_at >= start
 
 
+@pytest.mark.field(15)
 async def test_a_start_that_was_missed_by_hours_is_no_surprise(open_storage: OpenStorage) -> None:
-    """Field, test 15; design, section 4: later than the grace it is paused, `missed_start`."""
+    """Field, test 15 (listmonk #1801: it goes out at once); design, section 4: paused, `missed_start`."""
     clock = ShiftedClock()
     async with dispatching(open_storage(clock), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
@@ -355,8 +356,9 @@ async def test_a_suspended_workspace_sends_nothing_and_goes_on_when_it_is_active
         assert sorted(message.to for message in rig.carrier.requests) == [f"+1415555{n:04d}" for n in range(8)]
 
 
+@pytest.mark.field(18)
 async def test_a_throttled_campaign_does_not_stall_another(open_storage: OpenStorage) -> None:
-    """Field, test 18: one campaign at one a minute, another at six hundred."""
+    """Field, test 18 (listmonk: its sliding window sleeps for all): one campaign at 1 a minute, another at 600."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         slow = await given_campaign(rig.engine, workspace, 3, sms_rate_per_minute=1)

@@ -276,7 +276,7 @@ async def test_what_an_agents_calls_do_is_checked_as_a_whole(engine: Outreach) -
         {"max_call_seconds": 43_201},
     ):
         with pytest.raises(InvalidRequest):
-            await make(**wrong)  # type: ignore[arg-type]
+            await make(**wrong)
     assert len(await engine.agents.list(workspace.id)) == 1
 
 

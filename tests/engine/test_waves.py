@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
@@ -11,7 +11,9 @@ from outreach.errors import LeaseLost
 from outreach.models.campaign import Campaign
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
-from outreach.operations import closing, waves
+from outreach.models.trail import Rule
+from outreach.models.work import Unit
+from outreach.operations import campaign_moves, closing, waves
 from outreach.operations.wave import Committed, Ending
 from outreach.protocols.storage import AlreadyThere, Storage, Transaction
 from outreach.testing.builders import NOW, make_dispatch, make_lease, make_run, make_unsubscribe, make_workspace
@@ -225,8 +227,8 @@ async def test_endings_are_committed_without_a_contact(storage: Storage) -> None
     campaign = await given_active(storage, 2)
     rows = [await recipient(storage, campaign, position) for position in (0, 1)]
     endings = [
-        Ending(recipient=rows[0], status=RecipientStatus.FAILED, reason="over_segment_cap"),
-        Ending(recipient=rows[1], status=RecipientStatus.SKIPPED, reason="invalid_number"),
+        Ending(recipient=rows[0], status=RecipientStatus.FAILED, reason="over_segment_cap", rule=Rule.SEGMENT_CAP),
+        Ending(recipient=rows[1], status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER),
     ]
     wave = await storage.read(lambda tx: make_wave(tx, campaign, [], endings=endings))
     await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
@@ -240,7 +242,7 @@ async def test_an_ending_never_touches_a_recipient_that_has_moved_on(storage: St
     campaign = await given_active(storage)
     old = await recipient(storage, campaign)
     await commit(storage, campaign)
-    ending = Ending(recipient=old, status=RecipientStatus.SKIPPED, reason="invalid_number")
+    ending = Ending(recipient=old, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER)
     wave = await storage.read(lambda tx: make_wave(tx, campaign, [], endings=[ending]))
     await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
     assert (await recipient(storage, campaign)).status is RecipientStatus.DISPATCHING
@@ -306,6 +308,25 @@ async def test_what_is_over_closes_its_open_recipients_in_slices(
     assert statuses == [closed, closed, RecipientStatus.DISPATCHING, closed, closed, closed]
     assert slices == 2
     assert (await reread(storage, campaign)).counters.completed == 0
+
+
+async def test_what_is_closed_is_not_due_any_more(storage: Storage) -> None:
+    """The work feed is cleared with the last slice, once: a change that nobody made would be looked at for ever."""
+    campaign = await given_active(storage, 5)
+    await storage.write(lambda tx: campaign_moves.cancel(tx, HERE, campaign.id, now=NOW, actor="test"))
+    unit = Unit("campaign", HERE, campaign.id)
+
+    async def close() -> tuple[bool, datetime | None, int]:
+        more = await storage.write(lambda tx: closing.close_slice(tx, HERE, campaign.id, now=NOW, limit=4))
+        work = await storage.read(lambda tx: tx.work.get(unit))
+        assert work is not None
+        return more, work.due_at, work.change
+
+    more, due_at, _ = await close()
+    assert (more, due_at) == (True, NOW)
+    more, due_at, change = await close()
+    assert (more, due_at) == (False, None)
+    assert await close() == (False, None, change)
 
 
 @pytest.mark.parametrize("status", [CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.COMPLETED])

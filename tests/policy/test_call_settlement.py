@@ -171,7 +171,7 @@ def test_nobody_else_is_late(changes: dict[str, Any]) -> None:
     assert not second_leg_is_late(attrs.evolve(waits, **changes), NOW + timedelta(hours=1))
 
 
-@pytest.mark.parametrize("state", [D.NOT_SENT, D.DEFERRED, D.WITHDRAWN])
+@pytest.mark.parametrize("state", [D.NOT_SENT, D.DEFERRED, D.WITHDRAWN, D.GIVEN_UP])
 def test_a_second_leg_that_could_not_start_ends_its_attempt(state: D) -> None:
     """The first call of the attempt was a no answer: that is what the attempt came to, and it stays spent."""
     after = settle(calling(leg=2, tries=1), Outcome(state=state))

@@ -22,6 +22,8 @@ CHANGES = (
     datetime(2026, 11, 1, 9, tzinfo=UTC),  # back
     datetime(2026, 3, 29, 1, tzinfo=UTC),  # forward in Europe
     datetime(2026, 4, 4, 15, tzinfo=UTC),  # back on Lord Howe Island, by half an hour
+    datetime(2026, 9, 26, 14, tzinfo=UTC),  # forward on the Chatham Islands, at 2:45
+    datetime(2026, 3, 8, 5, tzinfo=UTC),  # forward in Havana, at midnight
     datetime(2026, 7, 15, 12, tzinfo=UTC),  # nowhere
 )
 zones = st.sampled_from(
@@ -29,6 +31,9 @@ zones = st.sampled_from(
         *(zones_of(phone) for phone in (NEW_YORK, JUNEAU, HONOLULU, DELHI, TOLL_FREE)),
         ("Europe/Berlin",),
         ("Australia/Lord_Howe",),
+        ("Pacific/Chatham",),
+        ("America/Havana", "Antarctica/Troll"),
+        ("Asia/Kathmandu", "Africa/Casablanca"),
         ("America/Adak", "America/Anchorage"),
         ("America/Los_Angeles", "America/New_York"),
         ("Europe/London", "Pacific/Auckland"),

@@ -180,6 +180,28 @@ def test_the_short_cuts_change_nothing_under_any_country_code(code: int) -> None
             assert normalise(raw, None) == normalise_slowly(raw, None), raw
 
 
+_KINDS = sorted(phonenumbers.PhoneNumberType.values())
+_FORMS = (
+    phonenumbers.PhoneNumberFormat.E164,
+    phonenumbers.PhoneNumberFormat.INTERNATIONAL,
+    phonenumbers.PhoneNumberFormat.NATIONAL,
+    phonenumbers.PhoneNumberFormat.RFC3966,
+)
+
+
+@pytest.mark.parametrize("region", sorted(phonenumbers.SUPPORTED_REGIONS))
+def test_the_short_cuts_change_nothing_in_any_region(region: str) -> None:
+    """Numbers of every kind, in every usual form, read at home, from the United States, and from nowhere."""
+    numbers = [phonenumbers.example_number_for_type(region, kind) for kind in _KINDS]
+    for number in [one for one in numbers if one is not None]:
+        e164 = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+        for form in _FORMS:
+            written = phonenumbers.format_number(number, form)
+            for at in (region, region.lower(), "US", None):
+                assert normalise(written, at) == normalise_slowly(written, at), (written, at)
+                assert normalise(e164[1:], at) == normalise_slowly(e164[1:], at), (e164, at)
+
+
 @settings(deadline=None)
 @given(raw=st.one_of(_spelt(), st.text(max_size=80)), region=_REGIONS, other=_REGIONS)
 @example(raw="+4900301234567", region=None, other=None)

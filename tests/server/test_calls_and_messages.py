@@ -50,6 +50,16 @@ def test_an_opt_out_stops_a_call_however_the_number_is_written(service: Service)
         assert tenant.post("/sms", {"to": written, "body": "Hi"}).status_code == 409, written
 
 
+def test_no_field_of_a_request_lets_a_message_past_the_register(service: Service) -> None:
+    """Only the engine's own confirmation of an opt-out passes it: what a request says of its purpose is ignored."""
+    tenant = service.tenant()
+    service.run(service.engine.unsubscribes.add, tenant.workspace.id, "+14155550102", source="keyword")
+    for purpose in ("opt_out_confirmation", "help", "message"):
+        body = {"to": "+14155550102", "body": "Hi", "purpose": purpose, "send_until": "2099-01-01T00:00:00Z"}
+        answer = tenant.post("/sms", body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "recipient_unsubscribed")
+
+
 def test_a_number_that_no_plan_knows_is_dialled_as_it_stands(service: Service) -> None:
     """Row "`to`": the interface's pattern decides what is a number."""
     tenant = service.tenant(default_region="US")

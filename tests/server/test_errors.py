@@ -99,7 +99,15 @@ def test_every_error_of_the_engine_has_a_status() -> None:
     ]
     assert set(STATUSES) < set(classes)
     ours = {cls.__name__ for cls in classes if status_of(cls.__new__(cls)) == 500}
-    assert ours == {"OutreachError", "ConfigError", "LeaseLost", "StorageError", "DatabaseNewer", "DispatchRefused"}
+    assert ours == {
+        "OutreachError",
+        "ConfigError",
+        "LeaseLost",
+        "StorageError",
+        "DatabaseMissing",
+        "DatabaseNewer",
+        "DispatchRefused",
+    }
 
 
 def test_an_app_whose_lifespan_was_not_run_says_so_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

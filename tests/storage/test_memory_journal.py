@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from outreach.errors import StorageError
 from outreach.models.campaign import Counters
-from outreach.models.settings import CallSettings, SmsSettings
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.trail import What
 from outreach.models.work import Home, Unit
 from outreach.protocols.storage import AlreadyThere
 from outreach.storage.memory.journal import Journal, Undoable
@@ -40,6 +41,7 @@ from outreach.testing.builders import (
     make_prepared,
     make_run,
     make_stored_request,
+    make_trail_entry,
     make_trunk,
     make_unsubscribe,
     make_window,
@@ -143,9 +145,16 @@ steps: st.SearchStrategy[Step] = st.one_of(
         key=keys,
         status=st.sampled_from(CallStatus),
     ),
+    calling(lambda tx, key: tx.reply_settings.put(key, ReplySettings(help_text=key)), key=keys),
     calling(lambda tx, key: tx.messages.insert(make_message(id=key)), key=keys),
+    calling(lambda tx, key: tx.messages.insert(make_message(id=key, purpose="help")), key=keys),
     calling(lambda tx, key: tx.messages.update(make_message(id=key)), key=keys),
     calling(lambda tx, key, phone: tx.inbound.insert(make_inbound(id=key, sender=phone)), key=keys, phone=phones),
+    calling(
+        lambda tx, key, phone: tx.inbound.insert(make_inbound(sender=phone, provider_id=key, keyword="stop")),
+        key=keys,
+        phone=phones,
+    ),
     calling(touch, key=keys, kind=st.sampled_from(["campaign", "call", "message"]), due_at=maybe_moments),
     calling(lambda tx, limit: tx.work.forget(limit=limit), limit=positions),
     calling(lambda tx, at: tx.leases.put(make_lease(renewed_at=at)), at=moments),
@@ -164,6 +173,17 @@ steps: st.SearchStrategy[Step] = st.one_of(
     calling(lambda tx, key: tx.requests.delete_stored(WORKSPACE_ID, "create_call", key), key=keys),
     calling(lambda tx, at, limit: tx.requests.sweep(at, limit=limit), at=moments, limit=positions),
     calling(lambda tx: tx.audit.append(make_audit_entry())),
+    calling(
+        lambda tx, key, at: tx.trail.append(make_trail_entry(what=What.HELD, campaign_id=key, position=at)),
+        key=st.none() | keys,
+        at=st.none() | positions,
+    ),
+    calling(
+        lambda tx, key, position, at: tx.trail.prolong(WORKSPACE_ID, key, position, at),
+        key=keys,
+        position=positions,
+        at=moments,
+    ),
 )
 
 

@@ -19,7 +19,18 @@ from outreach.storage.sqlite.transaction import SqliteTransaction
 from tests.storage.sqlite_support import NOW, campaign, contacts, dispatch, opened, set_up, workspace
 
 SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))
-LARGE = ("recipients", "dispatches", "calls", "messages", "work", "unsubscribes", "idempotency_keys", "audit")
+LARGE = (
+    "recipients",
+    "dispatches",
+    "calls",
+    "messages",
+    "inbound_messages",
+    "work",
+    "unsubscribes",
+    "idempotency_keys",
+    "audit",
+    "trail",
+)
 
 
 @pytest.fixture
@@ -59,12 +70,22 @@ def test_no_query_about_one_looks_at_its_whole_campaign(connection: sqlite3.Conn
         assert not through or "LIMIT" in query or f"{aggregate}.{name}" in WHOLE_CAMPAIGNS, (name, plan)
 
 
-@pytest.mark.parametrize("name", ["due_waiting", "due_pending", "overdue_in_progress", "page"])
+@pytest.mark.parametrize("name", ["due_waiting", "due_pending", "overdue_in_progress", "put_off", "page"])
 def test_recipients_are_read_in_the_order_of_an_index(connection: sqlite3.Connection, name: str) -> None:
     """A limit is worth nothing when everything has to be sorted before it."""
     query = sql.load("recipients")[name]
     plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
     assert not [row["detail"] for row in plan if "TEMP B-TREE" in row["detail"]]
+
+
+@pytest.mark.parametrize("aggregate", ["dispatches", "trail"])
+def test_what_is_asked_about_one_recipient_is_found_by_its_position(
+    connection: sqlite3.Connection, aggregate: str
+) -> None:
+    """It is asked at every receipt: to go through all that a campaign has would take longer with each message."""
+    query = sql.load(aggregate)["of_recipient"]
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
+    assert any("campaign_number=? AND position=?" in row["detail"] for row in plan), plan
 
 
 def test_every_query_is_used() -> None:

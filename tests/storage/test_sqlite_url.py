@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from outreach import Outreach
 from outreach.clock import SystemClock
-from outreach.errors import ConfigError
+from outreach.errors import ConfigError, DatabaseMissing
 from outreach.storage.sqlite import SqliteStorage, for_url
 
 CLOCK = SystemClock()
@@ -49,3 +50,16 @@ def test_a_url_that_names_no_file_is_refused_with_one_that_would(url: str, words
     """The message says what is wrong and what would be right."""
     with pytest.raises(ConfigError, match=words):
         for_url(url, clock=CLOCK)
+
+
+@pytest.mark.anyio
+async def test_a_database_is_made_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    """A reader of a database that is not there is told so, and leaves no file; one that is there opens either way."""
+    url = f"sqlite:///{tmp_path / 'late.db'}"
+    with pytest.raises(DatabaseMissing, match=r"There is no database at '.*late\.db'"):
+        await Outreach.open(url, create=False).__aenter__()
+    assert list(tmp_path.iterdir()) == []
+    async with Outreach.open(url) as engine:
+        await engine.workspaces.create("Acme")
+    async with Outreach.open(url, create=False) as engine:
+        assert [one.name for one in await engine.workspaces.list()] == ["Acme"]

@@ -8,7 +8,8 @@ from datetime import datetime
 import attrs
 
 from outreach.models.call import Call
-from outreach.models.message import InboundMessage, Message
+from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
+from outreach.protocols.storage import AlreadyThere
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.owned import OwnedRows, by_age
 from outreach.storage.memory.table import Place, Table
@@ -71,6 +72,7 @@ class Messages:
 
     def __init__(self, journal: Journal) -> None:
         self._rows = OwnedRows[Message](journal, "message")
+        self._replies = self._rows.index(_reply)
 
     def get(self, workspace_id: str, message_id: str) -> Message | None:
         """Return a message."""
@@ -84,6 +86,16 @@ class Messages:
         """Write over a message."""
         self._rows.overwrite(message)
 
+    def last_reply(self, workspace_id: str, phone: str, purpose: ReplyPurpose) -> datetime | None:
+        """Return when the newest answer of this purpose was made for a number."""
+        newest = self._replies.last((workspace_id, phone, purpose))
+        message = None if newest is None else self._rows.get(newest)
+        return None if message is None else message.created_at
+
+
+def _reply(row: Message) -> Place | None:
+    return None if row.purpose == "message" else ((row.workspace_id, row.to, row.purpose), by_age(row))
+
 
 class Inbound:
     """Messages that people wrote back."""
@@ -92,10 +104,21 @@ class Inbound:
         self._rows = Table[str, InboundMessage](journal, "inbound message")
         self._by_time = self._rows.index(lambda row: (row.workspace_id, (row.received_at, row.id)))
         self._by_sender = self._rows.index(lambda row: ((row.workspace_id, row.sender), (row.received_at, row.id)))
+        self._by_provider_id = self._rows.index(_inbound_provider_id)
+        self._by_keyword = self._rows.index(_inbound_keyword)
 
     def insert(self, message: InboundMessage) -> None:
         """Write a message."""
+        place = _inbound_provider_id(message)
+        if place is not None and place[0] in self._by_provider_id:
+            raise AlreadyThere("The workspace has this message of its provider already.")
         self._rows.insert(message.id, message)
+
+    def last_keyword(self, workspace_id: str, phone: str, keyword: Keyword) -> datetime | None:
+        """Return when a number last wrote a keyword."""
+        newest = self._by_keyword.last((workspace_id, phone, keyword))
+        message = None if newest is None else self._rows.get(newest)
+        return None if message is None else message.written_at
 
     def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
         """Return the newest messages, newest first."""
@@ -106,3 +129,14 @@ class Inbound:
         newest = self._by_sender.last((workspace_id, phone))
         message = None if newest is None else self._rows.get(newest)
         return message is not None and message.received_at >= since
+
+
+def _inbound_provider_id(row: InboundMessage) -> Place | None:
+    if row.provider is None or row.provider_id is None:
+        return None
+    return (row.workspace_id, row.provider, row.provider_id), ()
+
+
+def _inbound_keyword(row: InboundMessage) -> Place | None:
+    group = (row.workspace_id, row.sender, row.keyword)
+    return None if row.keyword is None else (group, (row.written_at, row.id))

@@ -14,14 +14,16 @@ from outreach.policy.search import fold
 from outreach.storage.memory.directory import Agents
 from outreach.storage.memory.owned import by_age
 from outreach.storage.memory.rows import CampaignRow, CampaignRows, RecipientRows
+from outreach.storage.memory.trail import TrailRows
 
 
 class Campaigns:
     """Campaigns; see `outreach.protocols.storage.Campaigns`."""
 
-    def __init__(self, rows: CampaignRows, recipients: RecipientRows, agents: Agents) -> None:
+    def __init__(self, rows: CampaignRows, recipients: RecipientRows, trail: TrailRows, agents: Agents) -> None:
         self._rows = rows
         self._recipients = recipients
+        self._trail = trail
         self._agents = agents
 
     def insert_loading(self, campaign: Campaign, *, loading_until: datetime) -> None:
@@ -60,7 +62,9 @@ class Campaigns:
         owner = (workspace_id, campaign_id)
         for key in self._recipients.by_position.keys(owner, limit=limit):
             self._recipients.delete(key)
-        if owner in self._recipients.by_position:
+        for number in self._trail.by_campaign.keys(owner, limit=limit):
+            self._trail.delete(number)
+        if owner in self._recipients.by_position or owner in self._trail.by_campaign:
             return False
         self._rows.delete(campaign_id)
         return True

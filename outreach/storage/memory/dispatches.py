@@ -9,6 +9,7 @@ from typing import Final
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
 from outreach.protocols.storage import AlreadyThere
+from outreach.storage.memory.calls import Messages
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.owned import OwnedRows, by_age
 from outreach.storage.memory.table import Place
@@ -17,7 +18,8 @@ from outreach.storage.memory.table import Place
 class Dispatches:
     """The ledger. At most one unsettled dispatch a recipient and step, message or call."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, messages: Messages) -> None:
+        self._messages = messages
         self._rows = rows = OwnedRows[Dispatch](journal, "dispatch")
         self._by_provider_id = rows.index(_grouped(_provider_id))
         self._by_recipient = rows.index(_grouped(_recipient))
@@ -68,7 +70,11 @@ class Dispatches:
     def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[datetime]:
         """Return when dispatches to a number were created, at or after a moment, oldest first."""
         rows = self._rows.rows(self._by_number.keys((workspace_id, phone)))
-        return [row.created_at for row in rows if row.created_at >= since and row.state not in _REACHED_NOBODY]
+        return [
+            row.created_at
+            for row in rows
+            if row.created_at >= since and row.state not in _REACHED_NOBODY and not self._answers_keyword(row)
+        ]
 
     def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
         """Return a campaign's latest dispatches that are no more `dispatching`, newest first."""
@@ -85,6 +91,10 @@ class Dispatches:
         """Return the unknown ones of one workspace or of all, oldest first."""
         rows = self._rows.rows(self._by_state.keys(DispatchState.UNKNOWN))
         return [row for row in rows if workspace_id in {None, row.workspace_id}][:limit]
+
+    def _answers_keyword(self, row: Dispatch) -> bool:
+        message = None if row.message_id is None else self._messages.get(row.workspace_id, row.message_id)
+        return message is not None and message.purpose != "message"
 
     def _refuse_second(self, dispatch: Dispatch) -> None:
         if not dispatch.unsettled:

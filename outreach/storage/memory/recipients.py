@@ -104,6 +104,17 @@ class Recipients:
         owner = (workspace_id, campaign_id)
         return self._rows.read(self._rows.in_progress.keys(owner, until=(now, math.inf), limit=limit))
 
+    def put_off(
+        self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, limit: int
+    ) -> Sequence[Recipient]:
+        """Return recipients that wait for this reason and are due after now, by (due_at, position)."""
+        owner = (workspace_id, campaign_id, reason)
+        return self._rows.read(self._rows.waiting_for.keys(owner, after=(now, math.inf), limit=limit))
+
+    def waiting_with(self, workspace_id: str, phone: str) -> Sequence[Recipient]:
+        """Return the waiting recipients with this number in all campaigns of a workspace, by (campaign, position)."""
+        return self._rows.read(self._rows.waiting_with.keys((workspace_id, phone)))
+
     def in_flight(self, workspace_id: str, campaign_id: str) -> int:
         """Return how many are dispatching, in progress or unknown."""
         return len(self._rows.in_flight.keys((workspace_id, campaign_id)))
@@ -119,6 +130,10 @@ class Recipients:
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
         """Return the recipients with this number, by position."""
         return self._rows.read(self._rows.by_phone.keys((workspace_id, campaign_id, phone)))
+
+    def without_phone(self, workspace_id: str, campaign_id: str, phone_number: str) -> Sequence[Recipient]:
+        """Return the recipients that were supplied with this, which is no possible number, by position."""
+        return self._rows.read(self._rows.without_phone.keys((workspace_id, campaign_id, phone_number)))
 
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
         """Return how many are in each state for each reason."""

@@ -1,4 +1,4 @@
-"""SMS settings and the unsubscribe register."""
+"""Settings of a workspace, and the unsubscribe register."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from outreach.models.carriers import Channel
-from outreach.models.settings import CallSettings, SmsSettings
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.table import Table
@@ -38,6 +38,21 @@ class CallSettingsTable:
         return self._rows.get(workspace_id)
 
     def put(self, workspace_id: str, settings: CallSettings) -> None:
+        """Write the settings."""
+        self._rows.put(workspace_id, settings)
+
+
+class ReplySettingsTable:
+    """How keywords are answered."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._rows = Table[str, ReplySettings](journal, "workspace with reply settings")
+
+    def get(self, workspace_id: str) -> ReplySettings | None:
+        """Return the settings; None before the first change."""
+        return self._rows.get(workspace_id)
+
+    def put(self, workspace_id: str, settings: ReplySettings) -> None:
         """Write the settings."""
         self._rows.put(workspace_id, settings)
 

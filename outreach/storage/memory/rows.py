@@ -85,9 +85,12 @@ class RecipientRows(Table[tuple[str, int], RecipientRow]):
         super().__init__(journal, "recipient")
         self.by_position = self.index(lambda row: (_owner(row), (row.recipient.position,)))
         self.by_phone = self.index(_with_phone)
+        self.without_phone = self.index(_without_phone)
         self.closable = self.index(_closable)
         self.pending = self.index(_pending)
         self.waiting = self.index(_waiting)
+        self.waiting_for = self.index(_waiting_for)
+        self.waiting_with = self.index(_waiting_with)
         self.in_progress = self.index(_in_progress)
         self.in_flight = self.index(_in_flight)
 
@@ -105,6 +108,11 @@ def _with_phone(row: RecipientRow) -> Place | None:
     return None if phone is None else ((*_owner(row), phone), (row.recipient.position,))
 
 
+def _without_phone(row: RecipientRow) -> Place | None:
+    it = row.recipient
+    return None if it.phone is not None else ((*_owner(row), it.phone_number), (it.position,))
+
+
 def _closable(row: RecipientRow) -> Place | None:
     it = row.recipient
     return (_owner(row), (it.position,)) if it.status in CLOSABLE_RECIPIENT_STATUSES else None
@@ -117,6 +125,18 @@ def _pending(row: RecipientRow) -> Place | None:
 
 def _waiting(row: RecipientRow) -> Place | None:
     return _due_in(row, RecipientStatus.WAITING)
+
+
+def _waiting_for(row: RecipientRow) -> Place | None:
+    place, reason = _waiting(row), row.recipient.reason
+    return None if place is None or reason is None else ((*_owner(row), reason), place[1])
+
+
+def _waiting_with(row: RecipientRow) -> Place | None:
+    it = row.recipient
+    if it.status is not RecipientStatus.WAITING or it.phone is None:
+        return None
+    return (row.workspace_id, it.phone), (it.campaign_id, it.position)
 
 
 def _in_progress(row: RecipientRow) -> Place | None:

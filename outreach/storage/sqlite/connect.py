@@ -10,7 +10,7 @@ from typing import Final
 
 import aiosqlite
 
-from outreach.errors import StorageError
+from outreach.errors import DatabaseMissing, StorageError
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.schema import bring_up_to_date
 from outreach.storage.sqlite.thread import call, close, connect
@@ -35,20 +35,29 @@ _WRITER: Final = (
 _READER: Final = ("PRAGMA query_only = ON",)
 
 
-async def open_writer(path: Path) -> tuple[aiosqlite.Connection, SqliteTransaction]:
-    """Open the connection that writes; make the file and bring its schema up to date.
+async def open_writer(path: Path, *, create: bool = True) -> tuple[aiosqlite.Connection, SqliteTransaction]:
+    """Open the connection that writes; make the file where that is asked for, and bring its schema up to date.
 
     Raises:
+        DatabaseMissing: There is no file, and none was to be made.
         DatabaseNewer: It was written by a newer version of this package; nothing was changed.
         StorageError: The file is something else.
     """
-    _create_private(path)
+    if create:
+        _create_private(path)
+    else:
+        _require_file(path)
     return await _open(path, _prepare_writer)
 
 
 async def open_reader(path: Path) -> tuple[aiosqlite.Connection, SqliteTransaction]:
     """Open a connection that only reads."""
     return await _open(path, _prepare_reader)
+
+
+def _require_file(path: Path) -> None:
+    if not path.exists():
+        raise DatabaseMissing(f"There is no database at {str(path)!r}.")
 
 
 def _create_private(path: Path) -> None:

@@ -29,13 +29,17 @@ class SqliteStorage:
     Several processes may have the file open, on one machine; one of them dispatches.
 
     Args:
-        path: The file; it is created when it is not there, its directory is not.
+        path: The file; its directory must be there.
         clock: Where the writer measures how long a group of operations has lasted.
         host: What this machine is called; None takes the system's own identity.
+        create: Whether opening it makes the file where there is none.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, clock: Clock, host: str | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, clock: Clock, host: str | None = None, create: bool = True
+    ) -> None:
         self._path = Path(path)
+        self._create = create
         self._clock = clock
         self._lock = SqliteDispatchLock(self._path, host=host)
         self._writer: Writer | None = None
@@ -49,7 +53,7 @@ class SqliteStorage:
         _require_asyncio()
         async with AsyncExitStack() as stack:
             stack.callback(self._lock.release)
-            writer = Writer(*await open_writer(self._path), clock=self._clock)
+            writer = Writer(*await open_writer(self._path, create=self._create), clock=self._clock)
             stack.push_async_callback(writer.close)
             readers = Readers()
             stack.push_async_callback(readers.close)

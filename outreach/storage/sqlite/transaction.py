@@ -12,12 +12,14 @@ from outreach.storage.sqlite.tables.directory import (
     Flows,
     Numbers,
     Register,
+    ReplySettingsTable,
     Settings,
     Trunks,
 )
 from outreach.storage.sqlite.tables.ledger import Calls, Dispatches, Inbound, Messages
 from outreach.storage.sqlite.tables.recipients import Recipients
 from outreach.storage.sqlite.tables.requests import Audit, Requests
+from outreach.storage.sqlite.tables.trail import Trail
 from outreach.storage.sqlite.tables.work import Leases, Runs, WorkFeed
 from outreach.storage.sqlite.tables.workspaces import Keys, Workspaces
 
@@ -36,6 +38,7 @@ class SqliteTransaction:
         self.callbacks = Callbacks(connection)
         self.settings = Settings(connection)
         self.call_settings = CallSettingsTable(connection)
+        self.reply_settings = ReplySettingsTable(connection)
         self.register = Register(connection)
         self.campaigns = Campaigns(connection)
         self.recipients = Recipients(connection)
@@ -48,3 +51,4 @@ class SqliteTransaction:
         self.runs = Runs(connection)
         self.requests = Requests(connection)
         self.audit = Audit(connection)
+        self.trail = Trail(connection)

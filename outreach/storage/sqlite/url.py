@@ -13,7 +13,7 @@ _PREFIX: Final = "sqlite:///"
 _FORMS: Final = "Write sqlite:///relative.db, or sqlite:////absolute/path.db with four slashes."
 
 
-def for_url(url: str, *, clock: Clock, host: str | None = None) -> SqliteStorage:
+def for_url(url: str, *, clock: Clock, host: str | None = None, create: bool = True) -> SqliteStorage:
     """Return the storage that a URL names, not opened yet.
 
     What follows the third slash is the path, character by character: nothing is decoded, no option is known.
@@ -21,7 +21,7 @@ def for_url(url: str, *, clock: Clock, host: str | None = None) -> SqliteStorage
     Raises:
         ConfigError: The URL names no file that could be a database; the message says what would.
     """
-    return SqliteStorage(_path(url), clock=clock, host=host)
+    return SqliteStorage(_path(url), clock=clock, host=host, create=create)
 
 
 def _path(url: str) -> Path:

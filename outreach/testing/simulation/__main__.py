@@ -7,44 +7,78 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from typing import Final
 
-from outreach.testing.simulation.driver import StorageKind, simulate
-from outreach.testing.simulation.faults import Fault
-from outreach.testing.simulation.invariants import Broken
+from outreach.testing.simulation.driver import Result, StorageKind, simulate
+from outreach.testing.simulation.faults import Fault, missing
+from outreach.testing.simulation.ledger import Broken
+
+ENOUGH_SEEDS: Final = 200
+"""A run of so many seeds in which some kind of fault did not happen at all has not tried what it is there to try."""
 
 
-def main() -> int:
-    """Run the simulations that the command line asks for; return the exit code."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the simulations that the command line asks for.
+
+    Args:
+        arguments: What stands behind the command; what the process was given by default.
+
+    Returns:
+        The exit code: 1 when an invariant was broken, or when a run of `ENOUGH_SEEDS` did not try everything.
+    """
     parser = argparse.ArgumentParser(prog="python -m outreach.testing.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many, counting up from the first")
     parser.add_argument("--storage", choices=("memory", "sqlite"), help="one storage; by default they take turns")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that work at a time")
-    given = parser.parse_args()
-    counts: Counter[Fault] = Counter()
-    broken = 0
-    began = time.monotonic()
-    seeds = range(given.seed, given.seed + given.seeds)
-    with ProcessPoolExecutor(max_workers=max(1, min(given.jobs, given.seeds))) as workers:
-        for outcome in workers.map(partial(_one, storage=given.storage), seeds, chunksize=4):
-            if isinstance(outcome, str):
-                broken += 1
-                print(outcome, file=sys.stderr)  # noqa: T201 - a command
-            else:
-                counts += outcome
-    print(f"{given.seeds} seeds in {time.monotonic() - began:.0f} s, {broken} broken; faults that happened:")  # noqa: T201
+    given = parser.parse_args(arguments)
+    results: list[Result] = []
+    broken: list[str] = []
+    began, worked = time.monotonic(), 0.0
+    for outcome, seconds in _all(range(given.seed, given.seed + given.seeds), given.storage, given.jobs):
+        worked += seconds
+        if isinstance(outcome, str):
+            broken.append(outcome)
+            print(outcome, file=sys.stderr)  # noqa: T201 - a command
+        else:
+            results.append(outcome)
+    print(  # noqa: T201
+        f"{given.seeds} seeds in {time.monotonic() - began:.0f} s ({worked / max(given.seeds, 1):.2f} s of work each), "
+        f"{len(broken)} broken; {sum(result.checks for result in results)} commits checked, "
+        f"{sum(result.reached for result in results)} contacts reached. What happened:"
+    )
+    counts: Counter[Fault] = sum((result.faults for result in results), Counter())
     for fault, count in sorted(counts.items()):
         print(f"  {fault:28} {count}")  # noqa: T201
-    return 1 if broken else 0
+    never = missing(counts) if given.seeds >= ENOUGH_SEEDS else []
+    if never:
+        print(f"In {given.seeds} seeds it never happened: {', '.join(never)}.", file=sys.stderr)  # noqa: T201
+    if given.seeds == 1 and results:
+        print(f"Trace: {results[0].trace}")  # noqa: T201
+    return 1 if broken or never else 0
 
 
-def _one(seed: int, *, storage: StorageKind | None) -> Counter[Fault] | str:
+def _all(seeds: Sequence[int], storage: StorageKind | None, jobs: int) -> Iterator[tuple[Result | str, float]]:
+    """Yield what came of each seed, or how it broke, with the seconds of work that it took."""
+    one = partial(_one, storage=storage)
+    if min(jobs, len(seeds)) <= 1:
+        yield from map(one, seeds)
+        return
+    with ProcessPoolExecutor(max_workers=min(jobs, len(seeds))) as workers:
+        yield from workers.map(one, seeds, chunksize=4)
+
+
+def _one(seed: int, *, storage: StorageKind | None) -> tuple[Result | str, float]:
+    began = time.process_time()
+    outcome: Result | str
     try:
-        return simulate(seed, storage=storage or ("memory" if seed % 2 == 0 else "sqlite")).faults
+        outcome = simulate(seed, storage=storage)
     except Broken as broken:
-        return f"seed {seed}: {broken}"
+        outcome = f"seed {seed}: {broken}"
+    return outcome, time.process_time() - began
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from hashlib import sha256
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -18,41 +19,40 @@ import attrs
 from outreach.config import EngineConfig
 from outreach.engine import Outreach
 from outreach.errors import OutreachError
-from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign
-from outreach.models.directory import FlowStep
-from outreach.models.recipient import NewRecipient
-from outreach.models.settings import SmsSettingsChange
-from outreach.models.states import WorkspaceStatus
-from outreach.operations.workspaces import WorkspaceChange
 from outreach.testing.simulation.faults import Fault, Faults
-from outreach.testing.simulation.invariants import Broken, Invariants
+from outreach.testing.simulation.intents import Bounds
+from outreach.testing.simulation.invariants import Invariants
+from outreach.testing.simulation.ledger import Broken
 from outreach.testing.simulation.loop import VirtualClock, VirtualLoop
-from outreach.testing.simulation.storage import Database, Machine, MemoryDatabase, ProcessStorage, SqliteDatabase
-from outreach.testing.simulation.world import Link, World, WorldCarrier, WorldVoice
+from outreach.testing.simulation.operators import Operators
+from outreach.testing.simulation.processes import Processes
+from outreach.testing.simulation.providers import WorldCarrier, WorldVoice
+from outreach.testing.simulation.setting import CALM, CONFIG, Setting, make_campaigns, set_up
+from outreach.testing.simulation.storage import (
+    Database,
+    Killed,
+    Machine,
+    MemoryDatabase,
+    ProcessStorage,
+    SqliteDatabase,
+)
+from outreach.testing.simulation.world import Link, World
 
 StorageKind = Literal["memory", "sqlite"]
 
-CONFIG: Final = EngineConfig(
-    max_unsettled=8,
-    provider_timeout_seconds=15.0,
-    poll_seconds=2.0,
-    heartbeat_seconds=5.0,
-    lease_seconds=20.0,
-    lock_seconds=1.0,
-    stop_grace_seconds=8.0,
-    call_poll_seconds=15.0,
-    reconcile_after_seconds=40.0,
-    reconcile_every_seconds=60.0,
-    reconcile_deadline_seconds=400.0,
-    backoff_max_seconds=60.0,
-)
-"""Shorter waits than in earnest; nothing of the rules is different."""
-
-TURMOIL_SECONDS: Final = 240.0
+TURMOIL_SECONDS: Final = 200.0
 """How long things go wrong; after that the engine is left in peace until everything has ended."""
 
-PEACE_SECONDS: Final = 16_000.0
-_PEOPLE: Final = 6
+PEACE_SECONDS: Final = 4_000.0
+"""By then everything must have ended."""
+
+_BETWEEN_DOINGS_SECONDS: Final = 8.0
+_LEASE_LOST: Final = 0.03
+_POUNCE: Final = 0.3
+_LATEST_SECONDS: Final = 3.0
+
+_EXPECTED: Final = (Killed, ConnectionError)
+"""What the engine's errors are about where nothing is wrong with it: a dead process, a look-up that failed."""
 
 
 @attrs.frozen(kw_only=True)
@@ -63,7 +63,7 @@ class Result:
         faults: How often each fault happened.
         checks: How many commits were checked.
         reached: How many contacts the providers' books hold.
-        trace: Fingerprint of all requests and their moments: one seed has one.
+        trace: Fingerprint of all commits and requests and their moments: one seed has one.
     """
 
     seed: int
@@ -73,21 +73,36 @@ class Result:
     trace: str
 
 
-def simulate(seed: int, *, storage: StorageKind = "memory", path: Path | None = None) -> Result:
+def storage_of(seed: int) -> StorageKind:
+    """Return the storage that a seed runs on where none is asked for: they take turns."""
+    return "memory" if seed % 2 == 0 else "sqlite"
+
+
+def simulate(seed: int, *, storage: StorageKind | None = None, path: Path | None = None) -> Result:
     """Run one simulation.
 
     Args:
         seed: Decides everything.
-        storage: Which tables the operations run over.
+        storage: Which tables the operations run over; by the seed by default.
         path: A file for SQLite; in memory by default.
 
     Raises:
         Broken: An invariant does not hold; the message says which, and how to replay it.
     """
+    storage = storage or storage_of(seed)
+    rng = random.Random(seed)  # noqa: S311 - no secret: a seed must give one course
+    faults = Faults(_stream(rng))
+    late = _stream(rng)
+
+    def late_seconds() -> float:
+        return late.random() * _LATEST_SECONDS if faults.draw("late_timer") else 0.0
+
     database: Database = MemoryDatabase() if storage == "memory" else SqliteDatabase(path)
+    loop = partial(VirtualLoop, _stream(rng), late_seconds)
     try:
-        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-            return runner.run(_Simulation(seed, database).run())
+        simulation = _Simulation(seed, rng, faults, database)
+        with _listening(simulation.hear_error), asyncio.Runner(loop_factory=loop) as runner:
+            return runner.run(simulation.run())
     except Broken as broken:
         command = f"python -m outreach.testing.simulation --seed {seed} --storage {storage}"
         raise Broken(f"{broken}\nReplay it with: {command}") from broken
@@ -95,229 +110,185 @@ def simulate(seed: int, *, storage: StorageKind = "memory", path: Path | None = 
         database.close()
 
 
-class _Process:
-    """One life of the dispatching process."""
-
-    def __init__(self, storage: ProcessStorage, task: asyncio.Task[None]) -> None:
-        self.storage = storage
-        self.task = task
-
-
 class _Simulation:
-    def __init__(self, seed: int, database: Database) -> None:
+    def __init__(self, seed: int, rng: random.Random, faults: Faults, database: Database) -> None:
         self._seed = seed
-        self._rng = random.Random(seed)  # noqa: S311 - no secret: a seed must give one course
+        self._rng = rng
+        self._faults = faults
         self._database = database
         self._machine = Machine()
-        self._faults = Faults(random.Random(self._rng.random()))  # noqa: S311
+        self._invariants: Invariants | None = None
         self._broken: Broken | None = None
+        self._held_up = anyio.Event()
+
+    def hear_error(self, message: str) -> None:
+        """Take an error that the engine has logged and that no fault explains for a broken invariant."""
+        self._broken = self._broken or Broken(f"The engine logged an error that no fault explains: {message}")
 
     async def run(self) -> Result:
         loop = asyncio.get_running_loop()
-        self._clock = VirtualClock(loop)
-        logging.getLogger("outreach").setLevel(logging.CRITICAL + 1)
-        self._world = World(
+        self._clock = clock = VirtualClock(loop)
+        self._world = world = World(
             loop=loop,
-            now=self._clock.now,
-            rng=random.Random(self._rng.random()),  # noqa: S311
+            now=clock.now,
+            rng=_stream(self._rng),
             faults=self._faults,
+            power=self._rng.choice(("authoritative", "evidence")),
             on_request=self._on_request,
+            on_reached=lambda entry: self._watch(lambda invariants: invariants.at_reach(entry)),
         )
-        self._invariants = Invariants("")
-        self._died = anyio.Event()
-        operator = Outreach(self._storage(None, lambda: None), clock=self._clock, rng=self._stream(), config=CONFIG)
+        operator = Outreach(self._storage(None, lambda: None), clock=clock, rng=_stream(self._rng), config=CONFIG)
         async with operator as engine:
-            await self._set_up(engine)
-            await self._turmoil(engine)
-            await self._peace(engine)
+            setting = await set_up(engine, self._rng)
+            self._invariants = invariants = self._invariants_of(setting)
+            await make_campaigns(engine, setting, self._rng)
+            operators = Operators(
+                engine=engine,
+                setting=setting,
+                world=world,
+                rng=_stream(self._rng),
+                faults=self._faults,
+                retries=invariants.requests.retries,
+                elapsed=clock.monotonic,
+            )
+            await self._turmoil(operators)
+            await self._peace(operators, invariants)
+        self._database.read(lambda tx: invariants.at_the_end(tx, setting.campaign_ids))
         return Result(
             seed=self._seed,
             faults=self._faults.counts,
-            checks=self._invariants.checked,
-            reached=sum(len(entries) for entries in self._world.reached.values()),
-            trace=sha256(repr(self._world.asked).encode()).hexdigest(),
+            checks=invariants.checked,
+            reached=sum(len(entries) for entries in world.reached.values()),
+            trace=invariants.trace,
         )
 
-    def _stream(self) -> random.Random:
-        return random.Random(self._rng.random())  # noqa: S311
+    def _invariants_of(self, setting: Setting) -> Invariants:
+        bounds = Bounds(
+            max_unsettled=CONFIG.max_unsettled,
+            sms_attempts=setting.sms_attempts,
+            call_attempts=setting.call_attempts,
+            stale_after=timedelta(seconds=CONFIG.stale_seconds),
+        )
+        invariants = Invariants(
+            workspace_id=setting.workspace_id,
+            bounds=bounds,
+            faults=self._faults,
+            reached=self._world.reached,
+            now=self._clock.now,
+        )
+        invariants.requests.number_rate = setting.number_rate
+        return invariants
 
     def _storage(self, faults: Faults | None, die: Callable[[], None]) -> ProcessStorage:
         return ProcessStorage(
             database=self._database,
             machine=self._machine,
-            rng=self._stream(),
+            rng=_stream(self._rng),
             faults=faults,
-            check=lambda tx: self._watch(lambda: self._invariants.after_commit(tx)),
+            check=lambda tx, touched: self._watch(lambda invariants: invariants.after_commit(tx, touched)),
             die=die,
+            held_up=self._pounce,
         )
 
-    def _watch(self, check: Callable[[], None]) -> None:
-        # An invariant that breaks deep within the engine must end the simulation, not a slice of work.
-        if self._broken is None:
-            try:
-                check()
-            except Broken as broken:
-                self._broken = broken
-
-    def _on_request(self, dispatch_id: str, now: object) -> None:
-        moment = self._clock.now()
-        self._watch(lambda: self._database.read(lambda tx: self._invariants.at_request(tx, dispatch_id, moment)))
-
-    # ------------------------------------------------------------------------------------------ the process
-
-    def _start_process(self) -> _Process:
-        self._died = died = anyio.Event()
-        storage = self._storage(self._faults, died.set)
-        link = Link(alive=lambda: not storage.cut, die=storage.kill)
-        engine = Outreach(
+    def _engine(self, config: EngineConfig, storage: ProcessStorage, link: Link) -> Outreach:
+        return Outreach(
             storage,
             dispatch=True,
             clock=self._clock,
-            rng=self._stream(),
-            config=CONFIG,
+            rng=_stream(self._rng),
+            config=config,
             sandbox_carrier=WorldCarrier(self._world, link),
             sandbox_voice=WorldVoice(self._world, link),
         )
-        return _Process(storage, asyncio.get_running_loop().create_task(_live(engine)))
 
-    async def _keep_alive(self) -> None:
-        """Have a process dispatch, and start another one whenever it has died."""
-        while True:
-            process = self._start_process()
+    def _processes(self, config: EngineConfig) -> Processes:
+        return Processes(
+            make=partial(self._engine, config),
+            storage=partial(self._storage, self._faults),
+            machine=self._machine,
+            rng=_stream(self._rng),
+            faults=self._faults,
+        )
+
+    def _pounce(self) -> None:
+        """Have the operators stop something while a decision waits to be committed, every third time."""
+        if self._rng.random() < _POUNCE:
+            self._held_up.set()
+
+    def _on_request(self, dispatch_id: str) -> None:
+        self._watch(lambda invariants: self._database.read(lambda tx: invariants.at_request(tx, dispatch_id)))
+
+    def _watch(self, check: Callable[[Invariants], None]) -> None:
+        # An invariant that breaks deep within the engine must end the simulation, not a slice of work.
+        if self._broken is None and self._invariants is not None:
             try:
-                await self._died.wait()
-            finally:
-                process.storage.kill()
-                process.task.cancel()
-                with suppress(BaseException), anyio.CancelScope(shield=True):
-                    await process.task
-            await anyio.sleep(self._rng.random() * 5)
+                check(self._invariants)
+            except Broken as broken:
+                self._broken = broken
 
-    # ------------------------------------------------------------------------------------------ the course
-
-    async def _set_up(self, engine: Outreach) -> None:
-        workspace = await engine.workspaces.create("Simulated", default_region="US")
-        self._workspace_id = workspace.id
-        self._invariants = Invariants(workspace.id)
-        agent = await engine.agents.create(workspace.id, "Agent")
-        self._agent_id = agent.id
-        flow = await engine.flows.create(
-            workspace.id,
-            "Flow",
-            steps=[
-                FlowStep(kind="send", body="one"),
-                FlowStep(kind="wait", wait_minutes=1),
-                FlowStep(kind="stop_if_replied"),
-                FlowStep(kind="send", body="two"),
-            ],
-        )
-        change = SmsSettingsChange(retry_enabled=self._rng.random() < 0.5, retry_delay_minutes=5)
-        await engine.settings.update(workspace.id, change)
-        self._people = [f"+1415555{number:04d}" for number in range(100, 100 + _PEOPLE)]
-        people = [NewRecipient(phone_number=phone) for phone in self._people]
-        rates = (7, 30, 120)
-        for number, rate in enumerate(rates):
-            new = NewSmsCampaign(
-                name=f"SMS {number}",
-                message_body="Hello",
-                sms_carrier="twilio",
-                sms_from_number="+14155550199",
-                sms_rate_per_minute=rate,
-                sms_message_source="flow" if number == 1 else "custom",
-                sms_flow_id=flow.id if number == 1 else None,
-            )
-            await self._begin((await engine.create_campaign.sms(workspace.id, new, people)).campaign, engine)
-        calling = NewCallCampaign(
-            name="Calls", agent_id=agent.id, batch_concurrency=2, double_dial=self._rng.random() < 0.5
-        )
-        await self._begin((await engine.create_campaign.call(workspace.id, calling, people)).campaign, engine)
-
-    async def _begin(self, campaign: Campaign, engine: Outreach) -> None:
-        self._invariants.campaigns[campaign.id] = campaign
-        await engine.campaigns.start(self._workspace_id, campaign.id)
-
-    async def _turmoil(self, engine: Outreach) -> None:
+    async def _turmoil(self, operators: Operators) -> None:
+        processes = self._processes(CONFIG)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._keep_alive)
-            ends = self._clock.monotonic() + TURMOIL_SECONDS
-            while self._clock.monotonic() < ends:
-                await anyio.sleep(self._rng.random() * 8)
+            tasks.start_soon(processes.keep_one)
+            while self._clock.monotonic() < TURMOIL_SECONDS and self._broken is None:
+                self._held_up = anyio.Event()
+                with anyio.move_on_after(self._rng.random() * _BETWEEN_DOINGS_SECONDS):
+                    await self._held_up.wait()
+                if self._rng.random() < _LEASE_LOST:
+                    tasks.start_soon(processes.lose_lease)
                 with suppress(OutreachError):
-                    await self._operate(engine)
-                if self._broken is not None:
-                    break
+                    await operators.do_something(stop=self._held_up.is_set())
             tasks.cancel_scope.cancel()
         self._raise_broken()
 
-    async def _operate(self, engine: Outreach) -> None:
-        """Do one thing that an operator, a contact or an owner does."""
-        campaign_id = self._rng.choice(list(self._invariants.campaigns))
-        workspace_id = self._workspace_id
-        doings: Sequence[tuple[Fault, Callable[[], Awaitable[object]]]] = (
-            ("pause", lambda: engine.campaigns.pause(workspace_id, campaign_id)),
-            ("resume", lambda: engine.campaigns.resume(workspace_id, campaign_id)),
-            ("resume", lambda: engine.campaigns.resume(workspace_id, campaign_id)),
-            ("opt_out", lambda: engine.unsubscribes.add(workspace_id, self._rng.choice(self._people))),
-            ("suspend", lambda: self._suspend(engine)),
-            ("settings", lambda: engine.settings.update(workspace_id, self._some_settings())),
-            ("operator_retry", lambda: self._resolve(engine)),
-        )
-        fault, act = self._rng.choice(doings)
-        if self._rng.random() < 0.03:
-            fault, act = "cancel", lambda: engine.campaigns.cancel(workspace_id, campaign_id)
-        await act()
-        self._faults.note(fault)
-
-    async def _suspend(self, engine: Outreach) -> None:
-        for status in (WorkspaceStatus.SUSPENDED, WorkspaceStatus.ACTIVE):
-            await engine.workspaces.update(self._workspace_id, WorkspaceChange(status=status))
-            await anyio.sleep(self._rng.random() * 10)
-
-    def _some_settings(self) -> SmsSettingsChange:
-        return SmsSettingsChange(footer_enabled=self._rng.random() < 0.5, retry_enabled=self._rng.random() < 0.5)
-
-    async def _resolve(self, engine: Outreach) -> None:
-        unknown = await engine.dispatches.unknown(self._workspace_id)
-        if not unknown:
-            return
-        dispatch = self._rng.choice(list(unknown))
-        if self._rng.random() < 0.5:
-            await engine.dispatches.resolve(self._workspace_id, dispatch.id, "assume_sent")
-            self._faults.note("assume_sent")
-        else:
-            await engine.dispatches.resolve(self._workspace_id, dispatch.id, "retry")
-            key = (dispatch.campaign_id or "", dispatch.position or 0, dispatch.step)
-            self._invariants.retries[key] += 1
-
-    async def _peace(self, engine: Outreach) -> None:
+    async def _peace(self, operators: Operators, invariants: Invariants) -> None:
         """Let everything come to its end with nothing going wrong any more."""
         self._faults.on = False
-        await engine.workspaces.update(self._workspace_id, WorkspaceChange(status=WorkspaceStatus.ACTIVE))
+        await operators.leave_in_peace()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._keep_alive)
+            tasks.start_soon(self._processes(CALM).keep_one)
             ends = self._clock.monotonic() + PEACE_SECONDS
-            while self._clock.monotonic() < ends and not await self._all_ended(engine):
+            while self._clock.monotonic() < ends and self._broken is None:
                 await anyio.sleep(20)
-                if self._broken is not None:
-                    break
+                with suppress(OutreachError):
+                    if await operators.urge_on() and not invariants.singles_open():
+                        break
             tasks.cancel_scope.cancel()
         self._raise_broken()
-        self._database.read(lambda tx: self._invariants.at_the_end(tx, self._world.reached))
-
-    async def _all_ended(self, engine: Outreach) -> bool:
-        ended = True
-        for campaign_id in self._invariants.campaigns:
-            campaign = await engine.campaigns.get(self._workspace_id, campaign_id)
-            if campaign.status == "paused":
-                await engine.campaigns.resume(self._workspace_id, campaign_id)
-            ended = ended and campaign.is_terminal and campaign.counters.open == 0
-        return ended
 
     def _raise_broken(self) -> None:
         if self._broken is not None:
             raise self._broken
 
 
-async def _live(engine: Outreach) -> None:
-    async with engine:
-        await anyio.sleep_forever()
+def _stream(rng: random.Random) -> random.Random:
+    return random.Random(rng.random())  # noqa: S311 - no secret
+
+
+class _Errors(logging.Handler):
+    """Hears what the engine logs as errors; one that no fault explains breaks the simulation."""
+
+    def __init__(self, hear: Callable[[str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._hear = hear
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, _EXPECTED):
+            self._hear(f"{record.getMessage()} {error!r}")
+
+
+@contextmanager
+def _listening(hear: Callable[[str], None]) -> Iterator[None]:
+    log = logging.getLogger("outreach")
+    handler = _Errors(hear)
+    before = log.level, log.propagate
+    log.addHandler(handler)
+    log.propagate = False
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before[0])
+        log.propagate = before[1]
+        log.removeHandler(handler)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 Fault = Literal[
     "kill_before_commit",
     "kill_after_commit",
     "kill_in_request",
+    "lease_lost",
+    "late_timer",
+    "slow_storage",
     "refused_for_good",
     "refused_for_now",
     "too_busy",
@@ -18,46 +21,78 @@ Fault = Literal[
     "dropped_after_acceptance",
     "silence",
     "late_answer",
+    "answered_twice",
+    "outage",
     "receipt_failed",
     "receipt_twice",
     "receipt_before_answer",
+    "receipts_out_of_order",
     "receipt_lost",
+    "receipts_all_lost",
     "unanswered_call",
+    "call_followed_by_silence",
     "look_up_failed",
+    "look_up_lied",
     "pause",
     "resume",
     "cancel",
+    "start",
+    "unschedule",
+    "update",
     "opt_out",
+    "opt_in",
     "suspend",
     "settings",
     "operator_retry",
     "assume_sent",
+    "reply",
+    "single_message",
+    "single_call",
+    "expired",
+    "paused_by_engine",
+    "stale",
+    "held_by_hours",
+    "held_by_cap",
 ]
+"""What can happen. The last ones are what the engine does about it: it shows that its rules were tried."""
+
+ALL: Final[tuple[Fault, ...]] = get_args(Fault)
 
 RATES: Final[dict[Fault, float]] = {
-    "kill_before_commit": 0.004,
-    "kill_after_commit": 0.004,
-    "kill_in_request": 0.02,
-    "refused_for_good": 0.04,
-    "refused_for_now": 0.05,
+    "kill_before_commit": 0.006,
+    "kill_after_commit": 0.006,
+    "kill_in_request": 0.03,
+    "late_timer": 0.002,
+    "slow_storage": 0.05,
+    "refused_for_good": 0.03,
+    "refused_for_now": 0.06,
     "too_busy": 0.05,
     "not_sent": 0.04,
-    "dropped_unheard": 0.02,
-    "dropped_after_acceptance": 0.03,
-    "silence": 0.02,
+    "dropped_unheard": 0.03,
+    "dropped_after_acceptance": 0.06,
+    "silence": 0.05,
     "late_answer": 0.2,
-    "receipt_failed": 0.1,
+    "answered_twice": 0.1,
+    "receipt_failed": 0.12,
     "receipt_twice": 0.2,
     "receipt_before_answer": 0.1,
     "receipt_lost": 0.1,
+    "receipts_all_lost": 0.2,
     "unanswered_call": 0.4,
+    "call_followed_by_silence": 0.03,
     "look_up_failed": 0.3,
+    "look_up_lied": 0.5,
 }
-"""How likely each is, each time that it could happen; what operators do is drawn by the driver."""
+"""How likely each is, each time that it could happen; the others are drawn, or seen, by who watches for them."""
 
 
 class Faults:
-    """Draws faults from one source of randomness and counts those that happened."""
+    """Draws faults from one source of randomness and counts those that happened.
+
+    Attributes:
+        on: Whether anything goes wrong.
+        counts: How often what has.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -73,5 +108,10 @@ class Faults:
         return happens
 
     def note(self, fault: Fault) -> None:
-        """Count something that the driver did."""
+        """Count something that was not drawn here."""
         self.counts[fault] += 1
+
+
+def missing(counts: Counter[Fault]) -> list[Fault]:
+    """Return what never happened in a run, in the order of `ALL`."""
+    return [fault for fault in ALL if not counts[fault]]

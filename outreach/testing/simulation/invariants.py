@@ -1,149 +1,191 @@
-"""What must hold at every step: checked after each commit and at each request, against the providers' books."""
+"""What must hold at every step: checked after each commit, at each request, and against the providers' books."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch
-from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
-from outreach.operations.common import workspace_of
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch
+from outreach.models.recipient import Recipient
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.protocols.storage import Transaction
+from outreach.testing.simulation.faults import Faults
+from outreach.testing.simulation.intents import Bounds, IntentChecks
+from outreach.testing.simulation.ledger import Broken, Ledger, named
+from outreach.testing.simulation.requests import RequestChecks
+from outreach.testing.simulation.standing import StandingChecks
+from outreach.testing.simulation.touched import Touched, nothing
 from outreach.testing.simulation.world import Reached
 
-_MINUTE: Final = timedelta(seconds=60)
-_EVERY_EPOCH: Final = 2**62
-_STATUS_OF: Final = {
-    DispatchState.DISPATCHING: RecipientStatus.DISPATCHING,
-    DispatchState.UNKNOWN: RecipientStatus.UNKNOWN,
+AUDIT_EVERY: Final = 200
+"""After so many commits everything is compared with the database, and not only what was written."""
+
+_OPEN_MESSAGE: Final = frozenset({"queued", "dispatching", "unknown"})
+_CLOSED_BY: Final = {
+    RecipientStatus.CANCELED: CampaignStatus.CANCELLED,
+    RecipientStatus.EXPIRED: CampaignStatus.EXPIRED,
 }
-"""How a recipient stands whose dispatch has no outcome."""
-
-
-class Broken(AssertionError):
-    """An invariant does not hold."""
 
 
 class Invariants:
-    """Watches one database.
+    """Watches one workspace in one database.
 
     Args:
         workspace_id: The workspace that is simulated.
+        bounds: The bounds that hold.
+        faults: Gets what the engine was seen to do about its rules.
+        reached: The providers' books.
+        now: The present moment.
+
+    Attributes:
+        ledger: What has been written.
+        requests: What requests are checked by.
+        checked: How many commits have been checked.
     """
 
-    def __init__(self, workspace_id: str) -> None:
+    def __init__(
+        self,
+        *,
+        workspace_id: str,
+        bounds: Bounds,
+        faults: Faults,
+        reached: Mapping[str, Sequence[Reached]],
+        now: Callable[[], datetime],
+    ) -> None:
         self._workspace_id = workspace_id
-        self._seen: set[str] = set()
-        self._starts: dict[str, list[datetime]] = {}
-        self.campaigns: dict[str, Campaign] = {}
-        self.retries: Counter[tuple[str, int, int]] = Counter()
+        self._faults = faults
+        self._reached = reached
+        self._now = now
+        self.ledger = ledger = Ledger(workspace_id)
+        self.requests = RequestChecks(ledger, reached)
+        self._intents = IntentChecks(ledger, bounds)
+        self._standing = StandingChecks(ledger, lambda dispatch_id: dispatch_id in reached)
+        self._bounds = bounds
+        self._trace = hashlib.sha256()
         self.checked = 0
 
-    def after_commit(self, tx: Transaction) -> None:
-        """Check the ledger as it is after a commit."""
+    @property
+    def trace(self) -> str:
+        """Fingerprint of all commits and requests with their moments: one seed has one."""
+        return self._trace.hexdigest()
+
+    def after_commit(self, tx: Transaction, touched: Touched) -> None:
+        """Check what a commit has written.
+
+        Raises:
+            Broken: Something does not hold.
+        """
+        if nothing(touched):
+            return
+        now = self._now()
         self.checked += 1
-        for dispatch in tx.dispatches.abandoned(_EVERY_EPOCH, limit=10_000):
-            if dispatch.id not in self._seen:
-                self._seen.add(dispatch.id)
-                self._check_new_intent(tx, dispatch)
-        for campaign_id in self.campaigns:
-            self._check_campaign(tx, campaign_id)
+        changes = self.ledger.take_in(tx, touched)
+        self._note(touched, now)
+        for intent, recipient in changes.intents:
+            self._intents.check(tx, intent, recipient, now)
+        for dispatch, after in changes.settled:
+            self._standing.check_move(dispatch, after)
+        for before, left in changes.recipients:
+            self._standing.check_recipient(before, left)
+            self._see(left)
+        for written in touched.dispatches.values():
+            self._standing.check_dispatch(written)
+        for campaign_id in {**touched.campaigns, **{key[0]: None for key in touched.recipients}}:
+            if self.ledger.knows(campaign_id):
+                self._standing.check_campaign(tx, self._workspace_id, campaign_id, now)
+        if self.checked % AUDIT_EVERY == 0:
+            self.ledger.audit(tx)
 
-    def at_request(self, tx: Transaction, dispatch_id: str, now: datetime) -> None:
+    def at_request(self, tx: Transaction, dispatch_id: str) -> None:
         """Check a request that begins now."""
-        dispatch = tx.dispatches.get(self._workspace_id, dispatch_id)
-        if dispatch is None:
-            raise Broken(f"The request of {dispatch_id} begins without an intent in the ledger.")
-        if now > dispatch.valid_until:
-            raise Broken(f"The request of {dispatch_id} begins at {now}, after its valid_until {dispatch.valid_until}.")
-        if now < dispatch.slot_at:
-            raise Broken(f"The request of {dispatch_id} begins at {now}, before its slot {dispatch.slot_at}.")
-        campaign = self.campaigns.get(dispatch.campaign_id or "")
-        if campaign is not None and campaign.sms_rate_per_minute is not None:
-            self._check_pace(campaign, now)
+        now = self._now()
+        self._write(f"request {dispatch_id} {now}")
+        self.requests.at_start(tx, dispatch_id, now)
 
-    def at_the_end(self, tx: Transaction, reached: Mapping[str, Sequence[Reached]]) -> None:
-        """Check that everybody was contacted as often as was meant, and that everything has ended."""
-        for campaign_id in self.campaigns:
+    def at_reach(self, entry: Reached) -> None:
+        """Check something that a provider has taken."""
+        self._write(f"reached {entry.dispatch_id} {entry.accepted_at}")
+        self.requests.at_reach(entry)
+
+    def singles_open(self) -> bool:
+        """Return whether a single message or call has not ended."""
+        ledger = self.ledger
+        return any(one.status in _OPEN_MESSAGE for one in ledger.messages.values()) or any(
+            one.is_open for one in ledger.calls.values()
+        )
+
+    def at_the_end(self, tx: Transaction, campaign_ids: Sequence[str]) -> None:
+        """Check that everything has ended, that nobody was lost, and that the database holds what was written."""
+        self.ledger.audit(tx)
+        for campaign_id in campaign_ids:
             campaign = tx.campaigns.get(self._workspace_id, campaign_id)
             if campaign is None or not campaign.is_terminal:
                 groups = tx.recipients.groups(self._workspace_id, campaign_id)
                 raise Broken(f"Campaign {campaign_id} is {campaign and campaign.status} at the end: {groups}.")
+            self._standing.check_campaign(tx, self._workspace_id, campaign_id, self._now())
             for recipient in tx.recipients.page(self._workspace_id, campaign_id):
-                if recipient.is_open:
-                    raise Broken(f"Recipient {recipient.position} of {campaign_id} is {recipient.status} at the end.")
-                self._check_contacts(tx, campaign_id, recipient.position, reached)
+                self._check_end(campaign, recipient)
+        for message in self.ledger.messages.values():
+            if message.status in _OPEN_MESSAGE:
+                raise Broken(f"Message {message.id} is {message.status} at the end.")
+            done = message.status in {"accepted", "sent", "delivered", "failed"} and message.reason != "invalid_number"
+            self._check_single(("message", message.id, 0), done=done and message.ended_at is not None)
+        for call in self.ledger.calls.values():
+            if call.is_open:
+                raise Broken(f"Call {call.id} is {call.status} at the end.")
+            if call.campaign_id is None:
+                self._check_single(("call", call.id, 0), done=call.status in {"completed", "busy", "no-answer"})
 
-    def _check_new_intent(self, tx: Transaction, dispatch: Dispatch) -> None:
-        workspace = workspace_of(tx, dispatch.workspace_id)
-        if workspace.status is not WorkspaceStatus.ACTIVE:
-            raise Broken(f"Intent {dispatch.id} was committed while the workspace is {workspace.status}.")
-        if tx.register.stopped(dispatch.workspace_id, dispatch.channel, {dispatch.to}):
-            raise Broken(f"Intent {dispatch.id} was committed for a number on the register.")
-        if dispatch.campaign_id is not None:
-            campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
-            if campaign is None or campaign.status is not CampaignStatus.ACTIVE:
-                raise Broken(
-                    f"Intent {dispatch.id} was committed while its campaign is {campaign and campaign.status}."
-                )
+    def _check_end(self, campaign: Campaign, recipient: Recipient) -> None:
+        subject = ("recipient", campaign.id, recipient.position)
+        if recipient.is_open:
+            raise Broken(f"{named(subject)} is {recipient.status} at the end.")
+        closed_by = _CLOSED_BY.get(recipient.status)
+        if closed_by is not None and campaign.status is not closed_by:
+            raise Broken(f"{named(subject)} is {recipient.status}; its campaign is {campaign.status}.")
+        dispatches = list(self.ledger.dispatched(subject))
+        if recipient.status is RecipientStatus.COMPLETED and recipient.reason != "replied":
+            self._check_reached(subject, dispatches)
+        if recipient.successful:
+            self._check_reached(subject, dispatches)
+        open_ones = [one for one in dispatches if one.state in {DispatchState.DISPATCHING, DispatchState.UNKNOWN}]
+        if open_ones:
+            raise Broken(f"{named(subject)} has ended; {open_ones[0].id} is {open_ones[0].state}.")
 
-    def _check_campaign(self, tx: Transaction, campaign_id: str) -> None:
-        campaign = tx.campaigns.get(self._workspace_id, campaign_id)
-        if campaign is None:
-            raise Broken(f"Campaign {campaign_id} is gone.")
-        recount = tx.recipients.recount(self._workspace_id, campaign_id)
-        if recount != campaign.counters:
-            raise Broken(f"Campaign {campaign_id}: counters {campaign.counters}, recount {recount}.")
-        if campaign.status is CampaignStatus.COMPLETED and recount.open:
-            raise Broken(f"Campaign {campaign_id} is completed with {recount.open} open.")
-        in_flight = 0
-        for recipient in tx.recipients.page(self._workspace_id, campaign_id):
-            dispatches = tx.dispatches.of_recipient(self._workspace_id, campaign_id, recipient.position)
-            unsettled = [dispatch for dispatch in dispatches if dispatch.unsettled]
-            if len(unsettled) > 1:
-                raise Broken(
-                    f"Recipient {recipient.position} of {campaign_id} has {len(unsettled)} unsettled dispatches."
-                )
-            expected = {
-                DispatchState.DISPATCHING: RecipientStatus.DISPATCHING,
-                DispatchState.UNKNOWN: RecipientStatus.UNKNOWN,
-            }
-            if unsettled and recipient.status is not expected[unsettled[0].state]:
-                raise Broken(
-                    f"Recipient {recipient.position} is {recipient.status}, its dispatch {unsettled[0].state}."
-                )
-            if not unsettled and recipient.status in expected.values():
-                raise Broken(f"Recipient {recipient.position} is {recipient.status} without such a dispatch.")
-            in_flight += recipient.status in {
-                RecipientStatus.DISPATCHING,
-                RecipientStatus.IN_PROGRESS,
-                RecipientStatus.UNKNOWN,
-            }
-        if campaign.channel == "call" and in_flight > campaign.batch_concurrency:
-            raise Broken(f"Campaign {campaign_id} has {in_flight} calls in flight of {campaign.batch_concurrency}.")
+    def _check_single(self, subject: tuple[str, str, int], *, done: bool) -> None:
+        dispatches = list(self.ledger.dispatched(subject))
+        taken = any(one.state is DispatchState.ACCEPTED for one in dispatches)
+        if done and taken:
+            self._check_reached(subject, dispatches)
 
-    def _check_pace(self, campaign: Campaign, now: datetime) -> None:
-        starts = self._starts.setdefault(campaign.id, [])
-        starts.append(now)
-        rate = campaign.sms_rate_per_minute or 0
-        within = [start for start in starts if start > now - _MINUTE]
-        if len(within) > rate:
-            raise Broken(f"Campaign {campaign.id} began {len(within)} requests within a minute of {rate}.")
+    def _check_reached(self, subject: tuple[str, str, int], dispatches: Sequence[Dispatch]) -> None:
+        if not any(one.id in self._reached or one.reason == ASSUMED_SENT for one in dispatches):
+            raise Broken(f"{named(subject)} is done, and no provider has it in its books.")
 
-    def _check_contacts(
-        self, tx: Transaction, campaign_id: str, position: int, reached: Mapping[str, Sequence[Reached]]
-    ) -> None:
-        by_step: dict[int, list[Reached]] = {}
-        for dispatch in tx.dispatches.of_recipient(self._workspace_id, campaign_id, position):
-            by_step.setdefault(dispatch.step, []).extend(reached.get(dispatch.id, ()))
-        for step, entries in by_step.items():
-            allowed = 1 + sum(entry.failed or entry.unanswered for entry in entries)
-            allowed += self.retries[campaign_id, position, step]
-            if len(entries) > allowed:
-                raise Broken(
-                    f"Recipient {position} of {campaign_id} was reached {len(entries)} times in step {step}; "
-                    f"{allowed} were meant."
-                )
+    def _see(self, recipient: Recipient) -> None:
+        if recipient.reason == "contact_hours":
+            self._faults.note("held_by_hours")
+        elif recipient.reason == "frequency_cap":
+            self._faults.note("held_by_cap")
+
+    def _note(self, touched: Touched, now: datetime) -> None:
+        moved = [(one.id, one.state, one.report) for one in touched.dispatches.values()]
+        people = [(*key, one.status, one.attempts) for key, one in touched.recipients.items()]
+        singles = [(one.id, str(one.status)) for one in touched.messages.values()]
+        singles += [(one.id, str(one.status)) for one in touched.calls.values()]
+        self._write(f"commit {now} {moved} {people} {singles} {touched.statuses}")
+        for _, status, reason in touched.statuses:
+            if status is CampaignStatus.EXPIRED:
+                self._faults.note("expired")
+            elif status is CampaignStatus.PAUSED and reason != "operator":
+                self._faults.note("paused_by_engine")
+        stale = [one.id for one in touched.messages.values() if one.reason == "stale"]
+        stale += [one.id for one in touched.calls.values() if one.error == "stale"]
+        if stale:
+            self._faults.note("stale")
+
+    def _write(self, line: str) -> None:
+        self._trace.update(line.encode())

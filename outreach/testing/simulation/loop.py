@@ -3,27 +3,95 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import selectors
+from collections.abc import Callable
+from contextvars import Context, ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final, TypeVarTuple
 
-START: Final = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
-"""A Monday at noon: the moment at which every simulation begins."""
+Arguments = TypeVarTuple("Arguments")
+
+START: Final = datetime(2026, 3, 2, 11, 58, tzinfo=UTC)
+"""A Monday: the moment at which every simulation begins.
+
+Two minutes later it is midnight in Fiji, nine in the evening in Tokyo and eight in the morning in Puerto Rico, so that
+holidays and contact hours begin and end in the midst of a simulation.
+"""
+
+_LATE_SECONDS: Final = 0.004
+"""How much later than asked for a timer may fire: enough that those due at once fire in any order."""
 
 
 class Deadlock(Exception):
     """Nothing is ready and nothing is due: everything waits for something that never comes."""
 
 
+class Standstill:
+    """Whether a process stands still: what it is to do waits until it goes on.
+
+    Attributes:
+        still: Set by whoever stops it.
+    """
+
+    def __init__(self) -> None:
+        self.still = False
+        self._held: list[_Gate] = []
+
+    def hold(self, gate: _Gate) -> None:
+        """Keep something for later."""
+        self._held.append(gate)
+
+    def go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Let everything that waits happen, in the order in which it fell due."""
+        self.still = False
+        held, self._held = self._held, []
+        for gate in held:
+            loop.call_soon(gate.late, context=gate.context)
+
+
+PROCESS: Final[ContextVar[Standstill | None]] = ContextVar("PROCESS", default=None)
+"""The process that a task belongs to; its tasks, timers and callbacks inherit it."""
+
+
+class _Gate:
+    """A callback of a process, which does not happen while that one stands still."""
+
+    __slots__ = ("_args", "_callback", "_process", "context", "handle")
+
+    def __init__(
+        self, process: Standstill, callback: Callable[..., object], args: tuple[Any, ...], context: Context
+    ) -> None:
+        self._process = process
+        self._callback = callback
+        self._args = args
+        self.context = context
+        self.handle: asyncio.Handle | None = None
+
+    def __call__(self) -> None:
+        if self._process.still:
+            self._process.hold(self)
+        else:
+            self._callback(*self._args)
+
+    def late(self) -> None:
+        """Make up for it, unless it has been cancelled meanwhile."""
+        if self.handle is not None and not self.handle.cancelled():
+            self()
+
+
 class _JumpingSelector(selectors.DefaultSelector):
-    """Lets the loop's own wake-ups through, and turns waiting into a jump of the loop's time."""
+    """Turns waiting into a jump of the loop's time."""
 
     jump: float = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Return what is ready now; add what would have been waited to the jump."""
+        """Return what has come from outside; add what would have been waited to the jump."""
+        if timeout == 0:
+            # Something is ready: what comes from outside, which in a simulation is nothing, can wait for it.
+            return []
         ready = super().select(0)
-        if ready or timeout == 0:
+        if ready:
             return ready
         if timeout is None:
             raise Deadlock("Nothing is ready and nothing is due.")
@@ -32,15 +100,54 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An asyncio loop with a time of its own, which starts at 0 and moves only when everything waits."""
+    """An asyncio loop with a time of its own, which starts at 0 and moves only when everything waits.
 
-    def __init__(self) -> None:
+    Callbacks that are ready run in the order that asyncio guarantees. Timers fire a little late, by a seed, so that
+    those due at the same moment fire in any order.
+
+    Args:
+        rng: Decides how late.
+        late_seconds: Asked for each timer: how much later than that it fires, in seconds; zero for most.
+    """
+
+    def __init__(self, rng: random.Random, late_seconds: Callable[[], float] = lambda: 0.0) -> None:
         self._jumping = _JumpingSelector()
+        self._rng = rng
+        self._extra = late_seconds
         super().__init__(self._jumping)
 
     def time(self) -> float:
         """Return the virtual seconds since the start."""
         return self._jumping.jump
+
+    def call_soon(
+        self, callback: Callable[[*Arguments], object], *args: *Arguments, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Have a callback called once those before it have been; later when its process stands still then."""
+        context = context if context is not None else copy_context()
+        process = context.get(PROCESS)
+        if process is None:
+            return super().call_soon(callback, *args, context=context)
+        gate = _Gate(process, callback, args, context)
+        gate.handle = handle = super().call_soon(gate, context=context)
+        return handle
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Have a callback called at a moment, or a little later."""
+        context = context if context is not None else copy_context()
+        process = context.get(PROCESS)
+        when += self._rng.random() * _LATE_SECONDS
+        if process is None:
+            return super().call_at(when, callback, *args, context=context)
+        gate = _Gate(process, callback, args, context)
+        gate.handle = handle = super().call_at(when + self._extra(), gate, context=context)
+        return handle
 
 
 class VirtualClock:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import random
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
-
-import anyio
+from typing import Final, Protocol, Self, TypeVar
 
 from outreach.errors import StorageError
 from outreach.models.work import HighWater, Home
@@ -19,15 +19,19 @@ from outreach.storage.memory.transaction import Tables
 from outreach.storage.sqlite.schema import bring_up_to_date
 from outreach.storage.sqlite.transaction import SqliteTransaction
 from outreach.testing.simulation.faults import Faults
+from outreach.testing.simulation.touched import NotingTransaction, Touched
 
 T = TypeVar("T")
+
+_SLOW_SECONDS: Final = 2.0
+"""How long an operation waits for its turn at the most."""
 
 
 class Database(Protocol):
     """The one database: operations run at once, each in a transaction."""
 
-    def write(self, operation: Operation[T]) -> T:
-        """Run an operation that may write, and commit it."""
+    def write(self, operation: Operation[T]) -> tuple[T, Touched]:
+        """Run an operation that may write, and commit it; return what it has written too."""
         ...
 
     def read(self, operation: Operation[T]) -> T:
@@ -45,11 +49,12 @@ class MemoryDatabase:
     def __init__(self) -> None:
         self._journal = Journal()
         self._tables = Tables(self._journal)
+        self._noting = NotingTransaction(self._tables)
 
-    def write(self, operation: Operation[T]) -> T:
-        """Run an operation that may write, and commit it."""
+    def write(self, operation: Operation[T]) -> tuple[T, Touched]:
+        """Run an operation that may write, and commit it; return what it has written too."""
         with self._journal.recording():
-            return operation(self._tables)
+            return operation(self._noting.fresh()), self._noting.touched
 
     def read(self, operation: Operation[T]) -> T:
         """Run an operation that reads."""
@@ -63,22 +68,20 @@ class SqliteDatabase:
     """The tables of SQLite, over one connection in this thread: an inline executor of the same functions."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._raw = sqlite3.connect(str(path) if path else ":memory:", isolation_level=None)
-        self._raw.row_factory = sqlite3.Row
-        self._raw.execute("PRAGMA foreign_keys = ON")
-        bring_up_to_date(self._raw)
+        self._raw = _open(path)
         self._tables = SqliteTransaction(self._raw)
+        self._noting = NotingTransaction(self._tables)
 
-    def write(self, operation: Operation[T]) -> T:
-        """Run an operation that may write, and commit it."""
+    def write(self, operation: Operation[T]) -> tuple[T, Touched]:
+        """Run an operation that may write, and commit it; return what it has written too."""
         self._raw.execute("BEGIN IMMEDIATE")
         try:
-            result = operation(self._tables)
+            result = operation(self._noting.fresh())
         except BaseException:
             self._raw.execute("ROLLBACK")
             raise
         self._raw.execute("COMMIT")
-        return result
+        return result, self._noting.touched
 
     def read(self, operation: Operation[T]) -> T:
         """Run an operation that reads."""
@@ -87,6 +90,28 @@ class SqliteDatabase:
     def close(self) -> None:
         """Close the connection."""
         self._raw.close()
+
+
+@functools.cache
+def _empty() -> bytes:
+    """Return a database that is up to date and empty: making one takes longer than many a simulation."""
+    raw = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        bring_up_to_date(raw)
+        return raw.serialize()
+    finally:
+        raw.close()
+
+
+def _open(path: Path | None) -> sqlite3.Connection:
+    raw = sqlite3.connect(str(path) if path else ":memory:", isolation_level=None)
+    raw.row_factory = sqlite3.Row
+    raw.execute("PRAGMA foreign_keys = ON")
+    if path is None:
+        raw.deserialize(_empty())
+    else:
+        bring_up_to_date(raw)
+    return raw
 
 
 class Killed(StorageError):
@@ -141,8 +166,12 @@ class ProcessStorage:
         machine: Lock and note.
         rng: Decides how long operations take.
         faults: Decides at which commits the process dies; None for one that never does.
-        check: Run after every commit, within this turn: what it raises ends the simulation.
+        check: Run after every commit, within this turn, with what was written.
         die: Called when the process is to die.
+        held_up: Called when an operation that writes waits for long, with what was decided before.
+
+    Attributes:
+        cut: Whether the process is cut off from it: it is dead, whatever its tasks still try.
     """
 
     def __init__(
@@ -152,14 +181,16 @@ class ProcessStorage:
         machine: Machine,
         rng: random.Random,
         faults: Faults | None,
-        check: Callable[[Transaction], None],
+        check: Callable[[Transaction, Touched], None],
         die: Callable[[], None],
+        held_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._rng = rng
         self._faults = faults
         self._check = check
         self._die = die
+        self._held_up = held_up
         self._lock = ProcessLock(machine)
         self.cut = False
 
@@ -175,12 +206,12 @@ class ProcessStorage:
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation, unless the process is dead; it may die just before or just after the commit."""
-        await self._take_time()
+        await self._take_time(writes=True)
         if self._faults is not None and self._faults.draw("kill_before_commit"):
             self.kill()
         self._require_alive()
-        result = self._database.write(operation)
-        self._database.read(self._check)
+        result, touched = self._database.write(operation)
+        self._database.read(lambda tx: self._check(tx, touched))
         if self._faults is not None and self._faults.draw("kill_after_commit"):
             self.kill()
         await self._take_time()
@@ -209,5 +240,10 @@ class ProcessStorage:
         if self.cut:
             raise Killed("The process is dead.")
 
-    async def _take_time(self) -> None:
-        await anyio.sleep(self._rng.random() * 0.02)
+    async def _take_time(self, *, writes: bool = False) -> None:
+        # Half of the time nothing but a turn of the loop, which costs less; now and then long enough that much happens
+        # between what was read and what is written.
+        slow = self._faults is not None and self._faults.draw("slow_storage")
+        if slow and writes:
+            self._held_up()
+        await asyncio.sleep(self._rng.random() * _SLOW_SECONDS if slow else max(self._rng.random() * 0.04 - 0.02, 0.0))

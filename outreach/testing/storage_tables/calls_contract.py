@@ -152,7 +152,7 @@ class CallsContract(ContractBase):
     async def test_a_message_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
         """Every text comes back to the code point; empty is not None; other workspaces do not see it."""
         full = make_message(to=text, sender=text, body=text, reason=text, provider_id=text)
-        bare = make_message(sender=None)
+        bare = make_message(sender=None, purpose="help", send_until=NOW + TICK)
 
         def insert(tx: Transaction) -> None:
             tx.messages.insert(full)
@@ -181,6 +181,8 @@ class CallsContract(ContractBase):
             provider_id="SM1",
             reason="filtered",
             ended_at=moment,
+            purpose="opt_out_confirmation",
+            send_until=moment,
         )
         await storage.write(lambda tx: tx.messages.insert(message))
         await storage.write(lambda tx: tx.messages.update(changed))
@@ -210,6 +212,76 @@ class CallsContract(ContractBase):
         wanted = [made[2], made[1], made[0], made[3]]
         assert list(await storage.read(lambda tx: tx.inbound.list(HERE))) == wanted
         assert list(await storage.read(lambda tx: tx.inbound.list(HERE, limit=2))) == wanted[:2]
+
+    @awkward_texts
+    async def test_a_message_of_a_carrier_is_taken_in_once(self, storage: Storage, text: str) -> None:
+        """(workspace, provider, its identifier) is unique; what has no identifier comes as often as it comes."""
+        first = make_inbound(provider=text, provider_id=text, keyword="stop")
+        others = [
+            make_inbound(provider="telnyx", provider_id=first.provider_id),
+            make_inbound(workspace_id=THERE, provider=text, provider_id=text),
+            *(make_inbound(provider=provider, provider_id=None) for provider in (text, text, None, None)),
+            *(make_inbound(provider=None, provider_id=text) for _ in range(2)),
+        ]
+
+        def insert(tx: Transaction) -> None:
+            for message in (first, *others):
+                tx.inbound.insert(message)
+            with pytest.raises(AlreadyThere):
+                tx.inbound.insert(attrs.evolve(first, id=new_id(), body="Again"))
+            with pytest.raises(AlreadyThere):
+                tx.inbound.insert(attrs.evolve(first, provider_id="another"))
+
+        await storage.write(insert)
+        ours = [first, *(message for message in others if message.workspace_id == HERE)]
+        assert list(await storage.read(lambda tx: tx.inbound.list(HERE))) == ours[::-1]
+
+    @awkward_moments
+    async def test_the_last_of_each_keyword_is_known_by_when_it_was_written(
+        self, storage: Storage, moment: datetime
+    ) -> None:
+        """By `written_at` and not by arrival, of one number in one workspace; None when it never was."""
+        phone = "+14155550123"
+        written: list[dict[str, Any]] = [
+            {"keyword": "stop", "written_at": moment},
+            {"keyword": "stop", "written_at": moment - TICK},
+            {"keyword": "start", "written_at": moment - 2 * TICK},
+            {"keyword": None, "written_at": moment + TICK},
+            {"keyword": "stop", "written_at": moment + TICK, "sender": "+14155550124"},
+            {"keyword": "stop", "written_at": moment + TICK, "workspace_id": THERE},
+        ]
+
+        def insert(tx: Transaction) -> None:
+            for later, fields in enumerate(written):
+                tx.inbound.insert(make_inbound(**{"sender": phone, "received_at": NOW + later * TICK, **fields}))
+
+        await storage.write(insert)
+        assert await storage.read(lambda tx: tx.inbound.last_keyword(HERE, phone, "stop")) == moment
+        assert await storage.read(lambda tx: tx.inbound.last_keyword(HERE, phone, "start")) == moment - 2 * TICK
+        assert await storage.read(lambda tx: tx.inbound.last_keyword(HERE, phone, "help")) is None
+        assert await storage.read(lambda tx: tx.inbound.last_keyword(THERE, phone, "start")) is None
+
+    @awkward_moments
+    async def test_the_last_reply_of_a_purpose_to_a_number_is_known(self, storage: Storage, moment: datetime) -> None:
+        """The newest by when it was made; no other number's, purpose's or workspace's, nor an ordinary message."""
+        phone = "+14155550123"
+        made: list[dict[str, Any]] = [
+            {"purpose": "help", "created_at": moment},
+            {"purpose": "help", "created_at": moment - TICK},
+            {"purpose": "opt_out_confirmation", "created_at": moment + TICK},
+            {"purpose": "message", "created_at": moment + TICK},
+            {"purpose": "help", "created_at": moment + TICK, "to": "+14155550124"},
+            {"purpose": "help", "created_at": moment + TICK, "workspace_id": THERE},
+        ]
+
+        def insert(tx: Transaction) -> None:
+            for fields in made:
+                tx.messages.insert(make_message(**{"to": phone, **fields}))
+
+        await storage.write(insert)
+        assert await storage.read(lambda tx: tx.messages.last_reply(HERE, phone, "help")) == moment
+        assert await storage.read(lambda tx: tx.messages.last_reply(HERE, phone, "opt_in_confirmation")) is None
+        assert await storage.read(lambda tx: tx.messages.last_reply(THERE, "+14155550124", "help")) is None
 
     async def test_a_reply_is_known_by_its_number_and_its_moment(self, storage: Storage) -> None:
         """At or after the moment, from that number, in that workspace."""

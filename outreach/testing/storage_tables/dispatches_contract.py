@@ -301,17 +301,32 @@ class DispatchesContract(ContractBase):
         assert await storage.read(sent_to(HERE, NOW + 3 * TICK)) == []
         assert await storage.read(sent_to(THERE, NOW)) == [NOW]
 
-    @pytest.mark.parametrize("state", DispatchState)
-    async def test_what_reached_nobody_for_sure_was_not_sent_to_a_number(
-        self, storage: Storage, state: DispatchState
+    @pytest.mark.parametrize("purpose", ["opt_out_confirmation", "opt_in_confirmation", "help"])
+    async def test_an_answer_to_a_keyword_does_not_count_as_sent_to_a_number(
+        self, storage: Storage, purpose: str
     ) -> None:
-        """Not sent, withdrawn and deferred ones do not count; everything else does, in doubt or not."""
-        dispatch = make_dispatch(message_id=await given_message(storage), state=state)
-        await write(storage, dispatch)
-        counts = state not in {DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
-        assert list(await storage.read(lambda tx: tx.dispatches.sent_to(HERE, dispatch.to, since=NOW))) == [
-            NOW for _ in range(counts)
-        ]
+        """Whoever writes STOP is not contacted by the answer."""
+        answer, message = await given_message(storage, purpose=purpose), await given_message(storage)
+        await write(
+            storage,
+            make_dispatch(to="+14155550123", message_id=answer),
+            make_dispatch(to="+14155550123", message_id=message, created_at=NOW + TICK),
+        )
+        sent = await storage.read(lambda tx: tx.dispatches.sent_to(HERE, "+14155550123", since=NOW))
+        assert list(sent) == [NOW + TICK]
+
+    async def test_what_reached_nobody_for_sure_was_not_sent_to_a_number(self, storage: Storage) -> None:
+        """Not sent, withdrawn and deferred ones do not count; every other state does, in doubt or not."""
+        reached_nobody = {DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
+        campaign = await given_recipients(storage, len(DispatchState))
+        wanted: list[datetime] = []
+        for position, state in enumerate(DispatchState):
+            at = NOW + TICK * position
+            place: dict[str, Any] = {"campaign_id": campaign.id, "position": position}
+            await write(storage, make_dispatch(**place, to="+1", state=state, created_at=at))
+            if state not in reached_nobody:
+                wanted.append(at)
+        assert list(await storage.read(lambda tx: tx.dispatches.sent_to(HERE, "+1", since=NOW))) == wanted
 
     async def test_recent_ones_are_those_of_a_campaign_that_have_an_outcome(self, storage: Storage) -> None:
         """Newest first by (created_at, id), created at or after the moment, at most `limit`, none `dispatching`."""
@@ -331,26 +346,6 @@ class DispatchesContract(ContractBase):
         assert await storage.read(recent(NOW, 3)) == wanted[:3]
         assert await storage.read(recent(NOW + TICK)) == wanted[:-1]
         assert await storage.read(lambda tx: ids(tx.dispatches.recent(THERE, ours.id, since=NOW, limit=9))) == []
-
-    async def test_sent_to_are_the_moments_at_which_a_number_may_have_been_reached(self, storage: Storage) -> None:
-        """Oldest first, at or after the moment, of one workspace; what reached nobody for sure does not count."""
-        reached_nobody = {DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
-        campaign = await given_recipients(storage, len(DispatchState) + 1)
-        wanted: list[datetime] = []
-        for position, state in enumerate(DispatchState):
-            at = NOW - TICK * position
-            place: dict[str, Any] = {"campaign_id": campaign.id, "position": position}
-            await write(storage, make_dispatch(**place, to="+1", state=state, created_at=at))
-            if state not in reached_nobody:
-                wanted.insert(0, at)
-        await write(storage, make_dispatch(campaign_id=campaign.id, position=len(DispatchState), to="+2"))
-
-        def sent(since: datetime, workspace_id: str = HERE) -> Any:
-            return lambda tx: list(tx.dispatches.sent_to(workspace_id, "+1", since=since))
-
-        assert await storage.read(sent(NOW - TICK * 99)) == wanted
-        assert await storage.read(sent(wanted[1])) == wanted[1:]
-        assert await storage.read(sent(NOW, THERE)) == []
 
     async def test_a_settled_dispatch_is_neither_abandoned_nor_unknown(self, storage: Storage) -> None:
         """The lists follow the updates of a transaction."""

@@ -11,8 +11,15 @@ import pytest
 from outreach.models.recipient import Recipient
 from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, RecipientStatus
 from outreach.protocols.storage import Storage, Transaction
-from outreach.testing.builders import NOW, new_id
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK, ContractBase, given_recipients
+from outreach.testing.builders import NOW, make_campaign, make_prepared, new_id
+from outreach.testing.storage_tables.base_contract import (
+    HERE,
+    THERE,
+    TICK,
+    ContractBase,
+    given_campaign,
+    given_recipients,
+)
 
 State = tuple[RecipientStatus, datetime | None]
 PENDING: State = (RecipientStatus.PENDING, None)
@@ -115,6 +122,55 @@ class DueContract(ContractBase):
         assert await overdue(100) == [2, 0, 3]
         assert await overdue(2) == [2, 0]
         assert await overdue(100, THERE) == []
+
+    async def test_those_put_off_for_a_reason_come_by_due_time(self, storage: Storage) -> None:
+        """By (due_at, position); due at exactly now is not put off, and another reason or state does not count."""
+        at = [NOW + TICK, NOW, LATER, NOW + TICK, LATER, LATER, None]
+        campaign_id = await given_states(storage, *map(waiting, at), in_progress(LATER))
+
+        def put(tx: Transaction) -> None:
+            for recipient in tx.recipients.page(HERE, campaign_id):
+                reason = {4: "retry", 5: None}.get(recipient.position, "night")
+                tx.recipients.put(HERE, attrs.evolve(recipient, reason=reason))
+
+        await storage.write(put)
+
+        async def put_off(limit: int, reason: str = "night", owner: str = HERE) -> list[int]:
+            return await storage.read(
+                lambda tx: positions(tx.recipients.put_off(owner, campaign_id, reason, NOW, limit=limit))
+            )
+
+        assert await put_off(100) == [0, 3, 2]
+        assert await put_off(2) == [0, 3]
+        assert (await put_off(9, "retry"), await put_off(9, "day"), await put_off(9, owner=THERE)) == ([4], [], [])
+
+    async def test_those_that_wait_with_a_number_are_found_in_every_campaign(self, storage: Storage) -> None:
+        """By (campaign, position), of one workspace, due or not; no other state counts."""
+        phone = "+14155550123"
+        contact = make_prepared(phone=phone)
+        people = (contact, make_prepared(phone="+14155550124"), contact, contact, make_prepared(phone=None))
+        ours = [await given_campaign(storage, *people) for _ in range(2)]
+        theirs = await given_campaign(storage, contact, campaign=make_campaign(workspace_id=THERE))
+
+        def put(tx: Transaction) -> None:
+            for campaign in (*ours, theirs):
+                for recipient in tx.recipients.page(campaign.workspace_id, campaign.id):
+                    status = RecipientStatus.PENDING if recipient.position == 3 else RecipientStatus.WAITING
+                    tx.recipients.put(campaign.workspace_id, attrs.evolve(recipient, status=status, due_at=None))
+
+        await storage.write(put)
+
+        async def waiting_with(number: str, owner: str = HERE) -> list[tuple[str, int]]:
+            found = await storage.read(lambda tx: tx.recipients.waiting_with(owner, number))
+            for one in found:
+                assert one == await storage.read(
+                    lambda tx, one=one: tx.recipients.get(owner, one.campaign_id, one.position)  # type: ignore[misc]
+                )
+            return [(one.campaign_id, one.position) for one in found]
+
+        assert await waiting_with(phone) == sorted((one.id, position) for one in ours for position in (0, 2))
+        assert await waiting_with(phone, THERE) == [(theirs.id, 0)]
+        assert await waiting_with("+14155550125") == []
 
     async def test_closable_ones_are_pending_and_waiting_ones(self, storage: Storage) -> None:
         """By position, whatever their due time; no other state is closed by a stop."""

@@ -120,7 +120,7 @@ class RecipientsContract(ContractBase):
     async def test_another_workspace_sees_no_recipients(self, storage: Storage) -> None:
         """Every reading method answers as if the campaign were not there."""
         contact = make_prepared()
-        campaign = await given_campaign(storage, contact)
+        campaign = await given_campaign(storage, contact, make_prepared(phone=None, phone_number="none"))
         phone = contact.phone
         assert phone is not None
 
@@ -130,6 +130,7 @@ class RecipientsContract(ContractBase):
                 tx.recipients.get(*at, 0),
                 list(tx.recipients.page(*at)),
                 list(tx.recipients.by_phone(*at, phone)),
+                list(tx.recipients.without_phone(*at, "none")),
                 list(tx.recipients.due(*at, NOW, limit=9)),
                 list(tx.recipients.closable(*at, limit=9)),
                 tx.recipients.known_phones(*at, [phone]),
@@ -137,7 +138,7 @@ class RecipientsContract(ContractBase):
                 tx.recipients.recount(*at),
             ]
 
-        assert await storage.read(lambda tx: look(tx, THERE)) == [None, [], [], [], [], frozenset(), [], Counters()]
+        assert await storage.read(lambda tx: look(tx, THERE)) == [None, [], [], [], [], [], frozenset(), [], Counters()]
         assert all(await storage.read(lambda tx: look(tx, HERE)))
 
     async def test_known_phones_are_those_that_the_campaign_has(self, storage: Storage) -> None:
@@ -223,6 +224,21 @@ class RecipientsContract(ContractBase):
 
         assert await positions("+15550000001") == [0, 2]
         assert await positions("555-0001") == []
+        assert await positions("") == []
+
+    async def test_what_is_no_number_is_found_as_it_was_supplied(self, storage: Storage) -> None:
+        """To the letter, in one campaign, by position; a contact with a number is never found."""
+        texts = ["x", "+15550000001", "x ", "x"]
+        rows = [make_prepared(phone=None, phone_number=text) for text in texts]
+        campaign = await given_campaign(storage, *rows, make_prepared(phone="+15550000001", phone_number="x"))
+        await given_campaign(storage, rows[0])
+
+        async def positions(text: str) -> list[int]:
+            found = await storage.read(lambda tx: tx.recipients.without_phone(HERE, campaign.id, text))
+            return [recipient.position for recipient in found]
+
+        assert await positions("x") == [0, 3]
+        assert await positions("+15550000001") == [1]
         assert await positions("") == []
 
     async def test_groups_count_each_state_for_each_reason(self, storage: Storage) -> None:

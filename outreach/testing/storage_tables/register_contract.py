@@ -1,4 +1,4 @@
-"""The contract of SMS settings and of the unsubscribe register."""
+"""The contract of settings and of the unsubscribe register."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 import attrs
 import pytest
 
-from outreach.models.settings import CallSettings, SmsSettings
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.unsubscribe import UnsubscribeScope
 from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import NOW, make_unsubscribe
@@ -23,7 +23,7 @@ from outreach.testing.storage_tables.base_contract import (
 
 
 class RegisterContract(ContractBase):
-    """SMS settings and the register."""
+    """Settings and the register."""
 
     async def test_call_settings_are_of_one_workspace_and_written_over(self, storage: Storage) -> None:
         """None before the first change; then as they were written last, beside the SMS settings."""
@@ -37,6 +37,19 @@ class RegisterContract(ContractBase):
             assert await storage.read(lambda tx: tx.call_settings.get(HERE)) == settings
         assert await storage.read(lambda tx: tx.call_settings.get(THERE)) is None
         assert await storage.read(lambda tx: tx.settings.get(HERE)) is None
+
+    @awkward_texts
+    async def test_reply_settings_are_of_one_workspace_and_written_over(self, storage: Storage, text: str) -> None:
+        """None before the first change; then as they were written last."""
+        assert await storage.read(lambda tx: tx.reply_settings.get(HERE)) is None
+        for settings in (
+            ReplySettings(),
+            ReplySettings(enabled=False, stop_text=text, start_text=text, help_text=text, help_when_opted_out=True),
+            ReplySettings(stop_text="s", start_text="t", help_text="h"),
+        ):
+            await storage.write(lambda tx, settings=settings: tx.reply_settings.put(HERE, settings))  # type: ignore[misc]
+            assert await storage.read(lambda tx: tx.reply_settings.get(HERE)) == settings
+        assert await storage.read(lambda tx: tx.reply_settings.get(THERE)) is None
 
     async def test_settings_are_none_before_the_first_change(self, storage: Storage) -> None:
         """The defaults are not the storage's business."""

@@ -22,6 +22,7 @@ from outreach.testing.builders import (
     make_dispatch,
     make_message,
     make_prepared,
+    make_trail_entry,
     make_trunk,
     make_unsubscribe,
     make_workspace,
@@ -72,6 +73,7 @@ def change_everything(tx: Transaction, campaign: Campaign) -> None:
     tx.dispatches.insert(make_dispatch(message_id=message.id))
     tx.work.touch(Unit("campaign", HERE, campaign.id), NOW)
     tx.audit.append(make_audit_entry())
+    tx.trail.append(make_trail_entry(campaign_id=campaign.id))
 
 
 def look_at_everything(tx: Transaction, campaign_id: str) -> list[object]:
@@ -88,6 +90,8 @@ def look_at_everything(tx: Transaction, campaign_id: str) -> list[object]:
         list(tx.work.since(0)),
         tx.work.last_change(),
         list(tx.audit.list(None)),
+        list(tx.trail.between(None, 0, 99)),
+        tx.trail.last_number(),
     ]
 
 

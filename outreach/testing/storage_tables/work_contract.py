@@ -148,7 +148,7 @@ class WorkContract(ContractBase):
         ours = await given_campaign(storage)
         theirs = await given_campaign(storage, campaign=make_campaign(workspace_id=THERE))
         first = make_run(campaign_id=ours.id)
-        second = attrs.evolve(first, owner_epoch=BIGGEST, next_slot_at=moment, assigned=BIGGEST)
+        second = attrs.evolve(first, owner_epoch=BIGGEST, next_slot_at=moment, assigned=BIGGEST, held_under="cap 3")
         other = make_run(workspace_id=THERE, campaign_id=theirs.id, owner_epoch=7)
 
         def put(tx: Transaction) -> None:

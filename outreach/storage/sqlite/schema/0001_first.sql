@@ -101,6 +101,15 @@ CREATE TABLE call_settings (
     retry_delay_minutes INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE reply_settings (
+    workspace_id TEXT NOT NULL PRIMARY KEY REFERENCES workspaces (id),
+    enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    stop_text TEXT NOT NULL,
+    start_text TEXT NOT NULL,
+    help_text TEXT NOT NULL,
+    help_when_opted_out INTEGER NOT NULL CHECK (help_when_opted_out IN (0, 1))
+) STRICT;
+
 CREATE TABLE unsubscribes (
     workspace_id TEXT NOT NULL REFERENCES workspaces (id),
     phone TEXT NOT NULL,
@@ -196,12 +205,21 @@ CREATE TABLE recipients (
 
 CREATE INDEX recipients_by_phone ON recipients (campaign_number, phone) WHERE phone IS NOT NULL;
 
+CREATE INDEX recipients_without_phone ON recipients (campaign_number, phone_number) WHERE phone IS NULL;
+
 -- Due work is found without looking at those that have ended: one index for each state that waits for us.
 CREATE INDEX recipients_pending ON recipients (campaign_number, position) WHERE status = 'pending';
 
 CREATE INDEX recipients_waiting ON recipients (campaign_number, position) WHERE status = 'waiting';
 
 CREATE INDEX recipients_waiting_due ON recipients (campaign_number, due_at, position) WHERE status = 'waiting';
+
+-- A changed rule makes those due again that it has put off.
+CREATE INDEX recipients_waiting_for ON recipients (campaign_number, reason, due_at, position)
+WHERE status = 'waiting';
+
+-- An opt-out ends who waits with its number, in every campaign.
+CREATE INDEX recipients_waiting_with ON recipients (phone) WHERE status = 'waiting' AND phone IS NOT NULL;
 
 -- How many calls are in flight is asked before every wave.
 CREATE INDEX recipients_in_flight ON recipients (campaign_number)
@@ -256,9 +274,14 @@ CREATE TABLE messages (
     attempts INTEGER NOT NULL,
     tries INTEGER NOT NULL,
     provider_id TEXT,
+    purpose TEXT NOT NULL,
+    send_until TEXT,
     created_at TEXT NOT NULL,
     ended_at TEXT
 ) STRICT;
+
+-- Answers to keywords are few among the messages, and how lately a number got one is asked.
+CREATE INDEX messages_replies ON messages (workspace_id, to_number, purpose, created_at) WHERE purpose <> 'message';
 
 -- The ledger: one row is one request to a provider, committed before the provider hears of it.
 CREATE TABLE dispatches (
@@ -327,8 +350,19 @@ CREATE TABLE inbound_messages (
     from_number TEXT NOT NULL,
     to_number TEXT NOT NULL,
     body TEXT NOT NULL,
+    provider TEXT,
+    provider_id TEXT,
+    keyword TEXT,
+    written_at TEXT NOT NULL,
     received_at TEXT NOT NULL
 ) STRICT;
+
+-- One message is taken in once, however often its carrier hands it over.
+CREATE UNIQUE INDEX inbound_messages_by_provider_id ON inbound_messages (workspace_id, provider, provider_id)
+WHERE provider_id IS NOT NULL;
+
+CREATE INDEX inbound_messages_by_keyword ON inbound_messages (workspace_id, from_number, keyword, written_at)
+WHERE keyword IS NOT NULL;
 
 CREATE INDEX inbound_messages_by_time ON inbound_messages (workspace_id, received_at, id);
 
@@ -409,7 +443,8 @@ CREATE TABLE runs (
     campaign_number INTEGER PRIMARY KEY REFERENCES campaigns (number),
     owner_epoch INTEGER NOT NULL,
     next_slot_at TEXT,
-    assigned INTEGER NOT NULL DEFAULT 0
+    assigned INTEGER NOT NULL DEFAULT 0,
+    held_under TEXT
 ) STRICT;
 
 -- The pace of a sending number, over all campaigns that share it.
@@ -453,6 +488,33 @@ CREATE TABLE audit (
 ) STRICT;
 
 CREATE INDEX audit_of_workspace ON audit (workspace_id, number);
+
+-- What happened to whom, and why. AUTOINCREMENT: a reader that has come to a number must never meet it again.
+CREATE TABLE trail (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    at TEXT NOT NULL,
+    workspace_id TEXT NOT NULL,
+    what TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    state TEXT,
+    reason TEXT,
+    campaign_number INTEGER REFERENCES campaigns (number),
+    position INTEGER,
+    call_id TEXT,
+    message_id TEXT,
+    dispatch_id TEXT,
+    step INTEGER,
+    attempt INTEGER,
+    leg INTEGER,
+    due_at TEXT,
+    repeats INTEGER NOT NULL,
+    actor TEXT,
+    phone TEXT
+) STRICT;
+
+CREATE INDEX trail_of_campaign ON trail (campaign_number, position) WHERE campaign_number IS NOT NULL;
+
+CREATE INDEX trail_of_workspace ON trail (workspace_id) WHERE what = 'workspace';
 
 -- For people who open the file.
 CREATE VIEW campaign_progress AS

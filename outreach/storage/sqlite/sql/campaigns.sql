@@ -97,10 +97,18 @@ WHERE campaign_number = :number AND position IN (
     SELECT position FROM recipients WHERE campaign_number = :number ORDER BY position LIMIT :limit
 )
 
+-- delete_trail --
+-- What was told of it.
+DELETE FROM trail WHERE number IN (
+    SELECT number FROM trail INDEXED BY trail_of_campaign WHERE campaign_number = :number ORDER BY number LIMIT :limit
+)
+
 -- delete_empty --
--- The campaign itself, once none of its recipients is left.
+-- The campaign itself, once none of its recipients is left, and nothing that was told of it.
 DELETE FROM campaigns
-WHERE number = :number AND NOT EXISTS (SELECT 1 FROM recipients WHERE campaign_number = :number)
+WHERE number = :number
+    AND NOT EXISTS (SELECT 1 FROM recipients WHERE campaign_number = :number)
+    AND NOT EXISTS (SELECT 1 FROM trail WHERE campaign_number = :number)
 
 -- get --
 -- One campaign of a workspace.

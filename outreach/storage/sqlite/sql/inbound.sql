@@ -2,8 +2,11 @@
 
 -- insert --
 -- As it came in.
-INSERT INTO inbound_messages (id, workspace_id, from_number, to_number, body, received_at)
-VALUES (:id, :workspace_id, :from_number, :to_number, :body, :received_at)
+INSERT INTO inbound_messages (
+    id, workspace_id, from_number, to_number, body, provider, provider_id, keyword, written_at, received_at
+) VALUES (
+    :id, :workspace_id, :from_number, :to_number, :body, :provider, :provider_id, :keyword, :written_at, :received_at
+)
 
 -- list --
 -- Newest first.
@@ -17,3 +20,8 @@ LIMIT :limit
 SELECT 1 AS replied FROM inbound_messages
 WHERE workspace_id = :workspace_id AND from_number = :phone AND received_at >= :since
 LIMIT 1
+
+-- last_keyword --
+-- Keywords count in the order in which they were written: asked for each that comes in.
+SELECT max(written_at) AS written_at FROM inbound_messages
+WHERE workspace_id = :workspace_id AND from_number = :phone AND keyword = :keyword

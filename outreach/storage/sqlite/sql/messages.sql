@@ -8,12 +8,12 @@ SELECT * FROM messages WHERE id = :message_id AND workspace_id = :workspace_id
 -- A new message.
 INSERT INTO messages (
     id, workspace_id,
-    to_number, from_number, carrier, body, segments, status, reason, attempts, tries, provider_id, created_at,
-    ended_at
+    to_number, from_number, carrier, body, segments, status, reason, attempts, tries, provider_id, purpose,
+    send_until, created_at, ended_at
 ) VALUES (
     :id, :workspace_id,
     :to_number, :from_number, :carrier, :body, :segments, :status, :reason, :attempts, :tries, :provider_id,
-    :created_at, :ended_at
+    :purpose, :send_until, :created_at, :ended_at
 )
 
 -- update --
@@ -29,6 +29,13 @@ UPDATE messages SET
     attempts = :attempts,
     tries = :tries,
     provider_id = :provider_id,
+    purpose = :purpose,
+    send_until = :send_until,
     created_at = :created_at,
     ended_at = :ended_at
 WHERE id = :id AND workspace_id = :workspace_id
+
+-- last_reply --
+-- Answers to keywords are bounded; the condition on the purpose lets the index of answers serve.
+SELECT max(created_at) AS created_at FROM messages
+WHERE workspace_id = :workspace_id AND to_number = :phone AND purpose = :purpose AND purpose <> 'message'

@@ -102,6 +102,26 @@ WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AN
 ORDER BY due_at, position
 LIMIT :limit
 
+-- put_off --
+-- In the order of the index `recipients_waiting_for`.
+SELECT * FROM recipients INDEXED BY recipients_waiting_for
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND status = 'waiting'
+    AND reason = :reason
+    AND due_at > :now
+ORDER BY due_at, position
+LIMIT :limit
+
+-- waiting_with --
+-- From a number to the few that wait with it, whatever their campaign.
+SELECT recipients.*, campaigns.id AS campaign_id
+FROM recipients INDEXED BY recipients_waiting_with
+CROSS JOIN campaigns ON campaigns.number = recipients.campaign_number
+WHERE recipients.status = 'waiting'
+    AND recipients.phone = :phone
+    AND campaigns.workspace_id = :workspace_id
+ORDER BY campaigns.id, recipients.position
+
 -- in_flight --
 -- The index holds nothing but these.
 SELECT COUNT(*) AS count FROM recipients INDEXED BY recipients_in_flight
@@ -143,6 +163,14 @@ LIMIT :limit
 SELECT * FROM recipients INDEXED BY recipients_by_phone
 WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
     AND phone = :phone
+ORDER BY position
+
+-- without_phone --
+-- What was supplied and is no number; nothing but such rows is in the index.
+SELECT * FROM recipients INDEXED BY recipients_without_phone
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND phone IS NULL
+    AND phone_number = :phone_number
 ORDER BY position
 
 -- groups --

@@ -2,18 +2,27 @@
 
 -- get --
 -- One campaign's.
-SELECT campaigns.workspace_id, campaigns.id AS campaign_id, runs.owner_epoch, runs.next_slot_at, runs.assigned
+SELECT
+    campaigns.workspace_id,
+    campaigns.id AS campaign_id,
+    runs.owner_epoch,
+    runs.next_slot_at,
+    runs.assigned,
+    runs.held_under
 FROM campaigns
 JOIN runs ON runs.campaign_number = campaigns.number
 WHERE campaigns.id = :campaign_id AND campaigns.workspace_id = :workspace_id
 
 -- put --
 -- Over what was remembered; nothing where the workspace has no such campaign. `WHERE` also parts ON from JOIN.
-INSERT INTO runs (campaign_number, owner_epoch, next_slot_at, assigned)
-SELECT number, :owner_epoch, :next_slot_at, :assigned
+INSERT INTO runs (campaign_number, owner_epoch, next_slot_at, assigned, held_under)
+SELECT number, :owner_epoch, :next_slot_at, :assigned, :held_under
 FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
 ON CONFLICT (campaign_number) DO UPDATE SET
-    owner_epoch = excluded.owner_epoch, next_slot_at = excluded.next_slot_at, assigned = excluded.assigned
+    owner_epoch = excluded.owner_epoch,
+    next_slot_at = excluded.next_slot_at,
+    assigned = excluded.assigned,
+    held_under = excluded.held_under
 
 -- sender_slot --
 -- The first moment at which a sending number may send its next message.

@@ -56,6 +56,7 @@ class Campaigns(Table):
         if row is None:
             return True
         self._change("delete_recipients", {"number": row["number"], "limit": limit})
+        self._change("delete_trail", {"number": row["number"], "limit": limit})
         return self._change("delete_empty", {"number": row["number"]}) == 1
 
     def get(self, workspace_id: str, campaign_id: str) -> Campaign | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from outreach.convert.rows import to_row
 from outreach.models.carriers import Channel
 from outreach.models.directory import Agent, Flow, Number, Trunk
-from outreach.models.settings import CallSettings, SmsSettings
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.storage.sqlite.sql import load
 from outreach.storage.sqlite.tables.base import Table, as_list
@@ -123,6 +123,21 @@ class CallSettingsTable(Table):
         return self._one(CallSettings, "get", workspace_id=workspace_id)
 
     def put(self, workspace_id: str, settings: CallSettings) -> None:
+        """Write the settings."""
+        self._change("put", {**to_row(settings), "workspace_id": workspace_id})
+
+
+class ReplySettingsTable(Table):
+    """How keywords are answered, one row a workspace at most."""
+
+    queries = load("reply_settings")
+    what = "reply settings row"
+
+    def get(self, workspace_id: str) -> ReplySettings | None:
+        """Return the settings; None before the first change."""
+        return self._one(ReplySettings, "get", workspace_id=workspace_id)
+
+    def put(self, workspace_id: str, settings: ReplySettings) -> None:
         """Write the settings."""
         self._change("put", {**to_row(settings), "workspace_id": workspace_id})
 

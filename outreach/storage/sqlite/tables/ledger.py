@@ -9,7 +9,7 @@ from outreach.clock import from_text, to_text
 from outreach.convert.rows import to_row
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch
-from outreach.models.message import InboundMessage, Message
+from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.storage.sqlite.sql import load
 from outreach.storage.sqlite.tables.base import Table
 
@@ -125,6 +125,11 @@ class Messages(Table):
         """Write over a message."""
         self._change_one("update", to_row(message))
 
+    def last_reply(self, workspace_id: str, phone: str, purpose: ReplyPurpose) -> datetime | None:
+        """Return when the newest answer of this purpose was made for a number."""
+        [row] = self._rows("last_reply", workspace_id=workspace_id, phone=phone, purpose=purpose)
+        return None if row["created_at"] is None else from_text(row["created_at"])
+
 
 class Inbound(Table):
     """Messages that people wrote back."""
@@ -135,6 +140,11 @@ class Inbound(Table):
     def insert(self, message: InboundMessage) -> None:
         """Write a message."""
         self._change("insert", to_row(message))
+
+    def last_keyword(self, workspace_id: str, phone: str, keyword: Keyword) -> datetime | None:
+        """Return when a number last wrote a keyword."""
+        [row] = self._rows("last_keyword", workspace_id=workspace_id, phone=phone, keyword=keyword)
+        return None if row["written_at"] is None else from_text(row["written_at"])
 
     def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
         """Return the newest messages, newest first."""

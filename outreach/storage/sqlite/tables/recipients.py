@@ -83,6 +83,17 @@ class Recipients(Table):
         """Return in-progress recipients due at or before now, by (due_at, position)."""
         return self._list("overdue_in_progress", workspace_id, campaign_id, now=to_text(now), limit=limit)
 
+    def put_off(
+        self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, limit: int
+    ) -> Sequence[Recipient]:
+        """Return recipients that wait for this reason and are due after now, by (due_at, position)."""
+        return self._list("put_off", workspace_id, campaign_id, reason=reason, now=to_text(now), limit=limit)
+
+    def waiting_with(self, workspace_id: str, phone: str) -> Sequence[Recipient]:
+        """Return the waiting recipients with this number in all campaigns of a workspace, by (campaign, position)."""
+        rows = self._rows("waiting_with", workspace_id=workspace_id, phone=phone)
+        return [_recipient(row["campaign_id"], row) for row in rows]
+
     def in_flight(self, workspace_id: str, campaign_id: str) -> int:
         """Return how many are dispatching, in progress or unknown."""
         [row] = self._rows("in_flight", workspace_id=workspace_id, campaign_id=campaign_id)
@@ -99,6 +110,10 @@ class Recipients(Table):
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
         """Return the recipients with this number, by position."""
         return self._list("by_phone", workspace_id, campaign_id, phone=phone)
+
+    def without_phone(self, workspace_id: str, campaign_id: str, phone_number: str) -> Sequence[Recipient]:
+        """Return the recipients that were supplied with this, which is no possible number, by position."""
+        return self._list("without_phone", workspace_id, campaign_id, phone_number=phone_number)
 
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
         """Return how many are in each state for each reason, by (status, reason)."""

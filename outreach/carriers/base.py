@@ -1,0 +1,96 @@
+"""What the adapters of real carriers share: the time left, our reference in a URL, outcomes that need no request."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import httpx
+
+from outreach.models.dispatch import FailureClass, Outcome
+from outreach.models.states import DispatchState
+from outreach.protocols.carrier import LookUp
+from outreach.wire.asking import Unreadable, json_object
+
+ON_THE_WAY_SECONDS: Final = 5
+"""How long a request may take to arrive: the carrier counts from then, and must still end before `not_after`."""
+
+TOO_LATE: Final = Outcome(state=DispatchState.NOT_SENT, reason="too_late")
+"""So little is left before `not_after` that the carrier could not be told of it: nothing was asked."""
+
+EARLIER: Final = timedelta(seconds=5)
+LATER: Final = timedelta(seconds=60)
+"""How far the carrier's clock may be from ours where a look-up goes by time: the one back, the other ahead."""
+
+DISPATCH: Final = "dispatch"
+"""The parameter of the callback's URL in which our identifier comes back."""
+
+
+def no_sender(what: str) -> Outcome:
+    """Return the outcome of a message for which neither the campaign nor the account names a sender."""
+    return Outcome(state=DispatchState.REFUSED, reason="bad_sender", error_code="no_sender", error_message=what)
+
+
+def seconds_left(not_after: datetime, *, now: datetime, least: int, most: int) -> int | None:
+    """Return for how many whole seconds a carrier may try, so that it never does after `not_after`.
+
+    Args:
+        not_after: The carrier must not deliver later.
+        now: The present moment.
+        least: The shortest time that the carrier takes, in seconds.
+        most: The longest one; where more is left, this.
+
+    Returns:
+        The seconds; None when fewer than `least` are left.
+    """
+    left = int((not_after - now).total_seconds()) - ON_THE_WAY_SECONDS
+    return min(left, most) if left >= least else None
+
+
+def with_dispatch(callback_url: str, dispatch_id: str) -> str:
+    """Return where the carrier is to call back about one dispatch."""
+    return f"{callback_url}?{urlencode({DISPATCH: dispatch_id})}"
+
+
+def basic(user: str, password: str) -> str:
+    """Return the value of an `Authorization` header (RFC 7617)."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
+
+
+def failed_at_once(
+    reason: FailureClass | None, *, provider_id: str | None, code: str | None, message: str | None = None
+) -> Outcome:
+    """Return the outcome of a message that the carrier took, or has, and that has failed for good already.
+
+    Whoever says that it failed says that it reached nobody; a cause that may pass is `temporary`.
+    """
+    passing = reason in {"rate_limited", "unreachable"}
+    return Outcome(
+        state=DispatchState.REFUSED,
+        provider_id=provider_id,
+        reason="temporary" if passing else reason or "rejected",
+        error_code=code,
+        error_message=message[:300] if message else None,
+    )
+
+
+def refusal_class(reason: FailureClass | None) -> FailureClass | None:
+    """Return the class of a refusal: what is `unreachable` in a receipt is `temporary` when it is said at once."""
+    return "temporary" if reason == "unreachable" else reason
+
+
+def in_window(moment: datetime | None, question: LookUp) -> bool:
+    """Return whether something that the carrier made at a moment can be what a look-up asks for."""
+    return moment is not None and question.since - EARLIER <= moment <= question.until + LATER
+
+
+async def find_json(http: httpx.AsyncClient, request: httpx.Request) -> Mapping[str, Any] | None:
+    """Make one request of a look-up; return the object of an answer of success, None for everything else."""
+    try:
+        response = await http.send(request, follow_redirects=False)
+        return json_object(response) if response.is_success else None
+    except (httpx.HTTPError, httpx.InvalidURL, Unreadable):
+        return None

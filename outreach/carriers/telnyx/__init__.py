@@ -1,0 +1,94 @@
+"""Telnyx's adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+from urllib.parse import quote
+
+from outreach.carriers.telnyx import callbacks
+from outreach.carriers.telnyx.carrier import NAME, USUAL_BASE, TelnyxCarrier, headers
+from outreach.protocols.adapter import (
+    AccountCheck,
+    Callback,
+    CallbackEvent,
+    CallbackRefused,
+    Connection,
+    CredentialField,
+)
+from outreach.wire.asking import json_object_or_empty
+from outreach.wire.callbacks import object_in
+from outreach.wire.checking import (
+    API_BASE,
+    api_base,
+    api_base_problems,
+    ask_harmless,
+    not_ok,
+    plain_text_problems,
+)
+
+_TITLE: Final = "Telnyx"
+
+
+class TelnyxAdapter:
+    """Telnyx as an account works with it; see `docs/carriers/telnyx.md`."""
+
+    name = NAME
+    fields: Sequence[CredentialField] = (
+        CredentialField(name="api_key", meaning="API key (version 2), under API Keys in the Mission Control Portal."),
+        CredentialField(
+            name="public_key",
+            meaning="Public key that verifies webhooks, under Keys & Credentials; the same for the whole account.",
+            secret=False,
+        ),
+        CredentialField(
+            name="messaging_profile_id",
+            meaning="Messaging profile whose number pool sends where a campaign names no number.",
+            secret=False,
+            required=False,
+        ),
+        API_BASE,
+    )
+    replies_to_keywords = True
+
+    def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
+        """Return what is wrong with the form of credentials."""
+        found = [
+            *plain_text_problems(credentials, ("api_key", "public_key", "messaging_profile_id")),
+            *api_base_problems(credentials),
+        ]
+        if not found:
+            try:
+                callbacks.public_key(credentials.get("public_key", ""))
+            except CallbackRefused:
+                found.append("public_key must be the 32 bytes of an Ed25519 key in base64, as the portal shows it.")
+        return found
+
+    async def check(self, connection: Connection) -> AccountCheck:
+        """Read the messaging profile, or list one where none is named; once."""
+        credentials, http = connection.credentials, connection.http
+        url = f"{api_base(credentials, USUAL_BASE)}/v2/messaging_profiles"
+        profile = credentials.get("messaging_profile_id")
+        request = http.build_request(
+            "GET",
+            url if profile is None else f"{url}/{quote(profile, safe='')}",
+            params={"page[size]": "1"} if profile is None else None,
+            headers=dict(headers(credentials)),
+        )
+        answer = await ask_harmless(http, request, provider=_TITLE)
+        if isinstance(answer, str):
+            return not_ok(answer)
+        if profile is not None and object_in(json_object_or_empty(answer), "data").get("enabled") is False:
+            return not_ok("The messaging profile is disabled: enable it in the Mission Control Portal.")
+        return AccountCheck(ok=True, message="Telnyx accepts the API key.")
+
+    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
+        """Verify and read a callback."""
+        return callbacks.read(connection, callback)
+
+    def connect(self, connection: Connection) -> TelnyxCarrier:
+        """Return the carrier of an account."""
+        return TelnyxCarrier(connection)
+
+
+ADAPTER: Final = TelnyxAdapter()

@@ -1,0 +1,132 @@
+"""What Telnyx calls back: https://developers.telnyx.com/docs/messaging/messages/receiving-webhooks.
+
+The signature is over the time and the raw body, not over the address: what the address says counts only together with
+the number in the body, which is handed on for that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from outreach.carriers.base import DISPATCH
+from outreach.carriers.telnyx.carrier import NAME
+from outreach.carriers.telnyx.errors import failure_class
+from outreach.models.reports import MessageReport
+from outreach.models.states import MessageStatus
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection, InboundText, Keyword
+from outreach.wire.callbacks import first_in, json_event, moment_in, object_in, require_id, text_in
+from outreach.wire.signatures import from_base64, require_header, require_recent
+
+SIGNATURE: Final = "telnyx-signature-ed25519"
+TIMESTAMP: Final = "telnyx-timestamp"
+
+STATUSES: Final[Mapping[str, MessageStatus]] = {
+    "queued": MessageStatus.ACCEPTED,
+    "sending": MessageStatus.ACCEPTED,
+    "sent": MessageStatus.SENT,
+    # The network will not say any more: sent it was, and failed it is not.
+    "delivery_unconfirmed": MessageStatus.SENT,
+    "delivered": MessageStatus.DELIVERED,
+    "sending_failed": MessageStatus.FAILED,
+    "delivery_failed": MessageStatus.FAILED,
+    "expired": MessageStatus.FAILED,
+}
+"""The statuses of an outbound message, in the engine's words."""
+
+_REPORTS: Final = frozenset({"message.sent", "message.finalized"})
+_INBOUND: Final = "message.received"
+_KEYWORDS: Final[Mapping[str, Keyword]] = {"STOP": "stop", "START": "start", "HELP": "help"}
+_SECONDS: Final = re.compile(r"[0-9]{1,12}")
+
+
+def public_key(text: str) -> Ed25519PublicKey:
+    """Return the account's public key.
+
+    Raises:
+        CallbackRefused: It is none: not 32 bytes in base64.
+    """
+    try:
+        return Ed25519PublicKey.from_public_bytes(from_base64(text))
+    except ValueError:
+        raise CallbackRefused("The account's public key is none.") from None
+
+
+def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
+    """Verify a callback, its age too, and read the one event that it is.
+
+    Raises:
+        CallbackRefused: It is not Telnyx's, too old, or cannot be read.
+    """
+    _verify(connection, callback)
+    event = object_in(json_event(callback.body), "data")
+    event_id = require_id(event, "id")
+    payload = object_in(event, "payload")
+    kind = text_in(event, "event_type")
+    if kind in _REPORTS:
+        report = _report(connection, callback, event, payload)
+        to = text_in(first_in(payload, "to"), "phone_number")
+        # A report whose number is not told could be for anybody.
+        return [CallbackEvent(event_id=event_id, content=report if to is not None else None, to=to)]
+    if kind == _INBOUND:
+        return [CallbackEvent(event_id=event_id, content=_inbound(connection, event, payload))]
+    return [CallbackEvent(event_id=event_id, content=None)]
+
+
+def _verify(connection: Connection, callback: Callback) -> None:
+    signed_at = require_header(callback.headers, TIMESTAMP)
+    signature = from_base64(require_header(callback.headers, SIGNATURE))
+    if not _SECONDS.fullmatch(signed_at):
+        raise CallbackRefused("The signed time cannot be read.")
+    try:
+        signed = signed_at.encode("ascii") + b"|" + callback.body
+        public_key(connection.credentials["public_key"]).verify(signature, signed)
+    except InvalidSignature:
+        raise CallbackRefused("The signature does not fit the body.") from None
+    require_recent(int(signed_at), now=connection.clock.now())
+
+
+def _report(
+    connection: Connection, callback: Callback, event: Mapping[str, Any], payload: Mapping[str, Any]
+) -> MessageReport | None:
+    status = STATUSES.get(text_in(first_in(payload, "to"), "status") or "")
+    provider_id = text_in(payload, "id")
+    if status is None or provider_id is None:
+        return None
+    error = first_in(payload, "errors")
+    code = text_in(error, "code")
+    return MessageReport(
+        workspace_id=connection.workspace_id,
+        provider=NAME,
+        dispatch_id=callback.query.get(DISPATCH) or None,
+        provider_id=provider_id,
+        status=status,
+        at=moment_in(event, "occurred_at", otherwise=connection.clock.now()),
+        reason=(failure_class(error) or "rejected") if status is MessageStatus.FAILED else None,
+        error_code=code[:40] if code else None,
+        raw=dict(event),
+    )
+
+
+def _inbound(connection: Connection, event: Mapping[str, Any], payload: Mapping[str, Any]) -> InboundText | None:
+    provider_id = text_in(payload, "id")
+    sender = text_in(first_in(payload, "from"), "phone_number")
+    to = text_in(first_in(payload, "to"), "phone_number")
+    if provider_id is None or sender is None or to is None:
+        return None
+    # Names the answer that Telnyx's own handling of keywords has sent.
+    keyword = _KEYWORDS.get((text_in(payload, "autoresponse_type") or "").upper())
+    occurred_at = moment_in(event, "occurred_at", otherwise=connection.clock.now())
+    return InboundText(
+        provider_id=provider_id,
+        sender=sender,
+        to=to,
+        body=text_in(payload, "text") or "",
+        at=moment_in(payload, "received_at", otherwise=occurred_at),
+        keyword=keyword,
+        answered=keyword is not None,
+    )

@@ -1,0 +1,193 @@
+"""Telnyx as a carrier: https://developers.telnyx.com/api-reference/messages/send-a-message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import parse_qs, quote, urlsplit
+
+import httpx
+
+from outreach.carriers import base
+from outreach.carriers.telnyx.errors import AMBIGUOUS, FAILURES, failure_class
+from outreach.convert.timestamps import read_timestamp
+from outreach.models.dispatch import Outcome
+from outreach.models.states import DispatchState
+from outreach.protocols.adapter import Connection
+from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage
+from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal, text_of
+from outreach.wire.callbacks import first_in, object_in, text_in
+from outreach.wire.checking import api_base
+
+NAME: Final = "telnyx"
+USUAL_BASE: Final = "https://api.telnyx.com"
+
+FAILED: Final = frozenset({"sending_failed", "delivery_failed", "expired"})
+"""Statuses of a message that reached nobody and never will."""
+
+_FAILED_RECORDS: Final = frozenset({"failed", "gw_reject"})
+"""The same in detail records."""
+
+_PAGE_SIZE: Final = 50
+_MOST_PAGES: Final = 4
+_NO_SENDER: Final = base.no_sender("Neither a number to send from nor messaging_profile_id is set.")
+
+
+def headers(credentials: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what requests are made with."""
+    return {"authorization": f"Bearer {credentials['api_key']}", "accept": "application/json"}
+
+
+class TelnyxCarrier:
+    """Sends by one JSON POST each; our dispatch id comes back in the query of the message's own webhook URL.
+
+    A look-up searches the detail records. One whose webhook URL carries our id is the message; where no record has
+    such an address, the only one between these numbers at the time is taken for it. Records hold no text.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._headers = headers(connection.credentials)
+        self._base = f"{api_base(connection.credentials, USUAL_BASE)}/v2"
+
+    @property
+    def name(self) -> str:
+        """The name under which the ledger knows it."""
+        return NAME
+
+    @property
+    def capabilities(self) -> CarrierCapabilities:
+        """What it can do: it has no field for `not_after`."""
+        return CarrierCapabilities(look_up="evidence", carries_not_after=False)
+
+    async def send(self, message: OutboundMessage) -> Outcome:
+        """Hand one message to Telnyx, once."""
+        if message.not_after is not None and message.not_after <= self._connection.clock.now():
+            return base.TOO_LATE
+        body: dict[str, Any] = {"to": message.to, "text": message.body}
+        profile = self._connection.credentials.get("messaging_profile_id")
+        if message.sender is None and profile is None:
+            return _NO_SENDER
+        if message.sender is not None:
+            body["from"] = message.sender
+        if profile is not None and not (message.sender or "").startswith("+"):
+            # A number belongs to a profile; a pool and a name do not, and have to be told theirs.
+            body["messaging_profile_id"] = profile
+        if self._connection.callback_url is not None:
+            body["webhook_url"] = base.with_dispatch(self._connection.callback_url, message.dispatch_id)
+            body["use_profile_webhooks"] = False
+        http = self._connection.http
+        request = http.build_request("POST", f"{self._base}/messages", json=body, headers=self._headers)
+        return await ask_once(http, request, self._read)
+
+    async def look_up(self, question: LookUp) -> Outcome | None:
+        """Find a message by its id, or its detail record."""
+        if question.provider_id is not None:
+            answer = await self._get(f"/messages/{quote(question.provider_id, safe='')}")
+            return _found(object_in(answer, "data")) if answer is not None else None
+        rows = await self._records(question)
+        if rows is None:
+            return None
+        candidates = [row for row in rows if _fits(row, question)]
+        ours = [row for row in candidates if _dispatch_of(row) == question.dispatch_id]
+        nobodys = [row for row in candidates if _dispatch_of(row) is None]
+        matches = ours or nobodys
+        return _recorded(matches[0]) if len(matches) == 1 else None
+
+    def _read(self, response: httpx.Response) -> Outcome:
+        if response.is_success:
+            data = object_in(json_object(response), "data")
+            text_of(data.get("id"))
+            if (outcome := _found(data)) is None:
+                raise Unreadable
+            return outcome
+        if not response.is_client_error:
+            raise Unreadable
+        error = first_in(json_object_or_empty(response), "errors")
+        code = text_in(error, "code")
+        if code in AMBIGUOUS:
+            return Outcome(state=DispatchState.UNKNOWN, reason="provider_error", error_code=code)
+        return refusal(
+            base.refusal_class(failure_class(error)),
+            response,
+            now=self._connection.clock.now(),
+            code=code[:40] if code else None,
+            message=text_in(error, "detail") or text_in(error, "title"),
+        )
+
+    async def _get(self, path: str, params: Mapping[str, str] | None = None) -> Mapping[str, Any] | None:
+        http = self._connection.http
+        request = http.build_request("GET", self._base + path, params=params, headers=self._headers)
+        return await base.find_json(http, request)
+
+    async def _records(self, question: LookUp) -> list[Mapping[str, Any]] | None:
+        """Return the records of messages to the number of those days; None when they cannot all be seen."""
+        # The document shows days only; which of their records are of the time is looked at here.
+        params = {
+            "filter[record_type]": "messaging",
+            "filter[direction]": "outbound",
+            "filter[cld]": question.to,
+            "filter[created_at][gte]": (question.since - base.EARLIER).date().isoformat(),
+            "filter[created_at][lt]": (question.until + base.LATER + timedelta(days=1)).date().isoformat(),
+            "page[size]": str(_PAGE_SIZE),
+        }
+        if question.sender is not None:
+            params["filter[cli]"] = question.sender
+        found: list[Mapping[str, Any]] = []
+        for number in range(1, _MOST_PAGES + 1):
+            answer = await self._get("/detail_records", {**params, "page[number]": str(number)})
+            rows = answer.get("data") if answer is not None else None
+            if answer is None or not isinstance(rows, list):
+                return None
+            found += [row for row in rows if isinstance(row, dict)]
+            pages = object_in(answer, "meta").get("total_pages", 1)
+            if not isinstance(pages, int) or pages <= number:
+                return found
+        return None
+
+
+def _found(data: Mapping[str, Any]) -> Outcome | None:
+    """Return the outcome that a message of Telnyx's is; None for what is no message."""
+    provider_id = text_in(data, "id")
+    if provider_id is None:
+        return None
+    if text_in(first_in(data, "to"), "status") not in FAILED:
+        return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+    error = first_in(data, "errors")
+    return base.failed_at_once(
+        failure_class(error),
+        provider_id=provider_id,
+        code=text_in(error, "code"),
+        message=text_in(error, "detail") or text_in(error, "title"),
+    )
+
+
+def _recorded(row: Mapping[str, Any]) -> Outcome | None:
+    provider_id = text_in(row, "uuid")
+    if provider_id is None:
+        return None
+    if text_in(row, "status") not in _FAILED_RECORDS:
+        return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+    errors = row.get("errors")
+    code = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], str) else None
+    return base.failed_at_once(FAILURES.get(code or ""), provider_id=provider_id, code=code)
+
+
+def _fits(row: Mapping[str, Any], question: LookUp) -> bool:
+    return (
+        row.get("cld") == question.to
+        and (question.sender is None or row.get("cli") == question.sender)
+        and row.get("direction") == "outbound"
+        and base.in_window(read_timestamp(text_in(row, "created_at") or ""), question)
+    )
+
+
+def _dispatch_of(row: Mapping[str, Any]) -> str | None:
+    """Return the dispatch that the webhook URL of a record names; None where it names none."""
+    try:
+        query = urlsplit(text_in(row, "delivery_status_webhook_url") or "").query
+        named = parse_qs(query, max_num_fields=50).get(base.DISPATCH)
+    except ValueError:
+        return None
+    return named[-1] if named else None

@@ -1,0 +1,112 @@
+"""Twilio's adapter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from outreach.carriers import base
+from outreach.carriers.twilio import callbacks
+from outreach.carriers.twilio.carrier import NAME, TwilioCarrier, account_url, authorization
+from outreach.protocols.adapter import (
+    AccountCheck,
+    Callback,
+    CallbackEvent,
+    Connection,
+    CredentialField,
+)
+from outreach.wire.asking import json_object_or_empty
+from outreach.wire.checking import API_BASE, api_base_problems, ask_harmless, not_ok, plain_text_problems
+
+_TITLE: Final = "Twilio"
+_FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
+    "account_sid": (re.compile(r"AC[0-9a-fA-F]{32}"), "account_sid must be AC and 32 hexadecimal digits."),
+    "api_key_sid": (re.compile(r"SK[0-9a-fA-F]{32}"), "api_key_sid must be SK and 32 hexadecimal digits."),
+    "messaging_service_sid": (
+        re.compile(r"MG[0-9a-fA-F]{32}"),
+        "messaging_service_sid must be MG and 32 hexadecimal digits.",
+    ),
+}
+
+
+class TwilioAdapter:
+    """Twilio as an account works with it; see `docs/carriers/twilio.md`."""
+
+    name = NAME
+    fields: Sequence[CredentialField] = (
+        CredentialField(
+            name="account_sid", meaning="Account SID, on the first page of the Twilio Console.", secret=False
+        ),
+        CredentialField(
+            name="auth_token", meaning="Auth Token, beside it: it verifies callbacks, and makes requests without a key."
+        ),
+        CredentialField(
+            name="api_key_sid",
+            meaning="SID of an API key to make requests with instead of the token.",
+            secret=False,
+            required=False,
+        ),
+        CredentialField(name="api_key_secret", meaning="The secret of that API key.", required=False),
+        CredentialField(
+            name="messaging_service_sid",
+            meaning="Messaging Service that chooses the number where a campaign names none.",
+            secret=False,
+            required=False,
+        ),
+        CredentialField(
+            name="webhook_shared_secret",
+            meaning="Secret of the shared key, where a webhook setting of Twilio signs with one.",
+            required=False,
+        ),
+        API_BASE,
+    )
+    replies_to_keywords = True
+
+    def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
+        """Return what is wrong with the form of credentials."""
+        found = [
+            words
+            for name, (form, words) in _FORMS.items()
+            if name in credentials and not form.fullmatch(credentials[name])
+        ]
+        if ("api_key_sid" in credentials) != ("api_key_secret" in credentials):
+            found.append("api_key_sid and api_key_secret must be given together.")
+        secrets = ("auth_token", "api_key_secret", "webhook_shared_secret")
+        return [*found, *plain_text_problems(credentials, secrets), *api_base_problems(credentials)]
+
+    async def check(self, connection: Connection) -> AccountCheck:
+        """Read the account with its token and, where an API key is given, one message with that; each once."""
+        credentials, http = connection.credentials, connection.http
+        url = account_url(connection)
+        token = base.basic(credentials["account_sid"], credentials["auth_token"])
+        request = http.build_request("GET", f"{url}.json", headers={"authorization": token})
+        answer = await ask_harmless(http, request, provider=_TITLE)
+        if isinstance(answer, str):
+            return not_ok(answer)
+        status = json_object_or_empty(answer).get("status")
+        if status != "active":
+            said = status if status in {"suspended", "closed"} else "not known to be active"
+            return not_ok(f"The Twilio account is {said}: look at its balance and messages in the Console.")
+        if "api_key_sid" in credentials:
+            request = http.build_request(
+                "GET",
+                f"{url}/Messages.json",
+                params={"PageSize": "1"},
+                headers={"authorization": authorization(credentials)},
+            )
+            answer = await ask_harmless(http, request, provider=_TITLE)
+            if isinstance(answer, str):
+                return not_ok(f"With the API key: {answer}")
+        return AccountCheck(ok=True, message="Twilio accepts the credentials, and the account is active.")
+
+    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
+        """Verify and read a callback."""
+        return callbacks.read(connection, callback)
+
+    def connect(self, connection: Connection) -> TwilioCarrier:
+        """Return the carrier of an account."""
+        return TwilioCarrier(connection)
+
+
+ADAPTER: Final = TwilioAdapter()

@@ -1,0 +1,189 @@
+"""Twilio as a carrier: https://www.twilio.com/docs/messaging/api/message-resource."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+
+from outreach.carriers import base
+from outreach.carriers.twilio.errors import FAILURES
+from outreach.models.dispatch import Outcome
+from outreach.models.states import DispatchState
+from outreach.protocols.adapter import Connection
+from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage
+from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal
+from outreach.wire.checking import api_base
+
+NAME: Final = "twilio"
+USUAL_BASE: Final = "https://api.twilio.com"
+
+LONGEST_VALIDITY_SECONDS: Final = 36_000
+"""`ValidityPeriod` is 1 to 36,000 s: https://www.twilio.com/docs/api/errors/90007."""
+
+FAILED: Final = frozenset({"failed", "undelivered", "canceled"})
+"""Statuses of a message that reached nobody and never will."""
+
+_SID: Final = re.compile(r"(?:SM|MM)[0-9a-fA-F]{32}")
+_PAGE_SIZE: Final = 200
+_MOST_PAGES: Final = 5
+_NO_SENDER: Final = base.no_sender("Neither a number to send from nor messaging_service_sid is set.")
+
+
+def account_url(connection: Connection) -> str:
+    """Return the address of the account, without what is asked of it."""
+    account = quote(connection.credentials["account_sid"], safe="")
+    return f"{api_base(connection.credentials, USUAL_BASE)}/2010-04-01/Accounts/{account}"
+
+
+def authorization(credentials: Mapping[str, str]) -> str:
+    """Return what requests are made with: an API key where there is one, else the account's own token."""
+    if "api_key_sid" in credentials:
+        return base.basic(credentials["api_key_sid"], credentials["api_key_secret"])
+    return base.basic(credentials["account_sid"], credentials["auth_token"])
+
+
+class TwilioCarrier:
+    """Sends by one form POST each; our dispatch id comes back in the query of the callback's URL.
+
+    A look-up lists the messages to the number. What it finds is evidence, and not more: a message has no field for our
+    id, so that one with the same numbers and text, made at the time, is taken for it.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._headers = {"authorization": authorization(connection.credentials), "accept": "application/json"}
+        self._base = api_base(connection.credentials, USUAL_BASE)
+        self._messages = f"{account_url(connection)}/Messages"
+
+    @property
+    def name(self) -> str:
+        """The name under which the ledger knows it."""
+        return NAME
+
+    @property
+    def capabilities(self) -> CarrierCapabilities:
+        """What it can do."""
+        return CarrierCapabilities(look_up="evidence", carries_not_after=True)
+
+    async def send(self, message: OutboundMessage) -> Outcome:
+        """Hand one message to Twilio, once."""
+        form = {"To": message.to, "Body": message.body}
+        if message.sender is not None:
+            form["From"] = message.sender
+        elif "messaging_service_sid" in self._connection.credentials:
+            form["MessagingServiceSid"] = self._connection.credentials["messaging_service_sid"]
+        else:
+            return _NO_SENDER
+        if self._connection.callback_url is not None:
+            form["StatusCallback"] = base.with_dispatch(self._connection.callback_url, message.dispatch_id)
+        if message.not_after is not None:
+            now = self._connection.clock.now()
+            left = base.seconds_left(message.not_after, now=now, least=1, most=LONGEST_VALIDITY_SECONDS)
+            if left is None:
+                return base.TOO_LATE
+            form["ValidityPeriod"] = str(left)
+        http = self._connection.http
+        request = http.build_request("POST", f"{self._messages}.json", data=form, headers=self._headers)
+        return await ask_once(http, request, self._read)
+
+    async def look_up(self, question: LookUp) -> Outcome | None:
+        """Find a message by its id, or the only one with these numbers and this text from that time."""
+        if question.provider_id is not None:
+            return self._found(await self._get(f"{self._messages}/{quote(question.provider_id, safe='')}.json"))
+        listed = await self._list(question)
+        if listed is None:
+            return None
+        matches = [message for message in listed if _fits(message, question)]
+        return self._found(matches[0]) if len(matches) == 1 else None
+
+    def _read(self, response: httpx.Response) -> Outcome:
+        if response.is_success:
+            answer = json_object(response)
+            if (outcome := self._found(answer)) is None:
+                raise Unreadable
+            return outcome
+        if not response.is_client_error:
+            raise Unreadable
+        answer = json_object_or_empty(response)
+        code, words = _code(answer.get("code")), answer.get("message")
+        return refusal(
+            base.refusal_class(FAILURES.get(code or "")),
+            response,
+            now=self._connection.clock.now(),
+            code=code,
+            message=words if isinstance(words, str) else None,
+        )
+
+    def _found(self, message: Mapping[str, Any] | None) -> Outcome | None:
+        """Return the outcome that a message of Twilio's is; None for what is no message."""
+        sid = message.get("sid") if message else None
+        if message is None or not isinstance(sid, str) or not _SID.fullmatch(sid):
+            return None
+        status = message.get("status")
+        if not isinstance(status, str) or status not in FAILED:
+            return Outcome(state=DispatchState.ACCEPTED, provider_id=sid)
+        code, words = _code(message.get("error_code")), message.get("error_message")
+        return base.failed_at_once(
+            FAILURES.get(code or ""), provider_id=sid, code=code, message=words if isinstance(words, str) else None
+        )
+
+    async def _get(self, url: str, params: Mapping[str, str] | None = None) -> Mapping[str, Any] | None:
+        http = self._connection.http
+        return await base.find_json(http, http.build_request("GET", url, params=params, headers=self._headers))
+
+    async def _list(self, question: LookUp) -> list[Mapping[str, Any]] | None:
+        """Return all messages to the number; None when they cannot all be seen.
+
+        They are not asked for by date: Twilio filters by the day of sending, which a queued one does not have yet.
+        """
+        params = {"To": question.to, "PageSize": str(_PAGE_SIZE)}
+        if question.sender is not None:
+            params["From"] = question.sender
+        found: list[Mapping[str, Any]] = []
+        url = f"{self._messages}.json"
+        asked: Mapping[str, str] | None = params
+        for _ in range(_MOST_PAGES):
+            page = await self._get(url, asked)
+            messages = page.get("messages") if page is not None else None
+            if page is None or not isinstance(messages, list):
+                return None
+            found += [message for message in messages if isinstance(message, dict)]
+            following = page.get("next_page_uri")
+            if not isinstance(following, str) or not following:
+                return found
+            if not following.startswith("/2010-04-01/"):
+                return None
+            url, asked = self._base + following, None
+        return None
+
+
+def _fits(message: Mapping[str, Any], question: LookUp) -> bool:
+    return (
+        message.get("to") == question.to
+        and message.get("body") == question.body
+        and (question.sender is None or message.get("from") == question.sender)
+        and str(message.get("direction", "")).startswith("outbound")
+        and base.in_window(_moment(message.get("date_created")), question)
+    )
+
+
+def _code(value: object) -> str | None:
+    """Return a code, which Twilio writes as a number."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    return str(value)[:40] or None
+
+
+def _moment(value: object) -> datetime | None:
+    """Read a date as RFC 2822 has it."""
+    try:
+        moment = parsedate_to_datetime(value) if isinstance(value, str) else None
+        return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,101 @@
+"""Twilio's signatures, with the account's token or with a shared key.
+
+https://www.twilio.com/docs/usage/webhooks/webhooks-security and
+https://www.twilio.com/docs/usage/webhooks/webhook-shared-keys.
+
+What is signed is the address as Twilio knows it with the sorted parameters of the form after it. There is no time in
+it: what is sent again is told by the identifier of the event.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+from outreach.protocols.adapter import Callback, CallbackRefused
+from outreach.wire.callbacks import json_event
+from outreach.wire.signatures import from_base64, keyed_digest, require_header, same
+
+SIGNATURE: Final = "x-twilio-signature"
+SETTINGS: Final = "x-twilio-webhooks-signature-settings"
+
+_ALGORITHMS: Final[Mapping[str, Literal["sha1", "sha256"]]] = {"HMAC_SHA1": "sha1", "HMAC_SHA256": "sha256"}
+_MOST_FIELDS: Final = 1000
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+def verified_fields(callback: Callback, credentials: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the fields of a callback that Twilio signed; of a repeated one the last.
+
+    Raises:
+        CallbackRefused: It is not Twilio's, or cannot be read.
+    """
+    given = from_base64(require_header(callback.headers, SIGNATURE))
+    secret, algorithm = _key(callback.headers.get(SETTINGS, ""), credentials)
+    body_hash = _body_hash(callback)
+    if body_hash is not None:
+        # A body that is no form is signed by its hash, which stands in the signed address.
+        if not same(hashlib.sha256(callback.body).hexdigest(), body_hash):
+            raise CallbackRefused("The signature does not fit the body.")
+        parameters: Sequence[tuple[str, str]] = ()
+        fields: Mapping[str, Any] = json_event(callback.body)
+    else:
+        parameters = _form(callback.body)
+        fields = dict(parameters)
+    signed = "".join(name + value for name, value in sorted(set(parameters))).encode()
+    for url in _spellings(callback.url):
+        if same(given, keyed_digest(secret, url.encode(), signed, algorithm=algorithm)):
+            return fields
+    raise CallbackRefused("The signature does not fit the address and the body.")
+
+
+def _key(settings: str, credentials: Mapping[str, str]) -> tuple[str, Literal["sha1", "sha256"]]:
+    """Return the secret and the algorithm of a signature; without the header it is the account's token and SHA-1."""
+    named = dict(part.strip().partition("=")[::2] for part in settings.split(","))
+    algorithm = _ALGORITHMS.get((named.get("algorithm") or "HMAC_SHA1").upper())
+    if algorithm is None:
+        raise CallbackRefused("The callback is signed by an algorithm that is not known here.")
+    if not named.get("key"):
+        return credentials["auth_token"], algorithm
+    if "webhook_shared_secret" not in credentials:
+        raise CallbackRefused("The callback is signed with a shared key, and the account has no webhook_shared_secret.")
+    return credentials["webhook_shared_secret"], algorithm
+
+
+def _body_hash(callback: Callback) -> str | None:
+    """Return the hash that the address says the body has; None for a form, whose fields are signed themselves."""
+    if callback.headers.get("content-type", "").lower().startswith("application/x-www-form-urlencoded"):
+        return None
+    try:
+        named = parse_qs(urlsplit(callback.url).query, max_num_fields=_MOST_FIELDS).get("bodySHA256")
+    except ValueError:
+        raise CallbackRefused("The address cannot be read.") from None
+    return named[-1].lower() if named else None
+
+
+def _form(body: bytes) -> list[tuple[str, str]]:
+    try:
+        text = body.decode("ascii")
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise CallbackRefused("The body is no form.") from None
+
+
+def _spellings(url: str) -> list[str]:
+    """Return the address as it is, with its port, and without: Twilio signs the one or the other."""
+    spellings = [url]
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return spellings
+    if not host or parts.scheme not in _PORTS:
+        return spellings
+    before, _, rest = url.partition(parts.netloc)
+    if port is None:
+        spellings.append(f"{before}{parts.netloc}:{_PORTS[parts.scheme]}{rest}")
+    else:
+        spellings.append(before + parts.netloc.removesuffix(f":{port}") + rest)
+    return spellings

@@ -1,0 +1,96 @@
+"""Vonage's adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+from urllib.parse import quote
+
+from outreach.carriers.vonage import callbacks
+from outreach.carriers.vonage.carrier import NAME, USUAL_BASE, VonageCarrier, account_authorization
+from outreach.carriers.vonage.tokens import load_private_key
+from outreach.protocols.adapter import (
+    AccountCheck,
+    Callback,
+    CallbackEvent,
+    Connection,
+    CredentialField,
+)
+from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, not_ok, plain_text_problems
+
+_TITLE: Final = "Vonage"
+_YES_OR_NO: Final = frozenset({"yes", "no"})
+
+
+class VonageAdapter:
+    """Vonage as an account works with it; see `docs/carriers/vonage.md`."""
+
+    name = NAME
+    fields: Sequence[CredentialField] = (
+        CredentialField(
+            name="api_key", meaning="API key, on the first page of the Vonage API Dashboard.", secret=False
+        ),
+        CredentialField(name="api_secret", meaning="API secret, under API settings."),
+        CredentialField(
+            name="signature_secret", meaning="Signature secret, under API settings: it verifies signed webhooks."
+        ),
+        CredentialField(
+            name="application_id",
+            meaning="Application with the Messages capability, to send as instead of the bare account.",
+            secret=False,
+            required=False,
+        ),
+        CredentialField(
+            name="private_key", meaning="Private key of that application, the whole text of its file.", required=False
+        ),
+        CredentialField(
+            name="use_reports",
+            meaning="`yes` lets unknown messages be looked up by the Reports API, which costs by the record.",
+            secret=False,
+            required=False,
+        ),
+        API_BASE,
+    )
+    replies_to_keywords = False
+
+    def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
+        """Return what is wrong with the form of credentials."""
+        plain = ("api_key", "api_secret", "signature_secret", "application_id")
+        found = [*plain_text_problems(credentials, plain), *api_base_problems(credentials)]
+        if ("application_id" in credentials) != ("private_key" in credentials):
+            found.append("application_id and private_key must be given together.")
+        if "private_key" in credentials:
+            try:
+                load_private_key(credentials["private_key"])
+            except ValueError:
+                found.append("private_key must be the RSA key of the application in PEM, with its line breaks.")
+        if credentials.get("use_reports", "no") not in _YES_OR_NO:
+            found.append("use_reports must be yes or no.")
+        return found
+
+    async def check(self, connection: Connection) -> AccountCheck:
+        """Read the application, or list one where none is named; once."""
+        credentials, http = connection.credentials, connection.http
+        url = f"{api_base(credentials, USUAL_BASE)}/v2/applications"
+        application = credentials.get("application_id")
+        request = http.build_request(
+            "GET",
+            url if application is None else f"{url}/{quote(application, safe='')}",
+            params={"page_size": "1"} if application is None else None,
+            headers={"authorization": account_authorization(credentials), "accept": "application/json"},
+        )
+        answer = await ask_harmless(http, request, provider=_TITLE)
+        if isinstance(answer, str):
+            return not_ok(answer)
+        return AccountCheck(ok=True, message="Vonage accepts the API key and secret.")
+
+    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
+        """Verify and read a callback."""
+        return callbacks.read(connection, callback)
+
+    def connect(self, connection: Connection) -> VonageCarrier:
+        """Return the carrier of an account."""
+        return VonageCarrier(connection)
+
+
+ADAPTER: Final = VonageAdapter()

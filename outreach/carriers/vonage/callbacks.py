@@ -1,0 +1,88 @@
+"""What Vonage calls back: https://developer.vonage.com/en/api/messages (status and inbound webhooks, version 1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from outreach.carriers.vonage.carrier import NAME
+from outreach.carriers.vonage.errors import error_code, reported_class
+from outreach.carriers.vonage.tokens import verify_callback
+from outreach.models.reports import MessageReport
+from outreach.models.states import MessageStatus
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection, InboundText
+from outreach.wire.callbacks import LONGEST_ID, json_event, moment_in, object_in, require_id, text_in
+
+STATUSES: Final[Mapping[str, MessageStatus]] = {
+    "submitted": MessageStatus.SENT,
+    "delivered": MessageStatus.DELIVERED,
+    "rejected": MessageStatus.FAILED,
+    "undeliverable": MessageStatus.FAILED,
+}
+"""The statuses of a message, in the engine's words."""
+
+_SMS: Final = "sms"
+_NUMBER: Final = re.compile(r"[1-9][0-9]{6,14}")
+
+
+def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
+    """Verify a callback, its age and its body too, and read the one event that it is.
+
+    Our reference stands in the body, which the token covers. An event is told by message and status: the same token
+    sent again, and the same status in another token, are that event once more.
+
+    Raises:
+        CallbackRefused: It is not Vonage's, too old, of another body, or cannot be read.
+    """
+    credentials = connection.credentials
+    verify_callback(
+        callback,
+        api_key=credentials["api_key"],
+        secret=credentials["signature_secret"],
+        now=connection.clock.now(),
+    )
+    event = json_event(callback.body)
+    uuid = require_id(event, "message_uuid")
+    status = text_in(event, "status")
+    if status is None:
+        return [CallbackEvent(event_id=f"{uuid}:received", content=_inbound(connection, event, uuid))]
+    if len(status) > LONGEST_ID:
+        raise CallbackRefused("The callback has no status.")
+    return [CallbackEvent(event_id=f"{uuid}:{status}", content=_report(connection, event, uuid, status))]
+
+
+def _report(connection: Connection, event: Mapping[str, Any], uuid: str, status: str) -> MessageReport | None:
+    known = STATUSES.get(status)
+    if known is None or text_in(event, "channel") != _SMS:
+        return None
+    code = error_code(object_in(event, "error"))
+    return MessageReport(
+        workspace_id=connection.workspace_id,
+        provider=NAME,
+        dispatch_id=text_in(event, "client_ref"),
+        provider_id=uuid,
+        status=known,
+        at=moment_in(event, "timestamp", otherwise=connection.clock.now()),
+        reason=reported_class(code) if known is MessageStatus.FAILED else None,
+        error_code=code,
+        raw=dict(event),
+    )
+
+
+def _inbound(connection: Connection, event: Mapping[str, Any], uuid: str) -> InboundText | None:
+    sender, to = text_in(event, "from"), text_in(event, "to")
+    if sender is None or to is None or text_in(event, "channel") != _SMS:
+        return None
+    return InboundText(
+        provider_id=uuid,
+        sender=_e164(sender),
+        to=_e164(to),
+        body=text_in(event, "text") or "",
+        at=moment_in(event, "timestamp", otherwise=connection.clock.now()),
+    )
+
+
+def _e164(number: str) -> str:
+    """Return a number with its plus; a short code and a name stay what they are."""
+    return f"+{number}" if _NUMBER.fullmatch(number) else number

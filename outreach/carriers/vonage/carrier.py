@@ -1,0 +1,168 @@
+"""Vonage as a carrier, by its Messages API: https://developer.vonage.com/en/api/messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import httpx
+
+from outreach.carriers import base
+from outreach.carriers.vonage.errors import AMBIGUOUS, FAILURES, error_code, reported_class
+from outreach.carriers.vonage.tokens import application_token, load_private_key
+from outreach.clock import to_text
+from outreach.models.dispatch import Outcome
+from outreach.models.states import DispatchState
+from outreach.protocols.adapter import Connection
+from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage
+from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal, text_of
+from outreach.wire.callbacks import text_in
+from outreach.wire.checking import api_base
+
+NAME: Final = "vonage"
+USUAL_BASE: Final = "https://api.nexmo.com"
+
+SHORTEST_TTL_SECONDS: Final = 20
+LONGEST_TTL_SECONDS: Final = 604_800
+"""Bounds of `ttl`, as Vonage's own libraries have them; its document names none."""
+
+_FAILED: Final = frozenset({"rejected", "undeliverable", "failed", "expired"})
+_MOST_PAGES: Final = 5
+_NO_SENDER: Final = base.no_sender("Vonage needs a number or a name to send from, and the campaign names none.")
+
+
+def digits(number: str) -> str:
+    """Return a number as Vonage has it: the digits of E.164 without the plus; a name stays what it is."""
+    return number.removeprefix("+")
+
+
+def account_authorization(credentials: Mapping[str, str]) -> str:
+    """Return what the account's own APIs are asked with."""
+    return base.basic(credentials["api_key"], credentials["api_secret"])
+
+
+class VonageCarrier:
+    """Sends by one JSON POST each; our dispatch id comes back as `client_ref` in every status.
+
+    A look-up asks the Reports API, which is paid for by the record: it is used only where the account says so.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        credentials = connection.credentials
+        self._base = api_base(credentials, USUAL_BASE)
+        self._account = {"authorization": account_authorization(credentials), "accept": "application/json"}
+        self._key = load_private_key(credentials["private_key"]) if "private_key" in credentials else None
+        self._reports = credentials.get("use_reports") == "yes"
+
+    @property
+    def name(self) -> str:
+        """The name under which the ledger knows it."""
+        return NAME
+
+    @property
+    def capabilities(self) -> CarrierCapabilities:
+        """What it can do: look-ups only where they may cost something."""
+        return CarrierCapabilities(look_up="evidence" if self._reports else "none", carries_not_after=True)
+
+    async def send(self, message: OutboundMessage) -> Outcome:
+        """Hand one message to Vonage, once."""
+        if message.sender is None:
+            return _NO_SENDER
+        now = self._connection.clock.now()
+        body: dict[str, Any] = {
+            "message_type": "text",
+            "channel": "sms",
+            "to": digits(message.to),
+            "from": digits(message.sender),
+            "text": message.body,
+            "client_ref": message.dispatch_id,
+        }
+        if self._connection.callback_url is not None:
+            # The version too: what else the account is set to must not decide how its statuses are written.
+            body |= {"webhook_url": self._connection.callback_url, "webhook_version": "v1"}
+        if message.not_after is not None:
+            left = base.seconds_left(message.not_after, now=now, least=SHORTEST_TTL_SECONDS, most=LONGEST_TTL_SECONDS)
+            if left is None:
+                return base.TOO_LATE
+            body["ttl"] = left
+        http, headers = self._connection.http, dict(self._account)
+        if self._key is not None:
+            application_id = self._connection.credentials["application_id"]
+            # One request for each dispatch, so that its identifier is the token's as well.
+            token = application_token(self._key, application_id=application_id, token_id=message.dispatch_id, now=now)
+            headers["authorization"] = f"Bearer {token}"
+        request = http.build_request("POST", f"{self._base}/v1/messages", json=body, headers=headers)
+        return await ask_once(http, request, self._read)
+
+    async def look_up(self, question: LookUp) -> Outcome | None:
+        """Find the record of a message by its id or by our reference, where records may be asked for."""
+        if not self._reports:
+            return None
+        asked = {"account_id": self._connection.credentials["api_key"], "product": "MESSAGES", "direction": "outbound"}
+        if question.provider_id is not None:
+            asked["id"] = question.provider_id
+        else:
+            asked["date_start"] = _second(question.since - base.EARLIER)
+            asked["date_end"] = _second(question.until + base.LATER)
+        records = await self._records(asked)
+        if records is None:
+            return None
+        if question.provider_id is not None:
+            matches = [record for record in records if record.get("message_id") == question.provider_id]
+        else:
+            matches = [record for record in records if record.get("client_ref") == question.dispatch_id]
+        return _recorded(matches[0]) if len(matches) == 1 else None
+
+    def _read(self, response: httpx.Response) -> Outcome:
+        if response.is_success:
+            return Outcome(state=DispatchState.ACCEPTED, provider_id=text_of(json_object(response).get("message_uuid")))
+        if not response.is_client_error:
+            raise Unreadable
+        error = json_object_or_empty(response)
+        code = error_code(error)
+        if code in AMBIGUOUS:
+            return Outcome(state=DispatchState.UNKNOWN, reason="provider_error", error_code=code)
+        return refusal(
+            base.refusal_class(FAILURES.get(code or "")),
+            response,
+            now=self._connection.clock.now(),
+            code=code,
+            message=text_in(error, "detail") or text_in(error, "title"),
+        )
+
+    async def _records(self, asked: Mapping[str, str]) -> list[Mapping[str, Any]] | None:
+        """Return all records of an enquiry; None when they cannot all be seen."""
+        http = self._connection.http
+        found: list[Mapping[str, Any]] = []
+        more: dict[str, str] = {}
+        for _ in range(_MOST_PAGES):
+            request = http.build_request(
+                "GET", f"{self._base}/v2/reports/records", params={**asked, **more}, headers=self._account
+            )
+            page = await base.find_json(http, request)
+            records = page.get("records") if page is not None else None
+            if page is None or not isinstance(records, list):
+                return None
+            found += [record for record in records if isinstance(record, dict)]
+            if page.get("request_status") != "TRUNCATED":
+                return found
+            cursor, iv = text_in(page, "cursor"), text_in(page, "iv")
+            if cursor is None or iv is None:
+                return None
+            more = {"cursor": cursor, "iv": iv}
+        return None
+
+
+def _recorded(record: Mapping[str, Any]) -> Outcome | None:
+    provider_id = text_in(record, "message_id")
+    if provider_id is None:
+        return None
+    if (text_in(record, "status") or "").lower() not in _FAILED:
+        return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+    code = text_in(record, "error_code")
+    return base.failed_at_once(reported_class(code), provider_id=provider_id, code=code[:40] if code else None)
+
+
+def _second(moment: Any) -> str:
+    return to_text(moment)[:19] + "Z"

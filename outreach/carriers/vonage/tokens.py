@@ -1,0 +1,98 @@
+"""The two kinds of JSON Web Tokens at Vonage: ours, by which an application is known, and theirs, on callbacks.
+
+https://developer.vonage.com/en/getting-started/concepts/authentication and
+https://developer.vonage.com/en/getting-started/concepts/webhooks (signed webhooks). Both are written out here: one
+algorithm each, which nothing in a token can change.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from outreach.protocols.adapter import Callback, CallbackRefused
+from outreach.wire.callbacks import json_event
+from outreach.wire.signatures import from_base64, keyed_digest, require_header, require_recent, require_same, same
+
+LIFE_SECONDS: Final = 900
+"""How long a token of ours is good for."""
+
+_LONGEST: Final = 8192
+_SCHEME: Final = "bearer"
+
+
+def load_private_key(pem: str) -> RSAPrivateKey:
+    """Return the private key of an application.
+
+    Raises:
+        ValueError: It is no RSA key in PEM without a password.
+    """
+    try:
+        key = load_pem_private_key(pem.encode(), password=None)
+    except (TypeError, UnsupportedAlgorithm):
+        raise ValueError("no usable key") from None
+    if not isinstance(key, RSAPrivateKey):
+        raise ValueError("no RSA key")  # noqa: TRY004 - the caller's value is wrong, not its type
+    return key
+
+
+def application_token(key: RSAPrivateKey, *, application_id: str, token_id: str, now: datetime) -> str:
+    """Return a token of an application, RS256.
+
+    Args:
+        key: The application's private key.
+        application_id: Which application it is.
+        token_id: Another one for each token.
+        now: The present moment.
+    """
+    issued = int(now.timestamp())
+    claims = {"application_id": application_id, "iat": issued, "exp": issued + LIFE_SECONDS, "jti": token_id}
+    signed = f"{_part({'alg': 'RS256', 'typ': 'JWT'})}.{_part(claims)}"
+    return f"{signed}.{_encode(key.sign(signed.encode('ascii'), PKCS1v15(), SHA256()))}"
+
+
+def verify_callback(callback: Callback, *, api_key: str, secret: str, now: datetime) -> None:
+    """Verify the token of a callback: its signature, whose it is, its age, and that it is of this body.
+
+    Raises:
+        CallbackRefused: It is not Vonage's, too old, or of another body.
+    """
+    scheme, _, token = require_header(callback.headers, "authorization").partition(" ")
+    parts = token.strip().split(".")
+    if scheme.lower() != _SCHEME or len(parts) != 3 or len(token) > _LONGEST or not token.isascii():
+        raise CallbackRefused("The callback carries no token.")
+    head, claims = (json_event(from_base64(part)) for part in parts[:2])
+    if head.get("alg") != "HS256":
+        raise CallbackRefused("The token is signed by an algorithm that is not the agreed one.")
+    signed = ".".join(parts[:2]).encode("ascii")
+    require_same(from_base64(parts[2]), keyed_digest(secret, signed))
+    _require_text(claims, "api_key", api_key)
+    _require_text(claims, "payload_hash", hashlib.sha256(callback.body).hexdigest())
+    issued = claims.get("iat")
+    if isinstance(issued, bool) or not isinstance(issued, int | float):
+        raise CallbackRefused("The token names no time.")
+    require_recent(issued, now=now)
+
+
+def _require_text(claims: Mapping[str, Any], name: str, expected: str) -> None:
+    given = claims.get(name)
+    if not isinstance(given, str) or not same(given.lower(), expected.lower()):
+        raise CallbackRefused(f"The token's {name} does not fit.")
+
+
+def _part(value: Mapping[str, Any]) -> str:
+    return _encode(json.dumps(value, separators=(",", ":")).encode())
+
+
+def _encode(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")

@@ -1,0 +1,69 @@
+"""Entries of the decision trail as events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from outreach.models.events import (
+    CallEnded,
+    CampaignMoved,
+    Event,
+    MessageReceived,
+    MessageReported,
+    OptedOut,
+    RecipientEnded,
+)
+from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus
+from outreach.models.trail import TrailEntry, What
+
+
+def event_of(entry: TrailEntry) -> Event | None:
+    """Return what an entry tells to an application; None when it is for the trail alone."""
+    # A row of the trail has the fields that its kind needs: the operations that write it see to that.
+    row: Any = entry
+    head: dict[str, Any] = {"number": entry.number, "at": entry.at, "workspace_id": entry.workspace_id}
+    place: dict[str, Any] = {"campaign_id": entry.campaign_id, "position": entry.position}
+    match entry.what:
+        case What.CAMPAIGN:
+            return CampaignMoved(
+                **head,
+                campaign_id=row.campaign_id,
+                status=CampaignStatus(row.state),
+                reason=entry.reason,
+                rule=entry.rule,
+                actor=entry.actor,
+            )
+        case What.ENDED:
+            return RecipientEnded(
+                **head,
+                campaign_id=row.campaign_id,
+                position=row.position,
+                status=RecipientStatus(row.state),
+                reason=entry.reason,
+                rule=entry.rule,
+                dispatch_id=entry.dispatch_id,
+            )
+        case What.CALL_ENDED:
+            return CallEnded(
+                **head,
+                **place,
+                call_id=row.call_id,
+                status=CallStatus(row.state),
+                outcome=entry.reason,
+                dispatch_id=entry.dispatch_id,
+            )
+        case What.REPORTED if entry.call_id is None:
+            return MessageReported(
+                **head,
+                **place,
+                dispatch_id=row.dispatch_id,
+                message_id=entry.message_id,
+                status=MessageStatus(row.state),
+                reason=entry.reason,
+            )
+        case What.OPTED_OUT:
+            return OptedOut(**head, phone=row.phone, scope=row.state, source=row.reason, actor=entry.actor)
+        case What.REPLIED:
+            return MessageReceived(**head, message_id=row.message_id, sender=row.phone)
+        case _:
+            return None

@@ -1,0 +1,217 @@
+"""The decision trail: what happened to whom, when, why, and by which rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from outreach.models.states import RecipientStatus
+
+
+class Rule(StrEnum):
+    """The rule that decided a step: a closed list, whose names do not change (`RULES` explains each)."""
+
+    LOAD = "load"
+    DUPLICATE = "duplicate"
+    INVALID_NUMBER = "invalid_number"
+    REGISTER = "register"
+    SCHEDULE = "schedule"
+    BUSINESS_HOURS = "business_hours"
+    HOLIDAYS = "holidays"
+    CONTACT_HOURS = "contact_hours"
+    FREQUENCY_CAP = "frequency_cap"
+    PACE = "pace"
+    CONCURRENCY = "concurrency"
+    RENDERING = "rendering"
+    SEGMENT_CAP = "segment_cap"
+    AGENT = "agent"
+    FLOW = "flow"
+    VALID_UNTIL = "valid_until"
+    STALE = "stale"
+    STOP = "stop"
+    ONCE = "once"
+    DEFERRAL = "deferral"
+    PROVIDER_ANSWER = "provider_answer"
+    PROVIDER_REPORT = "provider_report"
+    RECEIPT_WAIT = "receipt_wait"
+    RECONCILIATION = "reconciliation"
+    CALL_SILENCE = "call_silence"
+    RETRY_BUDGET = "retry_budget"
+    DOUBLE_DIAL = "double_dial"
+    ERROR_BUDGET = "error_budget"
+    COPIED_FILE = "copied_file"
+    WORKSPACE = "workspace"
+    OPERATOR = "operator"
+    CANCELLATION = "cancellation"
+    EXPIRY = "expiry"
+    LEDGER = "ledger"
+
+
+RULES: Final[Mapping[Rule, str]] = MappingProxyType(
+    {
+        Rule.LOAD: "A contact becomes a recipient when its campaign is created (design, section 6).",
+        Rule.DUPLICATE: "A number that comes twice in a campaign is contacted once (design, section 3).",
+        Rule.INVALID_NUMBER: "What is no possible number is never handed to a carrier (design, section 3).",
+        Rule.REGISTER: "Who is on the unsubscribe register is not contacted "
+        "(design, section 3; 47 CFR 64.1200(a)(10)).",
+        Rule.SCHEDULE: "A scheduled campaign starts by the clock; one that missed its start is paused "
+        "(design, section 4).",
+        Rule.BUSINESS_HOURS: "A campaign reaches nobody outside its business hours (interface, section 2.2).",
+        Rule.HOLIDAYS: "A campaign reaches nobody on its holidays (interface, section 2.2).",
+        Rule.CONTACT_HOURS: "Nobody is contacted before 8 or after 21 by the clocks where the number may be "
+        "(design, section 6; 47 CFR 64.1200(c)(1)).",
+        Rule.FREQUENCY_CAP: "At most so many requests go to a number in 24 hours (design, section 6).",
+        Rule.PACE: "Each message takes a slot of its campaign's rate, and of its sending number's (design, section 6).",
+        Rule.CONCURRENCY: "A call takes one of the campaign's `batch_concurrency` places (design, section 6).",
+        Rule.RENDERING: "A text that renders to nothing is not sent (design, section 6).",
+        Rule.SEGMENT_CAP: "A text over the cap of segments is not sent, and never cut (design, section 6).",
+        Rule.AGENT: "A calling campaign needs an agent that may call out (design, section 3).",
+        Rule.FLOW: "The steps of an automation flow follow each other (design, section 6).",
+        Rule.VALID_UNTIL: "No request starts after its intent's `valid_until` or its worker's lease "
+        "(design, section 5, rule 4).",
+        Rule.STALE: "A single call or message that could not be dispatched for 10 minutes is canceled "
+        "(design, section 5).",
+        Rule.STOP: "A stop that has committed lets no request start any more (design, section 5, rules 3 and 4).",
+        Rule.ONCE: "The provider is asked once; without an answer nobody knows what became of the request "
+        "(design, section 5, rule 5).",
+        Rule.DEFERRAL: "Deferral is not failure: no attempt is spent, the next try backs off "
+        "(design, section 5, rule 7).",
+        Rule.PROVIDER_ANSWER: "What the provider answered to the request (design, section 5, rule 5).",
+        Rule.PROVIDER_REPORT: "What the provider told later of what it had accepted (design, section 5, rule 8).",
+        Rule.RECEIPT_WAIT: "An accepted message whose receipt does not come in 4 hours counts as done "
+        "(design, section 5).",
+        Rule.RECONCILIATION: "An unknown request is looked up at its provider until there is evidence, or the deadline "
+        "(design, section 5, rule 6).",
+        Rule.CALL_SILENCE: "A placed call of which nothing is heard for 4 hours ends as unconfirmed "
+        "(design, section 5, rule 6).",
+        Rule.RETRY_BUDGET: "What may pass is tried again while attempts are left; then it has failed "
+        "(design, section 6).",
+        Rule.DOUBLE_DIAL: "A second call follows a known no answer within 10 seconds, or is dropped "
+        "(design, section 6).",
+        Rule.ERROR_BUDGET: "Too much trouble that is not the contacts' pauses the campaign (design, section 6).",
+        Rule.COPIED_FILE: "A copied or restored database does not start sending (design, section 5, rule 10).",
+        Rule.WORKSPACE: "A workspace that is not active sends nothing (interface, section 5).",
+        Rule.OPERATOR: "Somebody decided it, by the library or the command line (design, section 4).",
+        Rule.CANCELLATION: "Who is open when a campaign is cancelled is not contacted (design, section 4).",
+        Rule.EXPIRY: "Who is open when a campaign expires is not contacted (design, section 4).",
+        Rule.LEDGER: "A campaign is complete when its ledger has nothing open (design, section 4).",
+    }
+)
+"""What each rule says, and where it comes from; `docs/decision-trail.md` has the same table."""
+
+
+class What(StrEnum):
+    """What a step is.
+
+    `loaded`, `left_out` and `intent` are read from the ledger and are never written as entries of the trail.
+    """
+
+    LOADED = "loaded"
+    LEFT_OUT = "left_out"
+    OPTED_OUT = "opted_out"
+    REPLIED = "replied"
+    CAMPAIGN = "campaign"
+    WORKSPACE = "workspace"
+    HELD = "held"
+    INTENT = "intent"
+    OUTCOME = "outcome"
+    REPORTED = "reported"
+    CALL_ENDED = "call_ended"
+    ENDED = "ended"
+
+
+@attrs.frozen(kw_only=True)
+class TrailEntry:
+    """One entry of the trail: what the ledger's other rows would not tell any more.
+
+    Attributes:
+        number: Place in the trail of the whole database; given by the storage, and never given twice.
+        state: What it came to: the state of the recipient, dispatch, message, call, campaign or workspace.
+        reason: Why, in the engine's words; None when there is nothing to say.
+        campaign_id: Of the campaign that it is about; None outside campaigns.
+        position: Of the recipient that it is about; None for a campaign as a whole.
+        message_id: Of the single message, or of the message that somebody wrote back.
+        step: Index of the flow's step.
+        due_at: How long it holds, where it holds anybody.
+        repeats: How often it was said again; `due_at` is then that of the last time.
+        actor: Who did it, as in the audit trail; None for the engine.
+        phone: E.164, of an opt-out or a reply; None for all else.
+    """
+
+    number: int = 0
+    at: datetime
+    workspace_id: str
+    what: What
+    rule: Rule
+    state: str | None = None
+    reason: str | None = None
+    campaign_id: str | None = None
+    position: int | None = None
+    call_id: str | None = None
+    message_id: str | None = None
+    dispatch_id: str | None = None
+    step: int | None = None
+    attempt: int | None = None
+    leg: int | None = None
+    due_at: datetime | None = None
+    repeats: int = 0
+    actor: str | None = None
+    phone: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class TrailStep:
+    """One step of what happened to a contact.
+
+    Attributes:
+        rule: What decided; `RULES` explains it.
+        state: What it came to: the state of the recipient, dispatch, message, call, campaign or workspace.
+        reason: Why, in the engine's words; None when there is nothing to say.
+        until: How long it holds; of an intent: its request starts no earlier.
+        step: Index of the flow's step; None where no dispatch or recipient has one.
+        repeats: How often it was decided again in the same way; `until` is that of the last time.
+        actor: Who did it; None for the engine.
+    """
+
+    at: datetime
+    what: What
+    rule: Rule
+    state: str | None = None
+    reason: str | None = None
+    until: datetime | None = None
+    dispatch_id: str | None = None
+    call_id: str | None = None
+    step: int | None = None
+    attempt: int | None = None
+    leg: int | None = None
+    repeats: int = 0
+    actor: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ContactHistory:
+    """What happened to one contact of a campaign, and why.
+
+    Attributes:
+        position: Place in the campaign's list; None for a number that has none because it was left out.
+        phone_number: As supplied; for a number that was left out: as asked for.
+        phone: E.164, or None when it is no possible number.
+        status: The state that it is in; None for a number that was left out.
+        reason: Why it waits or how it ended.
+        due_at: When a waiting recipient is looked at again.
+        steps: In the order in which they happened.
+    """
+
+    campaign_id: str
+    position: int | None
+    phone_number: str
+    phone: str | None
+    status: RecipientStatus | None
+    reason: str | None
+    due_at: datetime | None
+    steps: Sequence[TrailStep]

@@ -1,0 +1,197 @@
+"""What happened to a contact of a campaign: put together from the ledger, the decision trail and the register."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from outreach.errors import NotFound
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
+from outreach.models.recipient import Recipient
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.trail import ContactHistory, Rule, TrailEntry, TrailStep, What
+from outreach.models.unsubscribe import Unsubscribe
+from outreach.operations.common import campaign_of, workspace_of
+from outreach.policy.deciding import rule_of_outcome, rule_of_recipient
+from outreach.policy.phones import normalise
+from outreach.protocols.storage import Transaction
+
+_LATEST: Final = 500
+"""Moves of a campaign, or of its workspace, that are looked at: the latest so many."""
+
+_NOT_THE_CONTACTS: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY, CampaignStatus.COMPLETED})
+"""Moves of a campaign that hold nobody up and let nobody go."""
+
+
+def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str) -> Sequence[ContactHistory]:
+    """Return what happened to a number in a campaign: one history for each place where it stands, by position.
+
+    Args:
+        tx: The transaction.
+        workspace_id: Whose campaign.
+        campaign_id: Which one.
+        written: The number, in any notation; what is no number is compared with what was supplied.
+
+    Raises:
+        NotFound: There is no such campaign, or the number is neither in it nor on the register.
+    """
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    phone = normalise(written, workspace_of(tx, workspace_id).default_region)
+    if phone is None:
+        rows = tx.recipients.without_phone(workspace_id, campaign_id, written)
+    else:
+        rows = tx.recipients.by_phone(workspace_id, campaign_id, phone)
+    entry = tx.register.get(workspace_id, phone) if phone is not None else None
+    stopped = entry if entry is not None and entry.stops(campaign.channel) else None
+    if rows:
+        shared = _shared(tx, campaign)
+        return tuple(_history(tx, campaign, recipient, stopped, shared) for recipient in rows)
+    if stopped is None:
+        raise NotFound("recipient", written)
+    return (_left_out(campaign, written, stopped),)
+
+
+def _left_out(campaign: Campaign, written: str, entry: Unsubscribe) -> ContactHistory:
+    """Return the history of a number that is on the register and not in the campaign.
+
+    Who is on the register when a campaign is created gets no place in it, and is not noted: that such a number
+    was supplied at all is not known. One that came onto the register later was not in the campaign.
+    """
+    steps = [_opted_out(entry)]
+    if entry.created_at <= campaign.created_at:
+        steps.append(TrailStep(at=campaign.created_at, what=What.LEFT_OUT, rule=Rule.REGISTER, reason="opted_out"))
+    return ContactHistory(
+        campaign_id=campaign.id,
+        position=None,
+        phone_number=written,
+        phone=entry.phone,
+        status=None,
+        reason=None,
+        due_at=None,
+        steps=tuple(steps),
+    )
+
+
+def _history(
+    tx: Transaction,
+    campaign: Campaign,
+    recipient: Recipient,
+    stopped: Unsubscribe | None,
+    shared: Sequence[TrailEntry],
+) -> ContactHistory:
+    own = tx.trail.of_recipient(campaign.workspace_id, campaign.id, recipient.position)
+    dispatches = tx.dispatches.of_recipient(campaign.workspace_id, campaign.id, recipient.position)
+    told = {entry.dispatch_id for entry in own if entry.what is What.OUTCOME}
+    derived = [
+        *_loaded(campaign, recipient, ended_later=any(entry.what is What.ENDED for entry in own)),
+        *(step for one in dispatches for step in _of_dispatch(one, outcome_told=one.id in told)),
+    ]
+    written = [_step(entry) for entry in own if _concerns(entry)]
+    # What was written comes after what it followed from when both are of one moment.
+    steps = sorted([*derived, *written], key=lambda step: step.at)
+    last = steps[-1].at if not recipient.is_open else None
+    around = [_step(entry) for entry in shared if last is None or entry.at <= last]
+    if stopped is not None:
+        around.append(_opted_out(stopped))
+    return ContactHistory(
+        campaign_id=campaign.id,
+        position=recipient.position,
+        phone_number=recipient.phone_number,
+        phone=recipient.phone,
+        status=recipient.status,
+        reason=recipient.reason,
+        due_at=recipient.due_at,
+        # A campaign that starts, pauses or closes does so before what is done to its recipients at that moment.
+        steps=tuple(sorted([*around, *steps], key=lambda step: (step.at, step.what is not What.LOADED))),
+    )
+
+
+def _shared(tx: Transaction, campaign: Campaign) -> Sequence[TrailEntry]:
+    """Return what happened to the campaign and its workspace, as far as it concerned the recipients."""
+    moves = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=_LATEST)
+    workspace = tx.trail.of_workspace(campaign.workspace_id, limit=_LATEST)
+    entries = [
+        *(one for one in moves if one.what is not What.CAMPAIGN or one.state not in _NOT_THE_CONTACTS),
+        *(one for one in workspace if one.at >= campaign.created_at),
+    ]
+    return sorted(entries, key=lambda entry: entry.number)
+
+
+def _loaded(campaign: Campaign, recipient: Recipient, *, ended_later: bool) -> Sequence[TrailStep]:
+    loaded = TrailStep(
+        at=campaign.created_at, what=What.LOADED, rule=Rule.LOAD, state=RecipientStatus.PENDING.value, step=0, attempt=0
+    )
+    if recipient.is_open or ended_later:
+        return (loaded,)
+    # It ended as it was loaded, which is not written a second time.
+    at: datetime = recipient.ended_at or campaign.created_at
+    end = TrailStep(
+        at=at,
+        what=What.ENDED,
+        rule=rule_of_recipient(recipient, Rule.LOAD),
+        state=recipient.status.value,
+        reason=recipient.reason,
+    )
+    return loaded, end
+
+
+def _of_dispatch(dispatch: Dispatch, *, outcome_told: bool) -> Sequence[TrailStep]:
+    intent = TrailStep(
+        at=dispatch.created_at,
+        what=What.INTENT,
+        rule=Rule.PACE if dispatch.channel == "sms" else Rule.CONCURRENCY,
+        state=DispatchState.DISPATCHING.value,
+        until=dispatch.slot_at,
+        dispatch_id=dispatch.id,
+        call_id=dispatch.call_id,
+        step=dispatch.step,
+        attempt=dispatch.attempt,
+        leg=dispatch.leg,
+    )
+    if outcome_told or dispatch.settled_at is None:
+        return (intent,)
+    outcome = TrailStep(
+        at=dispatch.settled_at,
+        what=What.OUTCOME,
+        rule=rule_of_outcome(dispatch.state, dispatch.reason, Rule.PROVIDER_ANSWER),
+        state=dispatch.state.value,
+        # What its call failed with is written there later, and told by the call's end.
+        reason=dispatch.reason if dispatch.state is not DispatchState.ACCEPTED else None,
+        dispatch_id=dispatch.id,
+        call_id=dispatch.call_id,
+        step=dispatch.step,
+        attempt=dispatch.attempt,
+        leg=dispatch.leg,
+    )
+    return intent, outcome
+
+
+def _concerns(entry: TrailEntry) -> bool:
+    """Return whether an entry tells more than its dispatch does: the end of a call that was never placed does not."""
+    return entry.what is not What.CALL_ENDED or entry.rule in {Rule.PROVIDER_REPORT, Rule.CALL_SILENCE}
+
+
+def _opted_out(entry: Unsubscribe) -> TrailStep:
+    return TrailStep(
+        at=entry.created_at, what=What.OPTED_OUT, rule=Rule.REGISTER, state=entry.scope, reason=entry.source
+    )
+
+
+def _step(entry: TrailEntry) -> TrailStep:
+    return TrailStep(
+        at=entry.at,
+        what=entry.what,
+        rule=entry.rule,
+        state=entry.state,
+        reason=entry.reason,
+        until=entry.due_at,
+        dispatch_id=entry.dispatch_id,
+        call_id=entry.call_id,
+        step=entry.step,
+        attempt=entry.attempt,
+        leg=entry.leg,
+        repeats=entry.repeats,
+        actor=entry.actor,
+    )

@@ -1,0 +1,250 @@
+"""Writing the decision trail, in the transaction of what it tells of.
+
+What the ledger keeps anyway is not written a second time: that a contact was loaded, that an intent was committed,
+and a provider's first and last word on it stand in the recipient's and the dispatch's own rows.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from outreach.models.call import Call
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
+from outreach.models.message import InboundMessage
+from outreach.models.recipient import Recipient
+from outreach.models.reports import MessageReport
+from outreach.models.states import CampaignMove, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.models.trail import Rule, TrailEntry, What
+from outreach.models.unsubscribe import Unsubscribe
+from outreach.policy.deciding import rule_of_move, rule_of_outcome, rule_of_recipient
+from outreach.protocols.storage import Transaction
+
+ENGINE: Final = "engine"
+"""The actor of what nobody asked for."""
+
+_MAY_CHANGE: Final = frozenset({DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP})
+"""Outcomes that a later one may write over."""
+
+
+def recipient_moved(
+    tx: Transaction,
+    workspace_id: str,
+    before: Recipient,
+    after: Recipient,
+    *,
+    rule: Rule,
+    now: datetime,
+    dispatch: Dispatch | None = None,
+) -> None:
+    """Tell that a recipient waits or has ended; what else becomes of it is told by its dispatches.
+
+    To be put off again for the same reason makes no new entry, or a campaign that waits for a month would have one
+    for each of a million people and every night.
+    """
+    told = (after.status, after.reason, after.due_at) != (before.status, before.reason, before.due_at)
+    if not told or (after.is_open and after.status is not RecipientStatus.WAITING):
+        return
+    waits = after.status is RecipientStatus.WAITING
+    again = before.status is RecipientStatus.WAITING and before.reason == after.reason and before.step == after.step
+    if waits and again and after.due_at is not None:
+        tx.trail.prolong(workspace_id, before.campaign_id, before.position, after.due_at)
+        return
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=workspace_id,
+            what=What.HELD if waits else What.ENDED,
+            rule=rule_of_recipient(after, rule),
+            state=after.status.value,
+            reason=after.reason,
+            campaign_id=before.campaign_id,
+            position=before.position,
+            dispatch_id=dispatch.id if dispatch is not None else None,
+            step=dispatch.step if dispatch is not None else before.step,
+            attempt=dispatch.attempt if dispatch is not None else before.attempts,
+            leg=dispatch.leg if dispatch is not None else before.leg,
+            due_at=after.due_at,
+        )
+    )
+
+
+def outcome_known(tx: Transaction, before: Dispatch, settled: Dispatch, *, by: Rule, now: datetime) -> None:
+    """Tell what became of a campaign's dispatch, where its own row will not tell it for good."""
+    settled_once = before.state is DispatchState.DISPATCHING and settled.state not in _MAY_CHANGE
+    if settled.campaign_id is None or (settled_once and by is Rule.PROVIDER_ANSWER):
+        return
+    tx.trail.append(
+        _of_dispatch(
+            settled,
+            at=now,
+            what=What.OUTCOME,
+            rule=rule_of_outcome(settled.state, settled.reason, by),
+            state=settled.state.value,
+            reason=settled.reason,
+        )
+    )
+
+
+def message_reported(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: datetime) -> None:
+    """Tell what a carrier reported of a message that it had accepted."""
+    tx.trail.append(
+        _of_dispatch(
+            dispatch,
+            at=now,
+            what=What.REPORTED,
+            rule=Rule.PROVIDER_REPORT,
+            state=event.status.value,
+            reason=event.reason,
+        )
+    )
+
+
+def call_moved(tx: Transaction, dispatch: Dispatch | None, call: Call, *, rule: Rule, now: datetime) -> None:
+    """Tell how far a call has come, or that it has ended."""
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=call.workspace_id,
+            what=What.REPORTED if call.is_open else What.CALL_ENDED,
+            rule=rule,
+            state=call.status.value,
+            reason=call.outcome or call.error,
+            campaign_id=call.campaign_id,
+            position=call.position,
+            call_id=call.id,
+            dispatch_id=dispatch.id if dispatch is not None else None,
+            step=dispatch.step if dispatch is not None else None,
+            attempt=dispatch.attempt if dispatch is not None else call.attempt,
+            leg=dispatch.leg if dispatch is not None else None,
+        )
+    )
+
+
+def campaign_moved(
+    tx: Transaction, moved: Campaign, step: CampaignMove, *, actor: str, detail: str | None, now: datetime
+) -> None:
+    """Tell that a campaign has moved."""
+    rule = rule_of_move(step, by_engine=actor == ENGINE, pause_reason=moved.pause_reason)
+    _of_campaign(tx, moved, rule=rule, reason=detail, actor=actor, now=now)
+
+
+def campaign_created(tx: Transaction, campaign: Campaign, *, actor: str, now: datetime) -> None:
+    """Tell that a campaign is there."""
+    _of_campaign(tx, campaign, rule=Rule.LOAD, reason=None, actor=actor, now=now)
+
+
+def campaign_is_closed(tx: Transaction, campaign: Campaign, *, rule: Rule, until: datetime) -> bool:
+    """Return whether it has been told that a campaign reaches nobody until then."""
+    last = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=1)
+    return bool(last) and (last[0].what, last[0].rule, last[0].due_at) == (What.HELD, rule, until)
+
+
+def campaign_closed(
+    tx: Transaction, workspace_id: str, campaign_id: str, *, rule: Rule, until: datetime, now: datetime
+) -> None:
+    """Tell that a campaign reaches nobody until then, once for each time that it closes."""
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if campaign is None or campaign_is_closed(tx, campaign, rule=rule, until=until):
+        return
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=workspace_id,
+            what=What.HELD,
+            rule=rule,
+            state=campaign.status.value,
+            campaign_id=campaign_id,
+            due_at=until,
+        )
+    )
+
+
+def workspace_moved(
+    tx: Transaction, workspace_id: str, status: WorkspaceStatus, *, reason: str | None, actor: str, now: datetime
+) -> None:
+    """Tell that a workspace may work, or may not, or that it has other rules of contact: those are the reason."""
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=workspace_id,
+            what=What.WORKSPACE,
+            rule=Rule.WORKSPACE,
+            state=status.value,
+            reason=reason,
+            actor=_who(actor),
+        )
+    )
+
+
+def opted_out(tx: Transaction, entry: Unsubscribe, *, actor: str) -> None:
+    """Tell that a number has come onto the register, or is stopped on more channels than before."""
+    tx.trail.append(
+        TrailEntry(
+            at=entry.created_at,
+            workspace_id=entry.workspace_id,
+            what=What.OPTED_OUT,
+            rule=Rule.REGISTER,
+            state=entry.scope,
+            reason=entry.source,
+            actor=_who(actor),
+            phone=entry.phone,
+        )
+    )
+
+
+def replied(tx: Transaction, message: InboundMessage) -> None:
+    """Tell that somebody has written back."""
+    tx.trail.append(
+        TrailEntry(
+            at=message.received_at,
+            workspace_id=message.workspace_id,
+            what=What.REPLIED,
+            rule=Rule.PROVIDER_REPORT,
+            message_id=message.id,
+            phone=message.sender,
+        )
+    )
+
+
+def _of_campaign(
+    tx: Transaction, campaign: Campaign, *, rule: Rule, reason: str | None, actor: str, now: datetime
+) -> None:
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=campaign.workspace_id,
+            what=What.CAMPAIGN,
+            rule=rule,
+            state=campaign.status.value,
+            reason=reason,
+            campaign_id=campaign.id,
+            actor=_who(actor),
+        )
+    )
+
+
+def _of_dispatch(
+    dispatch: Dispatch, *, at: datetime, what: What, rule: Rule, state: str, reason: str | None
+) -> TrailEntry:
+    return TrailEntry(
+        at=at,
+        workspace_id=dispatch.workspace_id,
+        what=what,
+        rule=rule,
+        state=state,
+        reason=reason,
+        campaign_id=dispatch.campaign_id,
+        position=dispatch.position,
+        call_id=dispatch.call_id,
+        message_id=dispatch.message_id,
+        dispatch_id=dispatch.id,
+        step=dispatch.step,
+        attempt=dispatch.attempt,
+        leg=dispatch.leg,
+    )
+
+
+def _who(actor: str) -> str | None:
+    return None if actor == ENGINE else actor

@@ -1,0 +1,185 @@
+"""What must hold of a new intent at the moment of its commit (design, section 5, rules 1 to 4, and section 6)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
+from outreach.models.recipient import Recipient
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.operations.common import workspace_of
+from outreach.protocols.storage import Transaction
+from outreach.testing.simulation.ledger import Broken, Ledger, named, subject_of
+
+_DAY: Final = timedelta(hours=24)
+_UNHEARD: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED})
+_MAY_PASS: Final = frozenset({"temporary", "unreachable", "rate_limited", "provider_auth", "provider_funds"})
+"""Refusals after which the contact has another turn: those that may pass, and those that are our account's trouble."""
+
+_NOBODY_TALKED: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
+
+
+@attrs.frozen(kw_only=True)
+class Bounds:
+    """What a simulation holds the engine to, in numbers.
+
+    Attributes:
+        max_unsettled: Intents without an outcome that one worker may have.
+        sms_attempts: Attempts that a recipient and message may take.
+        call_attempts: Attempts that a recipient of a calling campaign may take.
+        stale_after: How long a single call or message may wait.
+        second_leg_within: How long after the first the second call of a double dial may be committed.
+    """
+
+    max_unsettled: int
+    sms_attempts: int
+    call_attempts: int
+    stale_after: timedelta
+    second_leg_within: timedelta = timedelta(seconds=10)
+
+
+class IntentChecks:
+    """Checks each new intent against everything that was known when it was committed.
+
+    Args:
+        ledger: What has been written, this intent included.
+        bounds: The bounds that hold.
+    """
+
+    def __init__(self, ledger: Ledger, bounds: Bounds) -> None:
+        self._ledger = ledger
+        self._bounds = bounds
+        self._positions: dict[tuple[str, str], int] = {}
+
+    def check(self, tx: Transaction, intent: Dispatch, before: Recipient | None, now: datetime) -> None:
+        """Check one intent.
+
+        Raises:
+            Broken: It should not have been committed.
+        """
+        if intent.state is not DispatchState.DISPATCHING:
+            raise Broken(f"Dispatch {intent.id} was committed as {intent.state}, not as an intent.")
+        lease = tx.leases.current()
+        if lease is None or lease.epoch != intent.epoch:
+            raise Broken(f"Intent {intent.id} was committed under epoch {intent.epoch}; the lease is {lease}.")
+        if self._ledger.open_of_epoch[intent.epoch] > self._bounds.max_unsettled:
+            raise Broken(f"Epoch {intent.epoch} has more than {self._bounds.max_unsettled} intents without an outcome.")
+        workspace = workspace_of(tx, intent.workspace_id)
+        if workspace.status != "active":
+            raise Broken(f"Intent {intent.id} was committed while the workspace is {workspace.status}.")
+        if tx.register.stopped(intent.workspace_id, intent.channel, {intent.to}):
+            raise Broken(f"Intent {intent.id} was committed for a number on the register.")
+        self._check_earlier(intent)
+        if intent.campaign_id is None:
+            self._check_single(intent, now)
+            return
+        campaign = tx.campaigns.get(intent.workspace_id, intent.campaign_id)
+        if campaign is None or campaign.status is not CampaignStatus.ACTIVE:
+            raise Broken(f"Intent {intent.id} was committed while its campaign is {campaign and campaign.status}.")
+        if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
+            raise Broken(f"Intent {intent.id} was committed at {now}, after the expiry of its campaign.")
+        self._check_recipient(intent, before, campaign, now)
+        self._check_cap(intent, workspace.frequency_cap)
+        self._check_reply(tx, intent, campaign)
+
+    def _check_earlier(self, intent: Dispatch) -> None:
+        """Check that every earlier request for the same thing provably reached nobody, or was given up by hand."""
+        subject = subject_of(intent)
+        for earlier in self._ledger.dispatched(subject):
+            if earlier.id == intent.id or earlier.step != intent.step:
+                continue
+            if not self._reached_nobody(earlier):
+                raise Broken(
+                    f"{named(subject)} has intent {intent.id} after {earlier.id}, which is {earlier.state} "
+                    f"({earlier.reason}, {earlier.report})."
+                )
+
+    def _reached_nobody(self, dispatch: Dispatch) -> bool:
+        if dispatch.state in _UNHEARD or dispatch.state is DispatchState.GIVEN_UP:
+            return True
+        if dispatch.campaign_id is None:
+            # A single message or call has one attempt.
+            return False
+        if dispatch.state is DispatchState.REFUSED:
+            return dispatch.reason in _MAY_PASS
+        if dispatch.state is not DispatchState.ACCEPTED:
+            return False
+        if dispatch.channel == "sms":
+            return dispatch.report is MessageStatus.FAILED
+        call = self._ledger.calls.get(dispatch.call_id or "")
+        return call is not None and not call.is_open and call.outcome in _NOBODY_TALKED
+
+    def _check_recipient(self, intent: Dispatch, before: Recipient | None, campaign: Campaign, now: datetime) -> None:
+        subject = named(subject_of(intent))
+        if before is None:
+            raise Broken(f"{subject} has an intent and is not in the ledger.")
+        if before.status is RecipientStatus.WAITING:
+            if before.due_at is None or before.due_at > now:
+                raise Broken(f"{subject} has an intent at {now} and waits until {before.due_at} ({before.reason}).")
+        elif before.status is not RecipientStatus.PENDING:
+            raise Broken(f"{subject} has an intent while it is {before.status}.")
+        if before.step != intent.step:
+            raise Broken(f"{subject} has an intent for step {intent.step} while it stands at {before.step}.")
+        position = self._positions.setdefault((before.campaign_id, intent.to), before.position)
+        if position != before.position:
+            raise Broken(f"{subject} has the number of recipient {position}, to whom it was sent already.")
+        most = self._bounds.sms_attempts if intent.channel == "sms" else self._bounds.call_attempts
+        if not 1 <= intent.attempt <= most:
+            raise Broken(f"{subject} has an intent for attempt {intent.attempt} of {most}.")
+        if intent.leg != 1:
+            self._check_second_leg(intent, before, campaign, now)
+
+    def _check_second_leg(self, intent: Dispatch, before: Recipient, campaign: Campaign, now: datetime) -> None:
+        first = [
+            dispatch
+            for dispatch in self._ledger.dispatched(subject_of(intent))
+            if (dispatch.attempt, dispatch.leg) == (intent.attempt, 1) and dispatch.state is DispatchState.ACCEPTED
+        ]
+        call = self._ledger.calls.get(first[-1].call_id or "") if first else None
+        rang_out = call is not None and (call.status is CallStatus.NO_ANSWER or call.outcome == "no_answer")
+        if intent.leg != 2 or not campaign.double_dial or not rang_out:
+            raise Broken(f"Intent {intent.id} is leg {intent.leg} without a first call that rang out.")
+        late = before.due_at is None or now > before.due_at + self._bounds.second_leg_within
+        # Once it has been tried, its place in time is no more the end of the first call.
+        if late and before.reason == "double_dial":
+            raise Broken(f"Intent {intent.id} is a second call at {now}, which was due at {before.due_at}.")
+
+    def _check_cap(self, intent: Dispatch, cap: int | None) -> None:
+        if cap is None:
+            return
+        within = [
+            dispatch
+            for dispatch in self._ledger.dispatches.values()
+            if dispatch.to == intent.to
+            and dispatch.campaign_id is not None
+            and dispatch.state not in _UNHEARD
+            and dispatch.created_at > intent.created_at - _DAY
+        ]
+        if len(within) > cap:
+            raise Broken(f"Intent {intent.id} is number {len(within)} to its contact in a day of at most {cap}.")
+
+    def _check_reply(self, tx: Transaction, intent: Dispatch, campaign: Campaign) -> None:
+        if campaign.sms_message_source != "flow" or intent.step == 0:
+            return
+        flow = tx.flows.get(campaign.workspace_id, campaign.sms_flow_id or "")
+        if flow is None or flow.steps[intent.step - 1].kind != "stop_if_replied":
+            return
+        if tx.inbound.replied_since(campaign.workspace_id, intent.to, campaign.started_at or campaign.created_at):
+            raise Broken(f"Intent {intent.id} was committed although its contact has replied.")
+
+    def _check_single(self, intent: Dispatch, now: datetime) -> None:
+        subject = subject_of(intent)
+        of_call = self._ledger.calls.get(subject[1])
+        of_message = self._ledger.messages.get(subject[1])
+        created = (of_call or of_message or intent).created_at
+        given_up = [
+            earlier.settled_at
+            for earlier in self._ledger.dispatched(subject)
+            if earlier.state is DispatchState.GIVEN_UP and earlier.settled_at is not None
+        ]
+        if now >= max([created, *given_up]) + self._bounds.stale_after:
+            raise Broken(f"{named(subject)} has an intent at {now}; it has been waiting since {created}.")

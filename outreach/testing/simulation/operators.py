@@ -1,0 +1,221 @@
+"""What operators, owners and contacts do while the engine works."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from outreach.engine import Outreach
+from outreach.errors import CannotStart
+from outreach.models.call import NewCall
+from outreach.models.campaign import Campaign, CampaignUpdate
+from outreach.models.message import NewMessage
+from outreach.models.settings import SmsSettingsChange
+from outreach.models.states import CampaignStatus, WorkspaceStatus
+from outreach.operations.workspaces import WorkspaceChange
+from outreach.testing.simulation.faults import Fault, Faults
+from outreach.testing.simulation.ledger import Subject, subject_of
+from outreach.testing.simulation.setting import SENDER, Setting
+from outreach.testing.simulation.world import World
+
+_WEIGHTS: Final[Mapping[Fault, int]] = {
+    "pause": 3,
+    "resume": 28,
+    "start": 12,
+    "cancel": 1,
+    "unschedule": 3,
+    "update": 4,
+    "opt_out": 2,
+    "opt_in": 2,
+    "suspend": 2,
+    "settings": 2,
+    "operator_retry": 12,
+    "assume_sent": 3,
+    "reply": 2,
+    "single_message": 6,
+    "single_call": 4,
+    "outage": 2,
+}
+_STOPS: Final[Mapping[Fault, int]] = {"pause": 6, "opt_out": 1, "suspend": 2, "settings": 1}
+
+
+class Operators:
+    """Does one thing at a time, drawn from a source of randomness.
+
+    Args:
+        engine: An engine of theirs, that does not dispatch.
+        setting: What there is.
+        world: The providers, which have their troubles too.
+        rng: Decides what they do.
+        faults: Counts what they did.
+        retries: Gets the retries that they ask for, by subject and step.
+        elapsed: Seconds since the beginning.
+    """
+
+    def __init__(
+        self,
+        *,
+        engine: Outreach,
+        setting: Setting,
+        world: World,
+        rng: random.Random,
+        faults: Faults,
+        retries: Counter[tuple[Subject, int]],
+        elapsed: Callable[[], float],
+    ) -> None:
+        self._engine = engine
+        self._setting = setting
+        self._world = world
+        self._rng = rng
+        self._faults = faults
+        self._retries = retries
+        self._elapsed = elapsed
+        self._active_again = 0.0
+        self._works_again = 0.0
+        self._doings: Mapping[Fault, Callable[[], Awaitable[bool]]] = {
+            "pause": lambda: self._move(engine.campaigns.pause, CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED),
+            "resume": lambda: self._move(engine.campaigns.resume, CampaignStatus.PAUSED),
+            "start": lambda: self._move(engine.campaigns.start, CampaignStatus.READY),
+            "cancel": lambda: self._move(engine.campaigns.cancel, CampaignStatus.ACTIVE, CampaignStatus.PAUSED),
+            "unschedule": lambda: self._move(engine.campaigns.unschedule, CampaignStatus.SCHEDULED),
+            "update": self._update,
+            "opt_out": self._opt_out,
+            "opt_in": self._opt_in,
+            "suspend": self._suspend,
+            "settings": self._change_settings,
+            "operator_retry": self._retry,
+            "assume_sent": self._assume_sent,
+            "reply": self._reply,
+            "single_message": self._message,
+            "single_call": self._call,
+            "outage": self._outage,
+        }
+
+    async def do_something(self, *, stop: bool) -> None:
+        """Do what is due, and one more thing.
+
+        Args:
+            stop: Whether that is to stop something.
+
+        Raises:
+            OutreachError: The engine refuses it, as it may.
+        """
+        await self._set_right(self._elapsed())
+        weights = _STOPS if stop else _WEIGHTS
+        [what] = self._rng.choices(list(weights), weights=list(weights.values()))
+        # An outage counts when a request meets it.
+        if await self._doings[what]() and what != "outage":
+            self._faults.note(what)
+
+    async def leave_in_peace(self) -> None:
+        """Let everything work again."""
+        await self._set_right(float("inf"))
+
+    async def urge_on(self) -> bool:
+        """Start and resume what does not go on by itself; return whether everything has ended."""
+        ended = True
+        for campaign in await self._campaigns():
+            if campaign.status is CampaignStatus.PAUSED:
+                await self._engine.campaigns.resume(campaign.workspace_id, campaign.id)
+            elif campaign.status is CampaignStatus.READY:
+                try:
+                    await self._engine.campaigns.start(campaign.workspace_id, campaign.id)
+                except CannotStart:
+                    # Its expiry has passed, which leaves a campaign that never started as it is.
+                    await self._engine.campaigns.cancel(campaign.workspace_id, campaign.id)
+            ended = ended and campaign.is_terminal and campaign.counters.open == 0
+        return ended
+
+    async def _set_right(self, now: float) -> None:
+        if self._works_again <= now:
+            self._world.trouble = None
+        if 0.0 < self._active_again <= now:
+            self._active_again = 0.0
+            change = WorkspaceChange(status=WorkspaceStatus.ACTIVE)
+            await self._engine.workspaces.update(self._setting.workspace_id, change)
+
+    async def _campaigns(self) -> list[Campaign]:
+        return [
+            await self._engine.campaigns.get(self._setting.workspace_id, campaign_id)
+            for campaign_id in self._setting.campaign_ids
+        ]
+
+    async def _move(self, move: Callable[[str, str], Awaitable[object]], *statuses: CampaignStatus) -> bool:
+        fitting = [campaign for campaign in await self._campaigns() if campaign.status in statuses]
+        if fitting:
+            await move(self._setting.workspace_id, self._rng.choice(fitting).id)
+        return bool(fitting)
+
+    async def _update(self) -> bool:
+        fitting = [one for one in await self._campaigns() if one.status is CampaignStatus.READY and one.sms_carrier]
+        if fitting:
+            change = CampaignUpdate(sms_rate_per_minute=self._rng.choice((10, 60)))
+            await self._engine.campaigns.update(self._setting.workspace_id, self._rng.choice(fitting).id, change)
+        return bool(fitting)
+
+    async def _opt_out(self) -> bool:
+        await self._engine.unsubscribes.add(self._setting.workspace_id, self._rng.choice(self._setting.people))
+        return True
+
+    async def _opt_in(self) -> bool:
+        workspace_id = self._setting.workspace_id
+        return bool(await self._engine.unsubscribes.remove(workspace_id, *self._setting.people[:3]))
+
+    async def _suspend(self) -> bool:
+        change = WorkspaceChange(status=WorkspaceStatus.SUSPENDED)
+        await self._engine.workspaces.update(self._setting.workspace_id, change)
+        long = self._rng.random() < 0.4
+        self._active_again = self._elapsed() + (self._rng.uniform(35, 60) if long else self._rng.uniform(0, 10))
+        return True
+
+    async def _change_settings(self) -> bool:
+        change = SmsSettingsChange(footer_enabled=self._rng.random() < 0.5, retry_enabled=self._rng.random() < 0.5)
+        await self._engine.settings.update(self._setting.workspace_id, change)
+        return True
+
+    async def _retry(self) -> bool:
+        return await self._resolve(retry=True)
+
+    async def _assume_sent(self) -> bool:
+        return await self._resolve(retry=False)
+
+    async def _resolve(self, *, retry: bool) -> bool:
+        unknown = await self._engine.dispatches.unknown(self._setting.workspace_id)
+        if not unknown:
+            return False
+        dispatch = unknown[0]
+        if retry:
+            # Counted before: the second request may begin before this call is back. One that is refused allows
+            # nothing.
+            self._retries[subject_of(dispatch), dispatch.step] += 1
+        try:
+            await self._engine.dispatches.resolve(
+                self._setting.workspace_id, dispatch.id, "retry" if retry else "assume_sent"
+            )
+        except BaseException:
+            if retry:
+                self._retries[subject_of(dispatch), dispatch.step] -= 1
+            raise
+        return True
+
+    async def _reply(self) -> bool:
+        person = self._rng.choice(self._setting.people)
+        await self._engine.messages.receive(self._setting.workspace_id, sender=person, to=SENDER, body="Yes")
+        return True
+
+    async def _message(self) -> bool:
+        new = NewMessage(to=self._rng.choice(self._setting.people), body="Hello", from_number=SENDER)
+        await self._engine.messages.send(self._setting.workspace_id, new)
+        return True
+
+    async def _call(self) -> bool:
+        new = NewCall(agent_id=self._setting.agent_id, to=self._rng.choice(self._setting.people))
+        await self._engine.calls.create(self._setting.workspace_id, new)
+        return True
+
+    async def _outage(self) -> bool:
+        self._world.trouble = self._rng.choice(("rejected", "provider_auth", "provider_funds", "dropped"))
+        self._works_again = self._elapsed() + self._rng.uniform(10, 40)
+        return True

@@ -1,0 +1,139 @@
+"""The dispatching processes: one at a time, killed, stopped for a while and started again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Final
+
+import anyio
+
+from outreach.engine import Outreach
+from outreach.testing.simulation.faults import Faults
+from outreach.testing.simulation.loop import PROCESS, Standstill
+from outreach.testing.simulation.setting import CONFIG
+from outreach.testing.simulation.storage import Machine, ProcessStorage
+from outreach.testing.simulation.world import Link
+
+_REST_SECONDS: Final = 5.0
+"""At most so long nobody dispatches between two lives."""
+
+Making = Callable[[ProcessStorage, Link], Outreach]
+"""Makes the engine of a process."""
+
+
+class Process:
+    """One life of the dispatching process.
+
+    Args:
+        storage: The database as it sees it.
+        engine: Its engine.
+    """
+
+    def __init__(self, storage: ProcessStorage, engine: Outreach) -> None:
+        self.storage = storage
+        self.standstill = Standstill()
+        context = copy_context()
+        context.run(PROCESS.set, self.standstill)
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(_live(engine), context=context)
+
+    def kill(self) -> None:
+        """Cut it off, and have what is left of it go away by itself."""
+        self.storage.kill()
+        self.go_on()
+        self._task.cancel()
+
+    def go_on(self) -> None:
+        """Let it go on if it stands still."""
+        self.standstill.go_on(self._loop)
+
+    async def gone(self) -> None:
+        """Wait until nothing is left of it."""
+        with suppress(BaseException), anyio.CancelScope(shield=True):
+            await self._task
+
+
+class Processes:
+    """Keeps one process alive, and now and then a second one that does not know that it has been replaced.
+
+    Args:
+        make: Makes a process's engine.
+        storage: Makes the database as a process sees it, given what is called when that one is to die.
+        machine: Where the lock is.
+        rng: Decides how long things take.
+        faults: Counts the leases that were lost.
+    """
+
+    def __init__(
+        self,
+        *,
+        make: Making,
+        storage: Callable[[Callable[[], None]], ProcessStorage],
+        machine: Machine,
+        rng: random.Random,
+        faults: Faults,
+    ) -> None:
+        self._make = make
+        self._storage = storage
+        self._machine = machine
+        self._rng = rng
+        self._faults = faults
+        self._all: list[Process] = []
+        self._current: Process | None = None
+        self._replaced = anyio.Event()
+
+    async def keep_one(self) -> None:
+        """Have a process dispatch, and start another one whenever it has died or has been given up.
+
+        Ends when it is cancelled; then nothing is left of any of them.
+        """
+        try:
+            while True:
+                self._replaced = anyio.Event()
+                self._current = self._start()
+                await self._replaced.wait()
+                await anyio.sleep(self._rng.choice((0.0, self._rng.random() * _REST_SECONDS)))
+        finally:
+            for process in self._all:
+                process.kill()
+            for process in self._all:
+                await process.gone()
+
+    async def lose_lease(self) -> None:
+        """Stop the present process until its lease is over and another one works; then let it go on.
+
+        The lock goes with the lease, as it does where leases are kept by time.
+        """
+        process = self._current
+        if process is None or process.storage.cut or process.standstill.still:
+            return
+        self._faults.note("lease_lost")
+        process.standstill.still = True
+        await anyio.sleep(CONFIG.lease_seconds)
+        process.storage.lock.release()
+        self._current = None
+        self._replaced.set()
+        await anyio.sleep(self._rng.random() * 15)
+        process.go_on()
+
+    def _start(self) -> Process:
+        replaced = self._replaced
+        storage = self._storage(lambda: self._died(process, replaced))
+        link = Link(alive=lambda: not storage.cut, die=storage.kill)
+        process = Process(storage, self._make(storage, link))
+        self._all.append(process)
+        return process
+
+    def _died(self, process: Process, replaced: anyio.Event) -> None:
+        process.kill()
+        if self._current is process:
+            replaced.set()
+
+
+async def _live(engine: Outreach) -> None:
+    async with engine:
+        await anyio.sleep_forever()

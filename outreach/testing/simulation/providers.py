@@ -1,0 +1,162 @@
+"""The carrier and the voice provider of the simulated world, as one process sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from outreach.models.call import CallOutcome
+from outreach.models.dispatch import Outcome
+from outreach.models.reports import CallReport, MessageReport, Report
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage, ReportSink
+from outreach.protocols.voice import CallRequest, VoiceCapabilities
+from outreach.testing.simulation.world import Link, Reached, World
+
+_UNANSWERED: Final[Sequence[tuple[CallStatus, CallOutcome | None]]] = (
+    (CallStatus.BUSY, None),
+    (CallStatus.NO_ANSWER, None),
+    (CallStatus.NO_ANSWER, None),
+    (CallStatus.COMPLETED, "voicemail"),
+    (CallStatus.COMPLETED, "declined"),
+)
+"""How a call ends that reached nobody, and what the provider says of it."""
+
+
+class WorldCarrier:
+    """The carrier as one process sees it; with `listen`, the ear for both providers."""
+
+    def __init__(self, world: World, link: Link) -> None:
+        self._world = world
+        self._link = link
+
+    @property
+    def name(self) -> str:
+        """The name under which it is logged."""
+        return "simulated"
+
+    @property
+    def capabilities(self) -> CarrierCapabilities:
+        """What the world's look-up can tell."""
+        return CarrierCapabilities(look_up=self._world.power, carries_not_after=False)
+
+    async def send(self, message: OutboundMessage) -> Outcome:
+        """Take one message, or whatever else happens to it."""
+        return await self._world.request(self._link, message.dispatch_id, lambda: self._accept(message))
+
+    async def look_up(self, question: LookUp) -> Outcome | None:
+        """Look into the books."""
+        return self._world.look_up(question.dispatch_id)
+
+    async def listen(self, sink: ReportSink) -> None:
+        """Hand in reports as they fall due."""
+        await self._world.listen(self._link, sink)
+
+    def _accept(self, message: OutboundMessage) -> Outcome:
+        world = self._world
+        entry = Reached(dispatch_id=message.dispatch_id, to=message.to, accepted_at=world.now())
+        entry.failed = world.faults.draw("receipt_failed")
+        world.record(entry)
+        if world.faults.draw("answered_twice"):
+            world.tell_surely(world.rng.random(), self._receipt(message, entry, MessageStatus.ACCEPTED))
+        sent = world.rng.random() * 30
+        final = 0.0 if world.faults.draw("receipt_before_answer") else world.rng.random() * 30
+        if world.faults.on and final < sent:
+            world.faults.note("receipts_out_of_order")
+        end = MessageStatus.FAILED if entry.failed else MessageStatus.DELIVERED
+        if not world.faults.draw("receipts_all_lost"):
+            world.tell(sent, self._receipt(message, entry, MessageStatus.SENT))
+            world.tell(final, self._receipt(message, entry, end))
+        return Outcome(state=DispatchState.ACCEPTED, provider_id=f"p-{message.dispatch_id}")
+
+    def _receipt(self, message: OutboundMessage, entry: Reached, status: MessageStatus) -> Callable[[], Report]:
+        def make() -> MessageReport:
+            failed = status is MessageStatus.FAILED
+            entry.told = entry.told or failed
+            return MessageReport(
+                workspace_id=message.workspace_id,
+                provider="simulated",
+                dispatch_id=message.dispatch_id,
+                provider_id=f"p-{message.dispatch_id}",
+                status=status,
+                at=self._world.now(),
+                reason="unreachable" if failed else None,
+            )
+
+        return make
+
+
+class WorldVoice:
+    """The voice provider as one process sees it."""
+
+    def __init__(self, world: World, link: Link) -> None:
+        self._world = world
+        self._link = link
+
+    @property
+    def name(self) -> str:
+        """The name under which it is logged."""
+        return "simulated"
+
+    @property
+    def capabilities(self) -> VoiceCapabilities:
+        """What the world's look-up can tell."""
+        return VoiceCapabilities(look_up=self._world.power, carries_not_after=False)
+
+    async def place(self, request: CallRequest) -> Outcome:
+        """Place one call, or whatever else happens to it."""
+        return await self._world.request(self._link, request.dispatch_id, lambda: self._accept(request))
+
+    async def look_up(self, question: LookUp) -> Outcome | None:
+        """Look into the books."""
+        return self._world.look_up(question.dispatch_id)
+
+    async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
+        """Tell how far a call has come."""
+        entries = self._world.reached.get(dispatch_id)
+        passed = [status for moment, status in entries[-1].course if moment <= self._world.now()] if entries else []
+        return self._event(workspace_id, entries[-1], passed[-1])() if entries and passed else None
+
+    def _accept(self, request: CallRequest) -> Outcome:
+        world = self._world
+        entry = Reached(dispatch_id=request.dispatch_id, to=request.to, accepted_at=world.now())
+        entry.unanswered = world.faults.draw("unanswered_call")
+        if not world.faults.draw("call_followed_by_silence"):
+            entry.course, entry.verdict = self._course(entry)
+        world.record(entry)
+        if entry.course and world.faults.draw("answered_twice"):
+            world.tell_surely(world.rng.random(), self._event(request.workspace_id, entry, CallStatus.INITIATED))
+        for moment, status in () if world.faults.draw("receipts_all_lost") else entry.course:
+            delay = (moment - world.now()).total_seconds()
+            world.tell(delay + world.rng.random() * 3, self._event(request.workspace_id, entry, status))
+        return Outcome(state=DispatchState.ACCEPTED, provider_id=f"p-{request.dispatch_id}")
+
+    def _course(self, entry: Reached) -> tuple[list[tuple[datetime, CallStatus]], CallOutcome | None]:
+        """Draw how a call goes, and what is said of it at its end."""
+        rng = self._world.rng
+        rings = entry.accepted_at + timedelta(seconds=1)
+        ends = rings + timedelta(seconds=5 + rng.random() * 40)
+        course = [(rings, CallStatus.RINGING)]
+        if not entry.unanswered:
+            return [*course, (rings + timedelta(seconds=3), CallStatus.IN_PROGRESS), (ends, CallStatus.COMPLETED)], (
+                "positive" if rng.random() < 0.8 else "negative"
+            )
+        end, verdict = rng.choice(_UNANSWERED)
+        return [*course, (ends, end)], verdict
+
+    def _event(self, workspace_id: str, entry: Reached, status: CallStatus) -> Callable[[], CallReport]:
+        def make() -> CallReport:
+            ended = status is entry.course[-1][1]
+            entry.told = entry.told or (ended and entry.unanswered)
+            return CallReport(
+                workspace_id=workspace_id,
+                provider="simulated",
+                dispatch_id=entry.dispatch_id,
+                provider_id=f"p-{entry.dispatch_id}",
+                status=status,
+                at=self._world.now(),
+                outcome=entry.verdict if status is CallStatus.COMPLETED else None,
+            )
+
+        return make

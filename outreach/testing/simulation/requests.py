@@ -1,0 +1,106 @@
+"""What must hold when a request begins, and when a provider has taken it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
+from outreach.models.states import CampaignStatus, DispatchState
+from outreach.operations.common import workspace_of
+from outreach.protocols.storage import Transaction
+from outreach.testing.simulation.ledger import Broken, Ledger, Subject, named, subject_of
+from outreach.testing.simulation.reference import campaign_is_open, most_in_a_minute, person_is_awake
+from outreach.testing.simulation.world import Reached
+
+
+class RequestChecks:
+    """Checks requests and what comes of them at the providers.
+
+    Args:
+        ledger: What has been written.
+        reached: The providers' books.
+
+    Attributes:
+        retries: How often an operator had which step of a subject tried again.
+        number_rate: What the one sending number with a rate of its own may send a minute; None when it has none.
+    """
+
+    def __init__(self, ledger: Ledger, reached: Mapping[str, Sequence[Reached]]) -> None:
+        self._ledger = ledger
+        self._reached = reached
+        self._starts: dict[str, list[datetime]] = {}
+        self.retries: Counter[tuple[Subject, int]] = Counter()
+        self.number_rate: int | None = None
+
+    def at_start(self, tx: Transaction, dispatch_id: str, now: datetime) -> None:
+        """Check a request that begins now: its intent, its time, every stop once more, hours and paces.
+
+        Raises:
+            Broken: It should not have begun.
+        """
+        dispatch = self._ledger.dispatches.get(dispatch_id)
+        if dispatch is None:
+            raise Broken(f"The request of {dispatch_id} begins without an intent in the ledger.")
+        if now > dispatch.valid_until:
+            raise Broken(f"The request of {dispatch_id} begins at {now}, after its valid_until {dispatch.valid_until}.")
+        if now < dispatch.slot_at:
+            raise Broken(f"The request of {dispatch_id} begins at {now}, before its slot {dispatch.slot_at}.")
+        if dispatch.state is not DispatchState.DISPATCHING:
+            raise Broken(f"The request of {dispatch_id} begins while it is {dispatch.state}.")
+        workspace = workspace_of(tx, dispatch.workspace_id)
+        if workspace.status != "active":
+            raise Broken(f"The request of {dispatch_id} begins while the workspace is {workspace.status}.")
+        if tx.register.stopped(dispatch.workspace_id, dispatch.channel, {dispatch.to}):
+            raise Broken(f"The request of {dispatch_id} begins; its number is on the register.")
+        if dispatch.campaign_id is None:
+            return
+        campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
+        if campaign is None or campaign.status is not CampaignStatus.ACTIVE:
+            raise Broken(f"The request of {dispatch_id} begins while its campaign is {campaign and campaign.status}.")
+        if not campaign_is_open(campaign, now):
+            raise Broken(f"The request of {dispatch_id} begins at {now}, outside the hours of its campaign.")
+        if workspace.contact_hours and not person_is_awake(dispatch.to, now):
+            raise Broken(f"The request of {dispatch_id} begins at {now}, outside its contact's hours.")
+        if campaign.channel == "sms":
+            self._check_paces(campaign, now)
+
+    def at_reach(self, entry: Reached) -> None:
+        """Check that nobody is reached more often than was meant, at the moment that a provider takes a request.
+
+        Raises:
+            Broken: Its contact is reached once too often.
+        """
+        dispatch = self._ledger.dispatches.get(entry.dispatch_id)
+        if dispatch is None:
+            raise Broken(f"The provider took {entry.dispatch_id}, and the ledger does not know it.")
+        if entry.to != dispatch.to:
+            raise Broken(f"Dispatch {dispatch.id} is for another number than was asked for.")
+        subject = subject_of(dispatch)
+        entries = [
+            other
+            for one in self._ledger.dispatched(subject)
+            if one.step == dispatch.step
+            for other in self._reached.get(one.id, ())
+        ]
+        allowed = (
+            1 + self.retries[subject, dispatch.step] + sum(self._came_to_nothing(dispatch, one) for one in entries)
+        )
+        if len(entries) > allowed:
+            raise Broken(
+                f"{named(subject)} is reached {len(entries)} times in step {dispatch.step}; {allowed} were meant."
+            )
+
+    def _came_to_nothing(self, dispatch: Dispatch, entry: Reached) -> bool:
+        # A single message or call is not tried again, whatever came of it.
+        return entry.told and dispatch.campaign_id is not None
+
+    def _check_paces(self, campaign: Campaign, now: datetime) -> None:
+        rates = {campaign.id: campaign.sms_rate_per_minute, "the sending number": self.number_rate}
+        for key, rate in rates.items():
+            starts = self._starts.setdefault(key, [])
+            starts.append(now)
+            if rate is not None and most_in_a_minute(starts[-rate - 1 :]) > rate:
+                raise Broken(f"More than {rate} requests of {key} began in the minute before {now}.")

@@ -1,0 +1,222 @@
+"""What one simulation starts from: a workspace, its people, and its campaigns, all drawn from the seed."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import attrs
+
+from outreach.config import EngineConfig
+from outreach.engine import Outreach
+from outreach.models.business_hours import DAYS, MINUTES_A_DAY, BusinessHours, Window
+from outreach.models.campaign import NewCallCampaign, NewSmsCampaign
+from outreach.models.carriers import ScheduleType
+from outreach.models.directory import FlowStep
+from outreach.models.holidays import Holiday, HolidayCalendar
+from outreach.models.recipient import NewRecipient
+from outreach.models.settings import CallSettingsChange, SmsSettingsChange
+from outreach.testing.simulation.loop import START
+
+CONFIG: Final = EngineConfig(
+    max_unsettled=4,
+    provider_timeout_seconds=12.0,
+    poll_seconds=2.0,
+    heartbeat_seconds=5.0,
+    lease_seconds=20.0,
+    lock_seconds=1.0,
+    stop_grace_seconds=8.0,
+    stale_seconds=30.0,
+    missed_start_seconds=30.0,
+    call_poll_seconds=15.0,
+    call_silence_seconds=120.0,
+    reconcile_after_seconds=20.0,
+    reconcile_every_seconds=30.0,
+    reconcile_deadline_seconds=240.0,
+    reconcile_round_seconds=7.0,
+    backoff_max_seconds=60.0,
+    receipt_wait_seconds=90.0,
+)
+"""Shorter waits than in earnest; nothing of the rules is different."""
+
+CALM: Final = attrs.evolve(
+    CONFIG,
+    poll_seconds=8.0,
+    heartbeat_seconds=120.0,
+    lease_seconds=400.0,
+    reconcile_round_seconds=30.0,
+    sweep_seconds=600.0,
+    call_poll_seconds=30.0,
+)
+"""For the time in which nothing goes wrong any more: it looks around less often."""
+
+SENDER: Final = "+14155550199"
+
+_ZONES: Final = ("UTC", "Asia/Kathmandu", "America/St_Johns", "Pacific/Kiritimati")
+_MIDNIGHT_ZONE: Final = "Pacific/Fiji"
+_NEAR: Final = tuple(f"+1415555{number:04d}" for number in range(100, 108))
+_FAR: Final = (
+    "+17875550101",
+    "+17875550102",
+    "+81312345671",
+    "+81312345672",
+    "+442071234561",
+    "+442071234562",
+    "+442071234563",
+    "+442071234564",
+)
+
+
+@attrs.define(kw_only=True)
+class Setting:
+    """What a simulation has been set up with.
+
+    Attributes:
+        people: Numbers of contacts, for opt-outs, replies, single messages and calls.
+        campaign_ids: The campaigns, in the order of their creation.
+        number_rate: What the sending number may send a minute; None for no rate of its own.
+        sms_attempts: Attempts that a message may take.
+        call_attempts: Attempts that a recipient of a calling campaign may take.
+    """
+
+    workspace_id: str
+    agent_id: str
+    people: list[str]
+    campaign_ids: list[str] = attrs.field(factory=list)
+    number_rate: int | None
+    sms_attempts: int
+    call_attempts: int
+
+
+async def set_up(engine: Outreach, rng: random.Random) -> Setting:
+    """Make a workspace with everything that campaigns need, but for the campaigns."""
+    with_hours = rng.random() < 0.3
+    cap = rng.choice((2, 3)) if rng.random() < 0.25 else None
+    workspace = await engine.workspaces.create(
+        "Simulated", default_region="US", contact_hours=with_hours, frequency_cap=cap
+    )
+    agent = await engine.agents.create(workspace.id, "Agent")
+    setting = Setting(
+        workspace_id=workspace.id,
+        agent_id=agent.id,
+        people=rng.sample(_FAR + _NEAR[:2] if with_hours else _NEAR + _FAR, rng.randint(5, 8)),
+        number_rate=rng.choice((10, 20, 60)) if rng.random() < 0.6 else None,
+        sms_attempts=rng.choice((2, 3)),
+        call_attempts=rng.choice((1, 2, 3)),
+    )
+    await engine.numbers.add(workspace.id, SENDER, carrier="twilio", rate_per_minute=setting.number_rate)
+    await engine.settings.update(
+        workspace.id,
+        SmsSettingsChange(
+            retry_enabled=rng.random() < 0.6, retry_delay_minutes=5, retry_max_attempts=setting.sms_attempts
+        ),
+    )
+    await engine.call_settings.update(
+        workspace.id, CallSettingsChange(retry_max_attempts=setting.call_attempts, retry_delay_minutes=1)
+    )
+    return setting
+
+
+async def make_campaigns(engine: Outreach, setting: Setting, rng: random.Random) -> None:
+    """Make the campaigns, and start most of them."""
+    workspace = await engine.workspaces.get(setting.workspace_id)
+    ends_late = workspace.contact_hours or workspace.frequency_cap is not None
+    for number in range(rng.randint(3, 5)):
+        kind = rng.choice(("sms", "sms", "flow", "call", "call"))
+        people = _people(setting, rng)
+        terms = _Terms.drawn(rng, ends_late=ends_late)
+        if kind == "call":
+            calling = NewCallCampaign(
+                name=f"Calls {number}",
+                agent_id=setting.agent_id,
+                batch_concurrency=rng.choice((1, 2)),
+                double_dial=rng.random() < 0.5,
+                **attrs.asdict(terms, recurse=False),
+            )
+            created = await engine.create_campaign.call(workspace.id, calling, people)
+        else:
+            messages = NewSmsCampaign(
+                name=f"SMS {number}",
+                message_body="Hello",
+                sms_carrier="twilio",
+                sms_from_number=rng.choice((SENDER, "(415) 555-0199")),
+                sms_rate_per_minute=rng.choice((7, 15, 30, 120)),
+                sms_message_source="flow" if kind == "flow" else "custom",
+                sms_flow_id=await _flow(engine, setting, rng) if kind == "flow" else None,
+                **attrs.asdict(terms, recurse=False),
+            )
+            created = await engine.create_campaign.sms(workspace.id, messages, people)
+        setting.campaign_ids.append(created.campaign.id)
+        if rng.random() < 0.75:
+            await engine.campaigns.start(workspace.id, created.campaign.id)
+
+
+@attrs.frozen(kw_only=True)
+class _Terms:
+    """When a campaign starts, ends and may reach anybody."""
+
+    schedule_type: ScheduleType
+    scheduled_start_at: datetime | None
+    scheduled_expires_at: datetime | None
+    business_hours: BusinessHours | None
+    holidays: HolidayCalendar | None
+
+    @classmethod
+    def drawn(cls, rng: random.Random, *, ends_late: bool) -> _Terms:
+        start = START + timedelta(seconds=rng.uniform(20, 100)) if rng.random() < 0.3 else None
+        hours, holidays, ends_late = _hours(rng, ends_late=ends_late)
+        expires = rng.uniform(120, 400) if ends_late or rng.random() < 0.3 else None
+        return cls(
+            schedule_type="scheduled" if start else "immediate",
+            scheduled_start_at=start,
+            scheduled_expires_at=START + timedelta(seconds=expires) if expires else None,
+            business_hours=hours,
+            holidays=holidays,
+        )
+
+
+def _hours(rng: random.Random, *, ends_late: bool) -> tuple[BusinessHours | None, HolidayCalendar | None, bool]:
+    """Draw hours that close for a few minutes, or a holiday that begins or ends, in the midst of the simulation."""
+    what = rng.random()
+    if what < 0.65:
+        return None, None, ends_late
+    if what < 0.85:
+        zone = rng.choice(_ZONES)
+        local = START.astimezone(ZoneInfo(zone))
+        closes = local.hour * 60 + local.minute + rng.randint(0, 2)
+        windows = (
+            Window(start_minute=0, end_minute=closes or 1),
+            Window(start_minute=closes + rng.randint(1, 3), end_minute=MINUTES_A_DAY),
+        )
+        return _every_day(zone, windows), None, ends_late
+    day = date(2026, 3, rng.choice((2, 3)))
+    calendar = HolidayCalendar(country=None, holidays=(Holiday(date=day, name="Holiday", enabled=True),))
+    # The one that begins lasts a day.
+    return (
+        _every_day(_MIDNIGHT_ZONE, (Window(start_minute=0, end_minute=MINUTES_A_DAY),)),
+        calendar,
+        (ends_late or day.day == 3),
+    )
+
+
+def _every_day(zone: str, windows: tuple[Window, ...]) -> BusinessHours:
+    return BusinessHours(enabled=True, timezone=zone, schedule=dict.fromkeys(DAYS, windows), batch_concurrency=2)
+
+
+def _people(setting: Setting, rng: random.Random) -> list[NewRecipient]:
+    phones = list(setting.people)
+    if rng.random() < 0.3:
+        phones.append(rng.choice(phones))
+    if rng.random() < 0.2:
+        phones.append("12")
+    return [NewRecipient(phone_number=phone) for phone in phones]
+
+
+async def _flow(engine: Outreach, setting: Setting, rng: random.Random) -> str:
+    steps = [FlowStep(kind="send", body="one"), FlowStep(kind="wait", wait_minutes=1)]
+    if rng.random() < 0.7:
+        steps.append(FlowStep(kind="stop_if_replied"))
+    flow = await engine.flows.create(setting.workspace_id, "Flow", steps=[*steps, FlowStep(kind="send", body="two")])
+    return flow.id

@@ -1,0 +1,157 @@
+"""How recipients, their dispatches and their campaigns must stand to each other after every commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch
+from outreach.models.recipient import Recipient
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.protocols.storage import Transaction
+from outreach.testing.simulation.ledger import Broken, Ledger, named, subject_of
+
+_D = DispatchState
+_MOVES: Final = {
+    _D.DISPATCHING: frozenset(
+        {_D.ACCEPTED, _D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED, _D.UNKNOWN},
+    ),
+    _D.UNKNOWN: frozenset({_D.ACCEPTED, _D.REFUSED, _D.NOT_SENT, _D.UNCONFIRMED, _D.GIVEN_UP}),
+    _D.UNCONFIRMED: frozenset({_D.ACCEPTED, _D.REFUSED}),
+    _D.GIVEN_UP: frozenset({_D.ACCEPTED, _D.REFUSED}),
+}
+_NOT_TAKEN: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED})
+_OPEN: Final = frozenset(
+    {
+        RecipientStatus.PENDING,
+        RecipientStatus.WAITING,
+        RecipientStatus.DISPATCHING,
+        RecipientStatus.IN_PROGRESS,
+        RecipientStatus.UNKNOWN,
+    }
+)
+_OF_DISPATCH: Final = {_D.DISPATCHING: RecipientStatus.DISPATCHING, _D.UNKNOWN: RecipientStatus.UNKNOWN}
+_OVER: Final = frozenset({CampaignStatus.COMPLETED, CampaignStatus.CANCELLED, CampaignStatus.EXPIRED})
+_TROUBLE: Final = frozenset({"provider_auth", "provider_funds", "bad_sender", "rejected"})
+_OURS: Final = frozenset({"worker_lost", "interrupted"})
+_SAYS_NOTHING: Final = frozenset({_D.DISPATCHING, _D.WITHDRAWN, _D.DEFERRED, _D.NOT_SENT})
+
+
+class StandingChecks:
+    """Checks what a commit has left.
+
+    Args:
+        ledger: What has been written.
+        taken: Tells whether a provider has taken a dispatch, by its own books.
+    """
+
+    def __init__(self, ledger: Ledger, taken: Callable[[str], bool]) -> None:
+        self._ledger = ledger
+        self._taken = taken
+        self._over: dict[str, CampaignStatus] = {}
+
+    def check_move(self, before: Dispatch, after: Dispatch) -> None:
+        """Check how a dispatch has moved, against the providers' books.
+
+        Raises:
+            Broken: It must not move so, or what it says is not true.
+        """
+        if before.state is after.state:
+            return
+        if after.state not in _MOVES.get(before.state, frozenset()):
+            raise Broken(f"Dispatch {after.id} moved from {before.state} to {after.state}.")
+        taken = self._taken(after.id)
+        if taken and after.state in _NOT_TAKEN:
+            raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and the provider has taken it.")
+        if not taken and after.state is DispatchState.ACCEPTED and after.reason != ASSUMED_SENT:
+            raise Broken(f"Dispatch {after.id} is accepted, and the provider knows nothing of it.")
+
+    def check_recipient(self, before: Recipient | None, after: Recipient) -> None:
+        """Check that a recipient is in one state, and that its dispatches say the same.
+
+        Raises:
+            Broken: It is in two states, or in none, or has come back from its end.
+        """
+        subject = ("recipient", after.campaign_id, after.position)
+        if before is not None and before.status not in _OPEN and after.status in _OPEN:
+            raise Broken(f"{named(subject)} had ended as {before.status} and is {after.status} again.")
+        if (after.ended_at is None) != (after.status in _OPEN):
+            raise Broken(f"{named(subject)} is {after.status} and ended at {after.ended_at}.")
+        if after.due_at is None and after.status is RecipientStatus.WAITING:
+            raise Broken(f"{named(subject)} waits for nothing ({after.reason}).")
+        if after.due_at is not None and after.status not in {RecipientStatus.WAITING, RecipientStatus.IN_PROGRESS}:
+            raise Broken(f"{named(subject)} is {after.status} and due at {after.due_at}.")
+        dispatches = list(self._ledger.dispatched(subject))
+        unsettled = [dispatch for dispatch in dispatches if dispatch.state in _OF_DISPATCH]
+        if len(unsettled) > 1:
+            raise Broken(f"{named(subject)} has {len(unsettled)} unsettled dispatches.")
+        if unsettled and after.status is not _OF_DISPATCH[unsettled[0].state]:
+            raise Broken(f"{named(subject)} is {after.status}, its dispatch {unsettled[0].state}.")
+        if not unsettled and after.status in _OF_DISPATCH.values():
+            raise Broken(f"{named(subject)} is {after.status} without such a dispatch.")
+        if after.status is RecipientStatus.IN_PROGRESS and not any(
+            dispatch.state is DispatchState.ACCEPTED for dispatch in dispatches
+        ):
+            raise Broken(f"{named(subject)} is in progress, and nothing was accepted for it.")
+
+    def check_dispatch(self, dispatch: Dispatch) -> None:
+        """Check the recipient of a dispatch that was written, whether or not the recipient was."""
+        if dispatch.campaign_id is not None:
+            recipient = self._ledger.recipients.get((dispatch.campaign_id, dispatch.position or 0))
+            if recipient is None:
+                raise Broken(f"{named(subject_of(dispatch))} has a dispatch and is not in the ledger.")
+            self.check_recipient(None, recipient)
+
+    def check_campaign(self, tx: Transaction, workspace_id: str, campaign_id: str, now: datetime) -> None:
+        """Check a campaign's counters, state, places and error budget.
+
+        Raises:
+            Broken: One of them does not hold.
+        """
+        campaign = tx.campaigns.get(workspace_id, campaign_id)
+        if campaign is None:
+            raise Broken(f"Campaign {campaign_id} is gone.")
+        recount = self._ledger.recount(campaign_id)
+        if recount != campaign.counters:
+            raise Broken(f"Campaign {campaign_id}: counters {campaign.counters}, recount {recount}.")
+        over = self._over.get(campaign_id)
+        if over is not None and campaign.status is not over:
+            raise Broken(f"Campaign {campaign_id} was {over} and is {campaign.status}.")
+        if campaign.status in _OVER:
+            self._over[campaign_id] = campaign.status
+        if campaign.status is CampaignStatus.COMPLETED and recount.open:
+            raise Broken(f"Campaign {campaign_id} is completed with {recount.open} open.")
+        if campaign.status is CampaignStatus.EXPIRED and not _has_expired(campaign, now):
+            raise Broken(f"Campaign {campaign_id} is expired at {now}, before {campaign.scheduled_expires_at}.")
+        in_flight = self._ledger.in_flight[campaign_id]
+        if campaign.channel == "call" and in_flight > campaign.batch_concurrency:
+            raise Broken(f"Campaign {campaign_id} has {in_flight} calls in flight of {campaign.batch_concurrency}.")
+        if campaign.status is CampaignStatus.ACTIVE:
+            self._check_budget(campaign)
+
+    def _check_budget(self, campaign: Campaign) -> None:
+        """Check that a campaign goes on only while its requests are not in trouble (design, section 6)."""
+        since_resumed = [
+            dispatch
+            for dispatch_id in reversed(self._ledger.of_campaign.get(campaign.id, []))
+            if (dispatch := self._ledger.dispatches[dispatch_id]).created_at >= campaign.updated_at
+        ]
+        telling = [
+            _is_trouble(dispatch)
+            for dispatch in since_resumed
+            if dispatch.state not in _SAYS_NOTHING and dispatch.reason not in _OURS
+        ][:20]
+        if telling[:5] == [True] * 5 or sum(telling) >= 10:
+            raise Broken(f"Campaign {campaign.id} goes on; the last requests were in trouble: {telling}.")
+
+
+def _is_trouble(dispatch: Dispatch) -> bool:
+    if dispatch.state is DispatchState.REFUSED:
+        return dispatch.reason in _TROUBLE
+    return dispatch.state in {DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP}
+
+
+def _has_expired(campaign: Campaign, now: datetime) -> bool:
+    return campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at

@@ -1,0 +1,170 @@
+"""What a transaction has written, noted while it is written: so that a check need not read everything anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, Final, cast
+
+import attrs
+
+from outreach.models.call import Call
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.dispatch import Dispatch
+from outreach.models.message import Message
+from outreach.models.recipient import Recipient
+from outreach.models.states import CampaignStatus
+from outreach.protocols.storage import Transaction
+
+RecipientKey = tuple[str, int]
+"""Campaign and position."""
+
+
+@attrs.define(kw_only=True)
+class Touched:
+    """What one transaction has written.
+
+    Attributes:
+        loaded: Campaigns that got recipients or lost some: to be read anew.
+        campaigns: Campaigns whose row was written, counters included.
+        statuses: The statuses that campaigns were given, in order.
+        recipients: Recipients that were written, each as it is at the end.
+        dispatches: Dispatches that were written, each as it is at the end, in the order of their first write.
+    """
+
+    loaded: set[str] = attrs.field(factory=set)
+    campaigns: dict[str, None] = attrs.field(factory=dict)
+    statuses: list[tuple[str, CampaignStatus, str | None]] = attrs.field(factory=list)
+    recipients: dict[RecipientKey, Recipient] = attrs.field(factory=dict)
+    dispatches: dict[str, Dispatch] = attrs.field(factory=dict)
+    calls: dict[str, Call] = attrs.field(factory=dict)
+    messages: dict[str, Message] = attrs.field(factory=dict)
+
+
+_TABLES: Final = (
+    "workspaces",
+    "keys",
+    "agents",
+    "trunks",
+    "numbers",
+    "flows",
+    "settings",
+    "call_settings",
+    "register",
+    "campaigns",
+    "recipients",
+    "dispatches",
+    "calls",
+    "messages",
+    "inbound",
+    "work",
+    "leases",
+    "runs",
+    "requests",
+    "audit",
+)
+
+
+class _Noting:
+    """A table that notes what is written to it.
+
+    Args:
+        table: The table.
+        notes: By name of a method, what is done with its arguments once it has returned.
+    """
+
+    def __init__(self, table: Any, notes: dict[str, Callable[..., None]]) -> None:
+        self._table = table
+        for name, note in notes.items():
+            setattr(self, name, _then(getattr(table, name), note))
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._table, name)
+        # Found at once the next time.
+        setattr(self, name, method)
+        return method
+
+
+def _then(method: Callable[..., Any], note: Callable[..., None]) -> Callable[..., Any]:
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        result = method(*args, **kwargs)
+        note(*args)
+        return result
+
+    return noted
+
+
+class NotingTransaction:
+    """A transaction whose writes to the ledger are noted; whatever else it has is the transaction's own."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._touched = Touched()
+        self._tx = tx
+        for name in _TABLES:
+            setattr(self, name, getattr(tx, name))
+        self.campaigns = _Noting(
+            tx.campaigns,
+            {
+                "publish": lambda campaign: self._touched.loaded.add(campaign.id),
+                "update": self._campaign,
+                "add_counters": self._counters,
+            },
+        )
+        self.recipients = _Noting(
+            tx.recipients,
+            {
+                "put": self._recipient,
+                "insert": self._loaded,
+                "delete_stopped_since": self._loaded,
+            },
+        )
+        self.dispatches = _Noting(tx.dispatches, {"insert": self._dispatch, "update": self._dispatch})
+        self.calls = _Noting(tx.calls, {"insert": self._call, "update": self._call})
+        self.messages = _Noting(tx.messages, {"insert": self._message, "update": self._message})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tx, name)
+
+    def fresh(self) -> Transaction:
+        """Begin anew, and return this as what an operation is given."""
+        self._touched = Touched()
+        return cast("Transaction", self)
+
+    @property
+    def touched(self) -> Touched:
+        """What has been written since it was begun anew."""
+        return self._touched
+
+    def _loaded(self, workspace_id: str, campaign_id: str, *_: object) -> None:
+        self._touched.loaded.add(campaign_id)
+
+    def _counters(self, workspace_id: str, campaign_id: str, change: Counters) -> None:
+        self._touched.campaigns[campaign_id] = None
+
+    def _campaign(self, campaign: Campaign) -> None:
+        self._touched.campaigns[campaign.id] = None
+        self._touched.statuses.append((campaign.id, campaign.status, campaign.pause_reason))
+
+    def _recipient(self, workspace_id: str, recipient: Recipient) -> None:
+        self._touched.recipients[recipient.campaign_id, recipient.position] = recipient
+
+    def _dispatch(self, dispatch: Dispatch) -> None:
+        self._touched.dispatches[dispatch.id] = dispatch
+
+    def _call(self, call: Call) -> None:
+        self._touched.calls[call.id] = call
+
+    def _message(self, message: Message) -> None:
+        self._touched.messages[message.id] = message
+
+
+def nothing(touched: Touched) -> bool:
+    """Return whether a transaction has written nothing to the ledger."""
+    parts: tuple[Collection[object], ...] = (
+        touched.loaded,
+        touched.campaigns,
+        touched.recipients,
+        touched.dispatches,
+        touched.calls,
+        touched.messages,
+    )
+    return not any(parts)

@@ -1,0 +1,65 @@
+"""ElevenLabs Agents: placed over a number of Twilio's or over a SIP trunk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from outreach.protocols.adapter import AccountCheck, Callback, CallbackEvent, Connection, CredentialField
+from outreach.protocols.voice import VoiceProvider
+from outreach.voice import base
+from outreach.voice.elevenlabs import callbacks
+from outreach.voice.elevenlabs.provider import CONVERSATIONS, NAME, USUAL_BASE, ElevenLabsVoice, headers_of
+from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, not_ok, plain_text_problems
+
+
+class ElevenLabsAdapter:
+    """What an account at ElevenLabs needs, and how it is used."""
+
+    name = NAME
+    replies_to_keywords = False
+    fields: Sequence[CredentialField] = (
+        CredentialField(name="api_key", meaning="An API key that may use Agents, from the dashboard under API Keys."),
+        CredentialField(name="webhook_secret", meaning="The secret that was shown when the webhook was made."),
+        base.PHONE_NUMBER_ID,
+        base.PHONE_NUMBERS,
+        CredentialField(
+            name="telephony",
+            meaning="How the numbers are connected: twilio, which is the usual way, or sip_trunk.",
+            secret=False,
+            required=False,
+        ),
+        API_BASE,
+    )
+
+    def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
+        """Return what is wrong with credentials, one sentence each."""
+        problems = [
+            *api_base_problems(credentials),
+            *plain_text_problems(credentials, ["api_key", "webhook_secret"]),
+            *base.problems_of_numbers(credentials),
+        ]
+        if credentials.get("telephony", "twilio") not in {"twilio", "sip_trunk"}:
+            problems.append("telephony is twilio or sip_trunk.")
+        return problems
+
+    async def check(self, connection: Connection) -> AccountCheck:
+        """List one conversation, which changes nothing."""
+        url = f"{api_base(connection.credentials, USUAL_BASE)}{CONVERSATIONS}"
+        headers = headers_of(connection)
+        request = connection.http.build_request("GET", url, params={"page_size": "1"}, headers=headers)
+        answer = await ask_harmless(connection.http, request, provider="ElevenLabs")
+        return not_ok(answer) if isinstance(answer, str) else AccountCheck(ok=True, message=_ACCEPTED)
+
+    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
+        """Verify and read a callback."""
+        return callbacks.read(connection, callback)
+
+    def connect(self, connection: Connection) -> VoiceProvider:
+        """Return the provider that works with an account."""
+        return ElevenLabsVoice(connection)
+
+
+_ACCEPTED: Final = "ElevenLabs accepts api_key. Whether webhook_secret is that of the webhook only a callback can show."
+
+ADAPTER: Final = ElevenLabsAdapter()

@@ -1,0 +1,221 @@
+"""Calls through ElevenLabs Agents: one POST each, and the look-ups that find what became of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+
+from outreach.models.dispatch import FailureClass, Outcome
+from outreach.models.reports import CallReport
+from outreach.models.states import CallStatus, DispatchState
+from outreach.protocols.adapter import Connection
+from outreach.protocols.carrier import LookUp
+from outreach.protocols.voice import CallRequest, VoiceCapabilities
+from outreach.voice import base
+from outreach.voice.elevenlabs.reasons import ENDED, STATUSES, end_of_conversation, refusal_class, says_nothing
+from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal
+from outreach.wire.checking import api_base
+from outreach.wire.fields import moment_at, name_at, text_at, value_at
+
+NAME: Final = "elevenlabs"
+USUAL_BASE: Final = "https://api.elevenlabs.io"
+
+CONVERSATIONS: Final = "/v1/convai/conversations"
+
+_MOST_FOUND: Final = 5
+"""How many conversations of one reference are opened to be compared: there is one."""
+
+_SKEW: Final = timedelta(minutes=2)
+"""How far the provider's clock may be from ours."""
+
+
+class ElevenLabsVoice:
+    """Places calls of an account at ElevenLabs.
+
+    ElevenLabs carries our identifier as the `user_id` of the conversation. It answers 200 also to what it refuses: the
+    field `success` tells. A success without an identifier of the conversation is known by the one of the telephony; one
+    without any is unknown, for nobody could ever ask about it. There is no field for a latest time.
+    """
+
+    name = NAME
+    capabilities = VoiceCapabilities(look_up="evidence", carries_not_after=False)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._http = connection.http
+        self._base = api_base(connection.credentials, USUAL_BASE)
+        self._headers = headers_of(connection)
+
+    async def place(self, request: CallRequest) -> Outcome:
+        """Ask for one call, once: over the SIP trunk where there is one, else over Twilio."""
+        if request.agent_ref is None:
+            # As a wrong number to call from: our set-up is wrong, not the contact, so it counts against the budget.
+            return base.refused("bad_sender", "The agent has no identifier at ElevenLabs.")
+        number_id = base.number_id_of(request, self._connection.credentials)
+        if number_id is None:
+            return base.refused("bad_sender", "The account names no number at ElevenLabs for this caller ID.")
+        trunk = request.trunk_ref is not None or self._connection.credentials.get("telephony") == "sip_trunk"
+        body = {
+            "agent_id": request.agent_ref,
+            "agent_phone_number_id": number_id,
+            "to_number": request.to,
+            "conversation_initiation_client_data": {
+                "user_id": request.dispatch_id,
+                "dynamic_variables": base.variables_of(request),
+            },
+        }
+        path = f"/v1/convai/{'sip-trunk' if trunk else 'twilio'}/outbound-call"
+        asked = self._http.build_request("POST", f"{self._base}{path}", json=body, headers=self._headers)
+        return await ask_once(self._http, asked, self._read)
+
+    async def look_up(self, question: LookUp) -> Outcome | None:
+        """Find a conversation by its identifier, else by our reference."""
+        found = await self._find(question.provider_id, question.dispatch_id, since=question.since)
+        conversation_id = name_at(found, "conversation_id")
+        if conversation_id is None:
+            return None
+        return Outcome(state=DispatchState.ACCEPTED, provider_id=question.provider_id or conversation_id)
+
+    async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
+        """Return how far a call has come, by its identifier, else by our reference."""
+        found = await self._find(provider_id, dispatch_id)
+        if found is None:
+            return None
+        return report_of_conversation(self._connection, found, dispatch_id=dispatch_id)
+
+    async def _find(
+        self, provider_id: str | None, dispatch_id: str, *, since: datetime | None = None
+    ) -> Mapping[str, Any] | None:
+        if provider_id is not None:
+            found = await self._conversation(provider_id)
+            # What is known of a call may be its identifier at Twilio or the trunk, which no conversation has.
+            if found is not None:
+                return found
+        query = {"user_id": dispatch_id, "page_size": str(_MOST_FOUND)}
+        if since is not None:
+            query["call_start_after_unix"] = str(int((since - _SKEW).timestamp()))
+        listed = value_at(await self._get(CONVERSATIONS, query), "conversations")
+        for row in listed[:_MOST_FOUND] if isinstance(listed, list) else []:
+            conversation_id = name_at(row, "conversation_id")
+            found = await self._conversation(conversation_id) if conversation_id is not None else None
+            # The list does not show whose each is, and a filter may not have been understood.
+            if found is not None and reference_of(found) == dispatch_id:
+                return found
+        return None
+
+    async def _conversation(self, conversation_id: str) -> Mapping[str, Any] | None:
+        found = await self._get(f"{CONVERSATIONS}/{quote(conversation_id, safe='')}")
+        return found if isinstance(found, dict) and name_at(found, "conversation_id") is not None else None
+
+    def _read(self, response: httpx.Response) -> Outcome:
+        if not base.says_yes(response):
+            answer = json_object_or_empty(response)
+            message = _message(answer)
+            code = name_at(answer, "detail", "status") or name_at(answer, "detail", "code")
+            worded = response.status_code in _WORDED
+            return self._refused(refusal_class(code, (message or "") if worded else ""), response, code, message)
+        answer = json_object(response)
+        success = answer.get("success")
+        if success is False:
+            message = text_at(answer, "message")
+            if says_nothing(message or ""):
+                raise Unreadable
+            return self._refused(refusal_class(None, message or ""), response, "not_successful", message)
+        names = ("conversation_id", "callSid", "sip_call_id")
+        provider_id = next(filter(None, (name_at(answer, name) for name in names)), None)
+        if success is not True or provider_id is None:
+            raise Unreadable
+        return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+
+    def _refused(
+        self, reason: FailureClass | None, response: httpx.Response, code: str | None, message: str | None
+    ) -> Outcome:
+        return refusal(reason, response, now=self._connection.clock.now(), code=code, message=message)
+
+    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
+        """Return the JSON of an answer of success; None for any other answer and for none."""
+        asked = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
+        try:
+            response = await self._http.send(asked, follow_redirects=False)
+            return response.json() if response.is_success else None
+        except (httpx.RequestError, ValueError, RecursionError):
+            return None
+
+
+_WORDED: Final = frozenset({400, 404, 422})
+"""Statuses of refusals that their message tells apart, where they have no code."""
+
+
+def _message(answer: Mapping[str, Any]) -> str | None:
+    """Return the words of a refusal: a text, an object with a message, or what was not valid about which field."""
+    detail = answer.get("detail")
+    if isinstance(detail, list):
+        parts = [f"{value_at(one, 'loc')}: {value_at(one, 'msg')}" for one in detail[:5]]
+        return text_at("; ".join(parts))
+    return text_at(detail) or text_at(detail, "message") or text_at(answer, "message")
+
+
+def headers_of(connection: Connection) -> dict[str, str]:
+    """Return the headers that say who asks."""
+    return {"xi-api-key": connection.credentials["api_key"]}
+
+
+def reference_of(conversation: object) -> str | None:
+    """Return our identifier as a conversation brings it back; None where it has none."""
+    data = "conversation_initiation_client_data"
+    return (
+        name_at(conversation, "user_id")
+        or name_at(conversation, data, "user_id")
+        or name_at(conversation, data, "dynamic_variables", base.REFERENCE)
+    )
+
+
+def answered_at(conversation: object) -> datetime | None:
+    """Return when somebody answered; None where that is not told."""
+    return moment_at(conversation, "metadata", "accepted_time_unix_secs")
+
+
+def report_of_conversation(
+    connection: Connection, conversation: Mapping[str, Any], *, dispatch_id: str | None = None
+) -> CallReport | None:
+    """Return what a conversation tells; None where its status says nothing of it."""
+    status = name_at(conversation, "status") or "none"
+    began = moment_at(conversation, "metadata", "start_time_unix_secs")
+    end: base.CallEnd | CallStatus
+    if status in STATUSES:
+        end, at = STATUSES[status], answered_at(conversation) or began
+    elif status in ENDED:
+        end, at = end_of_conversation(conversation), _ended_at(conversation, began)
+    else:
+        return None
+    success = value_at(conversation, "analysis", "call_successful")
+    reason = text_at(conversation, "metadata", "error", "reason")
+    return base.report_of(
+        end,
+        workspace_id=connection.workspace_id,
+        provider=NAME,
+        dispatch_id=dispatch_id or reference_of(conversation),
+        provider_id=name_at(conversation, "conversation_id"),
+        at=at or connection.clock.now(),
+        verdict=_VERDICTS.get(success) if isinstance(success, str) else None,
+        summary=text_at(conversation, "analysis", "transcript_summary"),
+        error=reason or text_at(conversation, "metadata", "termination_reason") or status,
+        raw=conversation,
+    )
+
+
+_VERDICTS: Final[Mapping[str, bool]] = {"success": True, "failure": False}
+
+
+def _ended_at(conversation: Mapping[str, Any], began: datetime | None) -> datetime | None:
+    took = value_at(conversation, "metadata", "call_duration_secs")
+    if began is None or isinstance(took, bool) or not isinstance(took, int) or not 0 <= took <= _LONGEST_CALL:
+        return None
+    return (began + timedelta(seconds=took)).astimezone(UTC)
+
+
+_LONGEST_CALL: Final = 7 * 86_400

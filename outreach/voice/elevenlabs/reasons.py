@@ -1,0 +1,163 @@
+"""What ElevenLabs' statuses, failures and refusals mean.
+
+ElevenLabs publishes no list of reasons: a conversation has a status, a text of why it ended, and an analysis; a call
+that did not come about has a reason of three values, beside what Twilio or the SIP trunk said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import attrs
+
+from outreach.models.dispatch import FailureClass
+from outreach.models.states import CallStatus
+from outreach.voice.base import (
+    BLOCKED,
+    BROKE,
+    BUSY,
+    CANCELED,
+    DECLINED,
+    FUNDS,
+    INVALID_NUMBER,
+    MACHINE,
+    NO_ANSWER,
+    NOT_CONNECTED,
+    TALKED,
+    CallEnd,
+)
+from outreach.wire.fields import name_at, object_at, text_at, value_at
+
+STATUSES: Final[Mapping[str, CallStatus]] = MappingProxyType(
+    {
+        "initiated": CallStatus.INITIATED,
+        "in-progress": CallStatus.IN_PROGRESS,
+        "processing": CallStatus.IN_PROGRESS,
+    }
+)
+"""Statuses of a conversation of which more will be told: one that is being processed gets its analysis in a moment."""
+
+ENDED: Final = frozenset({"done", "failed"})
+"""Statuses of a conversation that has ended."""
+
+VOICEMAIL_TOOL: Final = "voicemail_detection"
+
+FAILURES: Final[Mapping[str, CallEnd]] = MappingProxyType({"busy": BUSY, "no-answer": NO_ANSWER})
+"""`failure_reason` of a call that did not come about; the third value is `unknown`."""
+
+TWILIO: Final[Mapping[str, CallEnd]] = MappingProxyType({"busy": BUSY, "no-answer": NO_ANSWER, "canceled": CANCELED})
+"""Twilio's `CallStatus` of such a call; `failed` is told by its SIP code."""
+
+SIP: Final[Mapping[int, CallEnd]] = MappingProxyType(
+    {
+        403: BLOCKED,
+        404: INVALID_NUMBER,
+        408: NO_ANSWER,
+        480: NO_ANSWER,
+        484: INVALID_NUMBER,
+        486: BUSY,
+        487: NO_ANSWER,
+        600: BUSY,
+        603: DECLINED,
+        604: INVALID_NUMBER,
+        607: BLOCKED,
+        608: BLOCKED,
+    }
+)
+"""Final answers of SIP (RFC 3261, 21; 8197 and 8688 for the last two)."""
+
+
+def end_of_conversation(data: Mapping[str, Any]) -> CallEnd:
+    """Return how a conversation ended that came about; see `GET /v1/convai/conversations/{id}`."""
+    why = (text_at(data, "metadata", "termination_reason") or "").lower()
+    if name_at(data, "status") == "failed":
+        said = f"{why} {text_at(data, 'metadata', 'error', 'reason') or ''}".lower()
+        return FUNDS if any(word in said for word in ("quota", "credit", "payment")) else BROKE
+    detection = object_at(data, "metadata", "features_usage", VOICEMAIL_TOOL)
+    if "voicemail" in why or detection.get("used") is True or _used(data, VOICEMAIL_TOOL):
+        return MACHINE
+    # Only where a machine would have been found out is it known to have been a person.
+    return attrs.evolve(TALKED, answered_by="human" if detection.get("enabled") is True else None)
+
+
+def end_of_failure(data: Mapping[str, Any]) -> CallEnd:
+    """Return how a call ended that did not come about: nobody was reached, so at worst it is made again."""
+    body = object_at(data, "metadata", "body")
+    return (
+        FAILURES.get(name_at(data, "failure_reason") or "")
+        or TWILIO.get(name_at(body, "CallStatus") or "")
+        or SIP.get(_code(value_at(body, "SipResponseCode")))
+        or SIP.get(_code(value_at(body, "sip_status_code")))
+        or NOT_CONNECTED
+    )
+
+
+def _code(value: object) -> int:
+    text = str(value) if isinstance(value, int | str) else ""
+    return int(text) if len(text) == _SIP_DIGITS and text.isascii() and text.isdecimal() else 0
+
+
+_SIP_DIGITS: Final = 3
+
+
+def _used(data: Mapping[str, Any], tool: str) -> bool:
+    """Return whether the agent called one of its tools, and that succeeded."""
+    turns = value_at(data, "transcript")
+    for turn in turns if isinstance(turns, list) else []:
+        results = value_at(turn, "tool_results")
+        for result in results if isinstance(results, list) else []:
+            if value_at(result, "tool_name") == tool and value_at(result, "is_error") is not True:
+                return True
+    return False
+
+
+_CODES: Final[Mapping[str, FailureClass]] = MappingProxyType(
+    {
+        "quota_exceeded": "provider_funds",
+        "payment_required": "provider_funds",
+        "concurrent_limit_exceeded": "rate_limited",
+        "too_many_concurrent_requests": "rate_limited",
+        "rate_limit_exceeded": "rate_limited",
+        "system_busy": "rate_limited",
+        "invalid_api_key": "provider_auth",
+        "missing_permissions": "provider_auth",
+        "needs_authorization": "provider_auth",
+        "document_not_found": "bad_sender",
+        "invalid_provider_config": "bad_sender",
+    }
+)
+"""`detail.status` of refusals, as far as it is known; a quota that is used up comes with a 401."""
+
+_WORDS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
+    (("quota",), "provider_funds"),
+    (("credit",), "provider_funds"),
+    (("insufficient", "fund"), "provider_funds"),
+    (("concurren",), "rate_limited"),
+    (("rate limit",), "rate_limited"),
+    (("too many",), "rate_limited"),
+    (("to_number",), "invalid_number"),
+    (("'to'",), "invalid_number"),
+    (("not a valid phone number",), "invalid_number"),
+    (("agent_phone_number",), "bad_sender"),
+    (("phone_number",), "bad_sender"),
+    (("phone number", "not found"), "bad_sender"),
+    (("agent",), "bad_sender"),
+    (("unauthorized",), "provider_auth"),
+    (("authenticat",), "provider_auth"),
+)
+"""Words of a message: all of a row must occur, and the first row decides. The messages are not documented."""
+
+
+def refusal_class(code: str | None, message: str) -> FailureClass | None:
+    """Return what a refusal is by its code, else by its words; None where its status has to tell."""
+    known = _CODES.get(code or "")
+    said = message.lower()
+    return known or next((reason for words, reason in _WORDS if all(word in said for word in words)), None)
+
+
+def says_nothing(message: str) -> bool:
+    """Return whether a call that was not successful may have been placed: somebody waited in vain for an answer."""
+    said = message.lower()
+    return any(words in said for words in ("timed out", "timeout", "time out", "unknown error", "internal"))

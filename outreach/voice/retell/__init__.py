@@ -1,0 +1,55 @@
+"""Retell: voice agents, placed by `POST /v2/create-phone-call`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from outreach.protocols.adapter import AccountCheck, Callback, CallbackEvent, Connection, CredentialField
+from outreach.protocols.voice import VoiceProvider
+from outreach.voice.retell import callbacks
+from outreach.voice.retell.provider import NAME, USUAL_BASE, RetellVoice, headers_of
+from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, not_ok, plain_text_problems
+
+
+class RetellAdapter:
+    """What an account at Retell needs, and how it is used."""
+
+    name = NAME
+    replies_to_keywords = False
+    fields: Sequence[CredentialField] = (
+        CredentialField(name="api_key", meaning="An API key, from the dashboard under API Keys."),
+        CredentialField(
+            name="webhook_api_key",
+            meaning="The API key with the webhook badge, which signs callbacks, where that is another one.",
+            required=False,
+        ),
+        API_BASE,
+    )
+
+    def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
+        """Return what is wrong with credentials, one sentence each; the API key is itself what verifies callbacks."""
+        return [
+            *api_base_problems(credentials),
+            *plain_text_problems(credentials, ["api_key", "webhook_api_key"]),
+        ]
+
+    async def check(self, connection: Connection) -> AccountCheck:
+        """Ask how many calls are going on, which changes nothing."""
+        url = f"{api_base(connection.credentials, USUAL_BASE)}/get-concurrency"
+        request = connection.http.build_request("GET", url, headers=headers_of(connection))
+        answer = await ask_harmless(connection.http, request, provider="Retell")
+        return not_ok(answer) if isinstance(answer, str) else AccountCheck(ok=True, message=_ACCEPTED)
+
+    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
+        """Verify and read a callback."""
+        return callbacks.read(connection, callback)
+
+    def connect(self, connection: Connection) -> VoiceProvider:
+        """Return the provider that works with an account."""
+        return RetellVoice(connection)
+
+
+_ACCEPTED: Final = "Retell accepts api_key. Whether it is the key with the webhook badge only a callback can show."
+
+ADAPTER: Final = RetellAdapter()

@@ -1,0 +1,204 @@
+"""Calls through Retell: one POST each, and the look-ups that find what became of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+import attrs
+import httpx
+
+from outreach.models.dispatch import Outcome
+from outreach.models.reports import CallReport
+from outreach.models.states import CallStatus, DispatchState
+from outreach.protocols.adapter import Connection
+from outreach.protocols.carrier import LookUp
+from outreach.protocols.voice import CallRequest, VoiceCapabilities
+from outreach.voice import base
+from outreach.voice.retell.reasons import STATUSES, end_of, refusal_class
+from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal
+from outreach.wire.checking import api_base
+from outreach.wire.fields import moment_at, name_at, object_at, text_at, value_at
+
+NAME: Final = "retell"
+USUAL_BASE: Final = "https://api.retellai.com"
+
+METADATA_KEY: Final = "outreach_dispatch_id"
+"""Under which our identifier stands in a call's metadata."""
+
+WEBHOOK_EVENTS: Final = ("call_started", "call_ended", "call_analyzed")
+
+SHORTEST_SECONDS: Final = 60
+LONGEST_SECONDS: Final = 7_200
+
+_MOST_FOUND: Final = 20
+"""How many calls are asked for where one is sought: the filter leaves one."""
+
+
+class RetellVoice:
+    """Places calls of an account at Retell.
+
+    Retell carries our identifier in the call's metadata, and takes it as `idempotency_key` too: were a network to
+    deliver a request twice, one call would be made. Its list of calls follows what happens with a delay that nobody has
+    put a number to, so what it does not hold is no evidence. The trunk belongs to the number that is called from, since
+    the number was imported, so a campaign's trunk decides nothing here; it is kept in the metadata. There is no field
+    for a latest time.
+    """
+
+    name = NAME
+    capabilities = VoiceCapabilities(look_up="evidence", carries_not_after=False)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._http = connection.http
+        self._base = api_base(connection.credentials, USUAL_BASE)
+        self._headers = headers_of(connection)
+
+    async def place(self, request: CallRequest) -> Outcome:
+        """Ask for one call, once."""
+        if request.agent_ref is None:
+            # As a wrong number to call from: our set-up is wrong, not the contact, so it counts against the budget.
+            return base.refused("bad_sender", "The agent has no identifier at Retell.")
+        if request.sender is None:
+            return base.refused("bad_sender", "Retell calls from a number of the account: the agent needs a caller ID.")
+        body = body_of(request, callback_url=self._connection.callback_url)
+        asked = self._http.build_request("POST", f"{self._base}/v2/create-phone-call", json=body, headers=self._headers)
+        return await ask_once(self._http, asked, self._read)
+
+    async def look_up(self, question: LookUp) -> Outcome | None:
+        """Find a call by its identifier, else by our reference."""
+        call = await self._find(question.provider_id, question.dispatch_id)
+        call_id = name_at(call, "call_id")
+        return None if call_id is None else Outcome(state=DispatchState.ACCEPTED, provider_id=call_id)
+
+    async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
+        """Return how far a call has come, by its identifier, else by our reference."""
+        call = await self._find(provider_id, dispatch_id)
+        return None if call is None else report_of_call(self._connection, call, dispatch_id=dispatch_id)
+
+    async def _find(self, call_id: str | None, dispatch_id: str) -> Mapping[str, Any] | None:
+        if call_id is not None:
+            path = f"/v2/get-call/{quote(call_id, safe='')}"
+            call = await self._answer(self._http.build_request("GET", f"{self._base}{path}", headers=self._headers))
+            return call if isinstance(call, dict) else None
+        body = {"filter_criteria": {f"metadata.{METADATA_KEY}": [dispatch_id]}, "limit": _MOST_FOUND}
+        asked = self._http.build_request("POST", f"{self._base}/v2/list-calls", json=body, headers=self._headers)
+        calls = await self._answer(asked)
+        # A filter that is not understood may leave every call: each is compared before it is believed.
+        found = calls if isinstance(calls, list) else []
+        return next((call for call in found if reference_of(call) == dispatch_id), None)
+
+    def _read(self, response: httpx.Response) -> Outcome:
+        if base.says_yes(response):
+            call_id = name_at(json_object(response), "call_id")
+            if call_id is None:
+                raise Unreadable
+            return Outcome(state=DispatchState.ACCEPTED, provider_id=call_id)
+        message = text_at(json_object_or_empty(response), "message")
+        known = refusal_class(message) if message and response.status_code in _WORDED else None
+        return refusal(known, response, now=self._connection.clock.now(), message=message)
+
+    async def _answer(self, asked: httpx.Request) -> Any:
+        """Return the JSON of an answer of success; None for any other answer and for none."""
+        try:
+            response = await self._http.send(asked, follow_redirects=False)
+            return response.json() if response.is_success else None
+        except (httpx.RequestError, ValueError, RecursionError):
+            return None
+
+
+_WORDED: Final = frozenset({400, 404, 422})
+"""Statuses of refusals that only their message tells apart."""
+
+
+def headers_of(connection: Connection) -> dict[str, str]:
+    """Return the headers that say who asks."""
+    return {"authorization": f"Bearer {connection.credentials['api_key']}"}
+
+
+def body_of(request: CallRequest, *, callback_url: str | None) -> dict[str, Any]:
+    """Return what is asked for; the variables are texts, as Retell wants them."""
+    screens = request.call_screen_enabled and bool(request.identity) and bool(request.purpose)
+    leaves = request.voicemail == "leave_message" and bool(request.voicemail_message)
+    native = {base.MAX_SECONDS}
+    if screens:
+        native |= {base.CALL_SCREENING, base.SCREEN_IDENTITY, base.SCREEN_PURPOSE}
+    if leaves or request.voicemail == "hang_up":
+        native |= {base.VOICEMAIL, base.VOICEMAIL_MESSAGE}
+    metadata = {METADATA_KEY: request.dispatch_id}
+    if request.trunk_ref is not None:
+        metadata["outreach_trunk"] = request.trunk_ref
+    body: dict[str, Any] = {
+        "from_number": request.sender,
+        "to_number": request.to,
+        "override_agent_id": request.agent_ref,
+        "metadata": metadata,
+        "retell_llm_dynamic_variables": base.variables_of(request, native=native),
+        "idempotency_key": request.dispatch_id,
+        # The account's own list of people who are not to be called: a call to one of them is refused.
+        "honor_internal_dnc": True,
+    }
+    agent: dict[str, Any] = {}
+    if screens:
+        agent["call_screening_option"] = {"agent_identity": request.identity, "call_purpose": request.purpose}
+    if request.voicemail == "hang_up":
+        agent["voicemail_option"] = {"action": {"type": "hangup"}}
+    elif leaves:
+        agent["voicemail_option"] = {"action": {"type": "static_text", "text": request.voicemail_message}}
+    if request.max_seconds is not None:
+        agent["max_call_duration_ms"] = min(max(request.max_seconds, SHORTEST_SECONDS), LONGEST_SECONDS) * 1000
+    if callback_url is not None:
+        agent["webhook_url"] = callback_url
+        agent["webhook_events"] = list(WEBHOOK_EVENTS)
+    if agent:
+        body["agent_override"] = {"agent": agent}
+    return body
+
+
+def reference_of(call: object) -> str | None:
+    """Return our identifier as a call of Retell's brings it back; None where it has none."""
+    return name_at(call, "metadata", METADATA_KEY) or name_at(call, "retell_llm_dynamic_variables", base.REFERENCE)
+
+
+def report_of_call(
+    connection: Connection, call: Mapping[str, Any], *, dispatch_id: str | None = None
+) -> CallReport | None:
+    """Return what a call object tells; None where its status says nothing of it.
+
+    Who answered is told by the reason or by the analysis, which comes later; an analysis that finds a mailbox where the
+    reason speaks of a talk makes no second call of it, whichever of the two came first.
+    """
+    status = name_at(call, "call_status") or "none"
+    reason = name_at(call, "disconnection_reason")
+    analysis = object_at(call, "call_analysis")
+    end: base.CallEnd | CallStatus
+    if status in STATUSES:
+        end = STATUSES[status]
+        at = moment_at(call, "start_timestamp")
+    elif reason is not None or status in {"ended", "not_connected", "error"}:
+        end = end_of(status, reason)
+        at = moment_at(call, "end_timestamp") or moment_at(call, "start_timestamp")
+        if end == base.TALKED:
+            end = _talked(value_at(analysis, "in_voicemail"))
+    else:
+        return None
+    successful = value_at(analysis, "call_successful")
+    return base.report_of(
+        end,
+        workspace_id=connection.workspace_id,
+        provider=NAME,
+        dispatch_id=dispatch_id or reference_of(call),
+        provider_id=name_at(call, "call_id"),
+        at=at or connection.clock.now(),
+        verdict=successful if isinstance(successful, bool) else None,
+        summary=text_at(analysis, "call_summary"),
+        error=text_at(call, "disconnection_reason") or status,
+        raw=call,
+    )
+
+
+def _talked(in_voicemail: object) -> base.CallEnd:
+    if in_voicemail is True:
+        return attrs.evolve(base.TALKED, outcome="negative", answered_by="machine")
+    return attrs.evolve(base.TALKED, answered_by="human" if in_voicemail is False else None)

@@ -1,0 +1,76 @@
+"""Vapi: voice agents called assistants, placed by `POST /call`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from outreach.protocols.adapter import AccountCheck, Callback, CallbackEvent, Connection, CredentialField
+from outreach.protocols.voice import VoiceProvider
+from outreach.voice import base
+from outreach.voice.vapi import callbacks
+from outreach.voice.vapi.provider import NAME, USUAL_BASE, VapiVoice, headers_of
+from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, not_ok, plain_text_problems
+
+
+class VapiAdapter:
+    """What an account at Vapi needs, and how it is used."""
+
+    name = NAME
+    replies_to_keywords = False
+    fields: Sequence[CredentialField] = (
+        CredentialField(name="api_key", meaning="The private key, from the dashboard under API Keys."),
+        CredentialField(
+            name="webhook_secret",
+            meaning="The secret of the custom credential that the assistant's server uses.",
+        ),
+        CredentialField(
+            name="webhook_signature_header",
+            meaning="The header of the signature, where that credential is of the kind HMAC.",
+            secret=False,
+            required=False,
+        ),
+        CredentialField(
+            name="webhook_timestamp_header",
+            meaning="The header of the timestamp, where that credential signs {timestamp}.{body}.",
+            secret=False,
+            required=False,
+        ),
+        base.PHONE_NUMBER_ID,
+        base.PHONE_NUMBERS,
+        API_BASE,
+    )
+
+    def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
+        """Return what is wrong with credentials, one sentence each."""
+        problems = [
+            *api_base_problems(credentials),
+            *plain_text_problems(credentials, ["api_key", "webhook_signature_header", "webhook_timestamp_header"]),
+            *base.problems_of_numbers(credentials),
+        ]
+        if credentials.get("webhook_timestamp_header") and not credentials.get("webhook_signature_header"):
+            problems.append("webhook_timestamp_header goes with webhook_signature_header.")
+        if len(credentials.get("webhook_secret", "")) < _SHORTEST_SECRET:
+            problems.append(f"webhook_secret is all that proves a callback: at least {_SHORTEST_SECRET} characters.")
+        return problems
+
+    async def check(self, connection: Connection) -> AccountCheck:
+        """List one call, which changes nothing."""
+        url = f"{api_base(connection.credentials, USUAL_BASE)}/call"
+        request = connection.http.build_request("GET", url, params={"limit": "1"}, headers=headers_of(connection))
+        answer = await ask_harmless(connection.http, request, provider="Vapi")
+        return not_ok(answer) if isinstance(answer, str) else AccountCheck(ok=True, message=_ACCEPTED)
+
+    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
+        """Verify and read a callback."""
+        return callbacks.read(connection, callback)
+
+    def connect(self, connection: Connection) -> VoiceProvider:
+        """Return the provider that works with an account."""
+        return VapiVoice(connection)
+
+
+_SHORTEST_SECRET: Final = 16
+_ACCEPTED: Final = "Vapi accepts api_key. Whether webhook_secret is that of the assistant only a call can show."
+
+ADAPTER: Final = VapiAdapter()

@@ -1,0 +1,108 @@
+"""What Vapi calls back: verified as the account says, and read into reports.
+
+Vapi has no signature of its own. A custom credential of its dashboard decides what comes with a callback: a secret in
+`X-Vapi-Secret` or in `Authorization: Bearer`, or an HMAC-SHA256 with headers of one's choice. An account that names the
+header of a signature takes callbacks with a signature only; the secret alone would let anybody in who has once seen it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from outreach.models.states import CallStatus
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection
+from outreach.voice import base
+from outreach.voice.vapi.provider import NAME, reference_of, verdict_of
+from outreach.voice.vapi.reasons import STATUSES, end_of
+from outreach.wire.callbacks import json_event
+from outreach.wire.fields import moment_at, name_at, object_at, text_at, value_at
+from outreach.wire.signatures import keyed_digest, raw, require_header, require_recent, require_same
+
+
+def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
+    """Verify a callback and read it; see `Adapter.read`."""
+    _verify(connection, callback)
+    message = object_at(json_event(callback.body), "message")
+    kind = name_at(message, "type")
+    call = object_at(message, "call")
+    call_id = name_at(call, "id")
+    if kind is None:
+        raise CallbackRefused("The body has no message with a type.")
+    if kind == "status-update":
+        return [_status_update(connection, message, call, call_id)]
+    if kind == "end-of-call-report":
+        return [_end_of_call(connection, message, call, call_id)]
+    at = text_at(message, "timestamp") or str(value_at(message, "timestamp"))
+    return [CallbackEvent(event_id=f"{call_id}:{kind}:{at[:40]}", content=None)]
+
+
+def _verify(connection: Connection, callback: Callback) -> None:
+    credentials = connection.credentials
+    secret = credentials["webhook_secret"]
+    header = credentials.get("webhook_signature_header")
+    if header is None:
+        bearer = callback.headers.get("authorization", "")
+        given = callback.headers.get("x-vapi-secret") or (bearer[7:] if bearer[:7].lower() == "bearer " else "")
+        if not given:
+            raise CallbackRefused("The callback brings neither X-Vapi-Secret nor Authorization: Bearer.")
+        require_same(given, secret)
+        return
+    given = require_header(callback.headers, header.lower()).removeprefix("sha256=").lower()
+    signed_at = credentials.get("webhook_timestamp_header")
+    if signed_at is None:
+        require_same(given, keyed_digest(secret, callback.body).hex())
+        return
+    timestamp = require_header(callback.headers, signed_at.lower())
+    require_same(given, keyed_digest(secret, raw(timestamp), b".", callback.body).hex())
+    moment = moment_at(timestamp)
+    if moment is None:
+        raise CallbackRefused("The signed time cannot be read.")
+    require_recent(moment.timestamp(), now=connection.clock.now())
+
+
+def _status_update(
+    connection: Connection, message: Mapping[str, Any], call: Mapping[str, Any], call_id: str | None
+) -> CallbackEvent:
+    status = name_at(message, "status") or "none"
+    event_id = f"{call_id}:status-update:{status}"
+    end: base.CallEnd | CallStatus
+    if status == "ended":
+        end = end_of(name_at(message, "endedReason") or name_at(call, "endedReason"))
+    elif status in STATUSES:
+        end = STATUSES[status]
+    else:
+        return CallbackEvent(event_id=event_id, content=None)
+    return _event(connection, event_id, end, message, call)
+
+
+def _end_of_call(
+    connection: Connection, message: Mapping[str, Any], call: Mapping[str, Any], call_id: str | None
+) -> CallbackEvent:
+    end = end_of(name_at(message, "endedReason") or name_at(call, "endedReason"))
+    return _event(connection, f"{call_id}:end-of-call-report:ended", end, message, call)
+
+
+def _event(
+    connection: Connection,
+    event_id: str,
+    end: base.CallEnd | CallStatus,
+    message: Mapping[str, Any],
+    call: Mapping[str, Any],
+) -> CallbackEvent:
+    analysis = object_at(message, "analysis") or object_at(call, "analysis")
+    ended = isinstance(end, base.CallEnd)
+    at = (moment_at(message, "endedAt") or moment_at(call, "endedAt")) if ended else None
+    report = base.report_of(
+        end,
+        workspace_id=connection.workspace_id,
+        provider=NAME,
+        dispatch_id=reference_of(call) or name_at(message, "customer", "externalId"),
+        provider_id=name_at(call, "id"),
+        at=at or moment_at(message, "timestamp") or connection.clock.now(),
+        verdict=verdict_of(value_at(analysis, "successEvaluation")),
+        summary=text_at(analysis, "summary") or text_at(message, "summary"),
+        error=text_at(message, "endedReason") or text_at(call, "endedReason"),
+        raw=message,
+    )
+    return CallbackEvent(event_id=event_id, content=report)

@@ -1,0 +1,232 @@
+"""Calls through Vapi: one POST each, and the look-ups that find what became of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+
+from outreach.models.dispatch import Outcome
+from outreach.models.reports import CallReport
+from outreach.models.states import CallStatus, DispatchState
+from outreach.protocols.adapter import Connection
+from outreach.protocols.carrier import LookUp
+from outreach.protocols.voice import CallRequest, VoiceCapabilities
+from outreach.voice import base
+from outreach.voice.vapi.reasons import STATUSES, end_of, refusal_class
+from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal
+from outreach.wire.checking import api_base
+from outreach.wire.fields import moment_at, name_at, object_at, text_at, value_at
+
+NAME: Final = "vapi"
+USUAL_BASE: Final = "https://api.vapi.ai"
+
+METADATA_KEY: Final = "outreach_dispatch_id"
+"""Under which our identifier stands in the metadata of a call's assistant."""
+
+SHORTEST_SECONDS: Final = 10
+LONGEST_SECONDS: Final = 43_200
+LONGEST_MESSAGE: Final = 1_000
+_LONGEST_NAME: Final = 40
+
+_PAGE: Final = 100
+_MOST_PAGES: Final = 10
+_SKEW: Final = timedelta(minutes=2)
+"""How far the provider's clock may be from ours."""
+
+
+class VapiVoice:
+    """Places calls of an account at Vapi.
+
+    Vapi carries our identifier in the name of the call, in the customer's `externalId` and in the assistant's metadata.
+    It has a field for a latest time, `schedulePlan.latestAt`, but only beside a required `earliestAt`, which makes a
+    scheduled call of one that is to start at once; so no time is handed on.
+    """
+
+    name = NAME
+    capabilities = VoiceCapabilities(look_up="evidence", carries_not_after=False)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._http = connection.http
+        self._base = api_base(connection.credentials, USUAL_BASE)
+        self._headers = headers_of(connection)
+
+    async def place(self, request: CallRequest) -> Outcome:
+        """Ask for one call, once."""
+        if request.agent_ref is None:
+            # As a wrong number to call from: our set-up is wrong, not the contact, so it counts against the budget.
+            return base.refused("bad_sender", "The agent has no identifier at Vapi.")
+        number_id = base.number_id_of(request, self._connection.credentials)
+        if number_id is None:
+            return base.refused("bad_sender", "The account names no number at Vapi for this caller ID.")
+        if len(request.voicemail_message or "") > LONGEST_MESSAGE:
+            return base.refused("bad_body", f"A message for voicemail has at most {LONGEST_MESSAGE} characters.")
+        body = {
+            "assistantId": request.agent_ref,
+            "phoneNumberId": number_id,
+            "name": request.dispatch_id[:_LONGEST_NAME],
+            "customer": {"number": request.to, "externalId": request.dispatch_id[:_LONGEST_NAME]},
+            "assistantOverrides": overrides_of(request),
+        }
+        asked = self._http.build_request("POST", f"{self._base}/call", json=body, headers=self._headers)
+        return await ask_once(self._http, asked, self._read)
+
+    async def look_up(self, question: LookUp) -> Outcome | None:
+        """Find a call by its identifier, else among all that were created while it can have been.
+
+        The list has no filter for our reference, so calls are compared here; it is read in pages and not without end.
+        What it does not hold may still be on its way: only what is found is evidence.
+        """
+        if question.provider_id is not None:
+            call = await self._get(f"/call/{quote(question.provider_id, safe='')}")
+            return _accepted(call)
+        latest = (question.until + _SKEW).isoformat()
+        edge = "createdAtLe"
+        for _ in range(_MOST_PAGES):
+            query = {"createdAtGe": (question.since - _SKEW).isoformat(), edge: latest, "limit": str(_PAGE)}
+            calls = await self._get("/call", query)
+            if not isinstance(calls, list):
+                return None
+            found = next((call for call in calls if reference_of(call) == question.dispatch_id), None)
+            if found is not None:
+                return _accepted(found)
+            oldest = min(filter(None, (name_at(call, "createdAt") for call in calls)), default=None)
+            if len(calls) < _PAGE or oldest is None:
+                return None
+            latest, edge = oldest, "createdAtLt"
+        return None
+
+    async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
+        """Return how far a call has come, by its identifier, else as one of the latest calls."""
+        if provider_id is not None:
+            call = await self._get(f"/call/{quote(provider_id, safe='')}")
+        else:
+            calls = await self._get("/call", {"limit": str(_PAGE)})
+            latest = calls if isinstance(calls, list) else []
+            call = next((one for one in latest if reference_of(one) == dispatch_id), None)
+        if not isinstance(call, dict):
+            return None
+        return report_of_call(self._connection, call, dispatch_id=dispatch_id)
+
+    def _read(self, response: httpx.Response) -> Outcome:
+        if base.says_yes(response):
+            outcome = _accepted(json_object(response))
+            if outcome is None:
+                raise Unreadable
+            return outcome
+        answer = json_object_or_empty(response)
+        told = answer.get("message")
+        message = "; ".join(str(one) for one in told) if isinstance(told, list) else text_at(told)
+        known = refusal_class(message) if message and response.status_code in _WORDED else None
+        return refusal(known, response, now=self._connection.clock.now(), message=message)
+
+    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
+        """Return the JSON of an answer of success; None for any other answer and for none."""
+        asked = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
+        try:
+            response = await self._http.send(asked, follow_redirects=False)
+            return response.json() if response.is_success else None
+        except (httpx.RequestError, ValueError, RecursionError):
+            return None
+
+
+_WORDED: Final = frozenset({400, 404, 422})
+"""Statuses of refusals that only their message tells apart."""
+
+
+def headers_of(connection: Connection) -> dict[str, str]:
+    """Return the headers that say who asks."""
+    return {"authorization": f"Bearer {connection.credentials['api_key']}"}
+
+
+def overrides_of(request: CallRequest) -> dict[str, Any]:
+    """Return what differs in this one call from the assistant as it is set up."""
+    native = {base.VOICEMAIL, base.VOICEMAIL_MESSAGE, base.MAX_SECONDS}
+    overrides: dict[str, Any] = {
+        "variableValues": base.variables_of(request, native=native),
+        "metadata": {METADATA_KEY: request.dispatch_id},
+    }
+    if request.ivr_enabled:
+        # The tool lets the assistant press keys; the variable, which stays, lets its prompt say when.
+        overrides["tools:append"] = [{"type": "dtmf"}]
+    if request.voicemail is not None:
+        overrides["voicemailDetection"] = {"provider": "vapi"}
+        if request.voicemail == "hang_up":
+            # Nothing said, whatever the assistant would leave by itself.
+            overrides["voicemailMessage"] = ""
+        elif request.voicemail_message:
+            overrides["voicemailMessage"] = request.voicemail_message
+    if request.max_seconds is not None:
+        overrides["maxDurationSeconds"] = min(max(request.max_seconds, SHORTEST_SECONDS), LONGEST_SECONDS)
+    return overrides
+
+
+def reference_of(call: object) -> str | None:
+    """Return our identifier as a call of Vapi's brings it back; None where it has none."""
+    return (
+        name_at(call, "assistantOverrides", "metadata", METADATA_KEY)
+        or name_at(call, "customer", "externalId")
+        or name_at(call, "name")
+    )
+
+
+def report_of_call(connection: Connection, call: Mapping[str, Any], *, dispatch_id: str | None) -> CallReport | None:
+    """Return what a call object tells; None where its status says nothing of it."""
+    status = name_at(call, "status") or "none"
+    end: base.CallEnd | CallStatus
+    if status == "ended":
+        end = end_of(name_at(call, "endedReason"))
+        at = moment_at(call, "endedAt") or moment_at(call, "updatedAt")
+    elif status in STATUSES:
+        end = STATUSES[status]
+        at = moment_at(call, "startedAt") if end is CallStatus.IN_PROGRESS else None
+        at = at or moment_at(call, "updatedAt")
+    else:
+        return None
+    analysis = object_at(call, "analysis")
+    return base.report_of(
+        end,
+        workspace_id=connection.workspace_id,
+        provider=NAME,
+        dispatch_id=dispatch_id or reference_of(call),
+        provider_id=name_at(call, "id"),
+        at=at or connection.clock.now(),
+        verdict=verdict_of(value_at(analysis, "successEvaluation")),
+        summary=text_at(analysis, "summary"),
+        error=text_at(call, "endedReason"),
+        raw=call,
+    )
+
+
+def verdict_of(evaluation: object) -> bool | None:
+    """Return whether an analysis calls a call a success.
+
+    The evaluation follows a rubric that the assistant chooses; only one of two values says yes or no by itself. A
+    number, a percentage or a word of a longer scale would need a border that nobody has drawn.
+    """
+    if isinstance(evaluation, bool):
+        return evaluation
+    if not isinstance(evaluation, str):
+        return None
+    return _VERDICTS.get(evaluation.strip().lower())
+
+
+_VERDICTS: Final[Mapping[str, bool]] = {
+    "true": True,
+    "pass": True,
+    "passed": True,
+    "success": True,
+    "false": False,
+    "fail": False,
+    "failed": False,
+    "failure": False,
+}
+
+
+def _accepted(call: object) -> Outcome | None:
+    call_id = name_at(call, "id")
+    return None if call_id is None else Outcome(state=DispatchState.ACCEPTED, provider_id=call_id)

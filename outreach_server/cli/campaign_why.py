@@ -1,0 +1,62 @@
+"""`campaigns why`: what happened to a number in a campaign, step by step, and by which rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from outreach import RULES, Campaign, ContactHistory, NotFound, Outreach
+from outreach_server.cli import documents
+from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.output import cell, console, echo_json, fields, listing
+from outreach_server.cli.values import CAMPAIGN
+
+_COLUMNS: Final = ("at", "what", "state", "reason", "rule", "attempt", "until", "actor")
+
+
+@click.command("why", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.argument("phone")
+def why_(campaign_id: str, phone: str) -> None:
+    """Show what happened to a number in a campaign: every step with its time, its reason and its rule."""
+
+    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ContactHistory]]:
+        campaign = await engine.campaigns.find(campaign_id)
+        try:
+            return campaign, await engine.campaigns.why(campaign.workspace_id, campaign_id, phone)
+        except NotFound as error:
+            if error.kind != "recipient":
+                raise
+            raise click.ClickException(
+                f"{phone!r} is not in this campaign, and not on the unsubscribe register. List who is in it with: "
+                f"outreach-server campaigns recipients {campaign_id}"
+            ) from None
+
+    campaign, found = with_engine(work)
+    if state().as_json:
+        echo_json([documents.history(one) for one in found])
+        return
+    out = console()
+    for one in found:
+        out.print(_title(campaign, one))
+        out.print(listing([_row(step) for step in documents.history(one)["steps"]], _COLUMNS))
+    rules = {str(step.rule): RULES[step.rule] for one in found for step in one.steps}
+    out.print(fields(rules))
+
+
+def _title(campaign: Campaign, history: ContactHistory) -> str:
+    if history.position is None:
+        return f"{history.phone} has no place in campaign {campaign.name!r}."
+    reason = f" ({history.reason})" if history.reason is not None else ""
+    until = f", until {documents.plain(history.due_at)}" if history.due_at is not None else ""
+    number = cell(history.phone_number)
+    return f"{number}, position {history.position} of {campaign.name!r}: {history.status}{reason}{until}"
+
+
+def _row(step: documents.Document) -> documents.Document:
+    """Return a step as a row: the second leg of an attempt as a part of it, repeated holds as such."""
+    attempt = f"{step['attempt']}, leg 2" if step["leg"] == 2 else step["attempt"] or None
+    again = f" ({step['repeats']} times more)" if step["repeats"] else ""
+    return {**step, "attempt": attempt, "reason": f"{step['reason']}{again}" if step["reason"] else again.strip()}

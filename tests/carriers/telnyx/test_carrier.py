@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from outreach.carriers.telnyx import ADAPTER
+from outreach.clock import SystemClock, to_text
+from outreach.models.dispatch import Outcome
+from outreach.models.states import DispatchState
+from outreach.testing.builders import NOW
+from outreach.testing.carrier_contract import CarrierContract
+from outreach.testing.fault_server import FaultServer
+from outreach.testing.http_lab import HttpLab
+from tests.carriers.adapters import AdapterRules
+from tests.carriers.faults import FaultMatrix
+from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, Caught, connection, question, sent
+from tests.carriers.telnyx.given import CREDENTIALS, DISPATCH, ID, PROFILE, TelnyxStandIn, a_payload, a_row, as_json
+
+pytestmark = pytest.mark.anyio
+
+ACCEPTED = {"data": a_payload()}
+
+
+class TestTelnyxCarrier(CarrierContract):
+    """Telnyx's adapter in front of a stand-in."""
+
+    @pytest.fixture
+    async def lab(self, anyio_backend: str) -> AsyncIterator[HttpLab]:
+        """Return the adapter with its stand-in."""
+        stand_in = TelnyxStandIn()
+        async with FaultServer(stand_in.accept) as server, httpx.AsyncClient() as http:
+            yield HttpLab(
+                server,
+                stand_in,
+                lambda url: ADAPTER.connect(
+                    connection({**CREDENTIALS, "api_base": url}, http=http, clock=SystemClock())
+                ),
+            )
+
+
+class TestTelnyxFaults(FaultMatrix):
+    """Telnyx's adapter when things go wrong."""
+
+    adapter = ADAPTER
+    credentials = CREDENTIALS
+    accepted = as_json(ACCEPTED)
+
+
+class TestTelnyxAdapter(AdapterRules):
+    """Telnyx's credentials."""
+
+    adapter = ADAPTER
+    credentials = CREDENTIALS
+
+
+async def _body(**options: Any) -> dict[str, Any]:
+    credentials = options.pop("credentials", CREDENTIALS)
+    _, (request,) = await sent(ADAPTER, credentials, httpx.Response(200, json=ACCEPTED), **options)
+    body: dict[str, Any] = json.loads(request.content)
+    return body
+
+
+async def _refused(error: object, status: int = 400) -> Outcome:
+    outcome, _ = await sent(ADAPTER, CREDENTIALS, httpx.Response(status, json={"errors": error}))
+    return outcome
+
+
+async def test_a_message_is_one_object() -> None:
+    """providers.md, A.1: our dispatch id in the message's own webhook URL, and the profile's left out."""
+    assert await _body(dispatch_id="d-1") == {
+        "to": TO,
+        "from": SENDER,
+        "text": BODY,
+        "webhook_url": f"{CALLBACK_URL}?dispatch=d-1",
+        "use_profile_webhooks": False,
+    }
+
+
+async def test_without_a_public_address_telnyx_is_told_of_none() -> None:
+    """Nothing is said of webhooks where nothing could be called."""
+    assert await _body(callback_url=None) == {"to": TO, "from": SENDER, "text": BODY}
+
+
+@pytest.mark.parametrize(("sender", "told"), [(None, True), ("Acme", True), (SENDER, False)])
+async def test_a_profile_is_named_where_the_number_does_not_say_it(sender: str | None, told: bool) -> None:
+    """A pool and a name need the profile; a number has its own."""
+    body = await _body(credentials={**CREDENTIALS, **PROFILE}, sender=sender)
+    assert body.get("from") == sender
+    assert body.get("messaging_profile_id") == (PROFILE["messaging_profile_id"] if told else None)
+
+
+async def test_without_any_sender_nothing_is_asked() -> None:
+    """Neither a number nor a profile: refused as `bad_sender`, without a request."""
+    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(200, json=ACCEPTED), sender=None)
+    assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
+    assert requests == []
+
+
+async def test_not_after_cannot_be_told() -> None:
+    """Telnyx has no field for it, and says so; what is still in time is sent as it is."""
+    assert not ADAPTER.connect(connection(CREDENTIALS)).capabilities.carries_not_after
+    assert await _body(dispatch_id="d", not_after=NOW + timedelta(seconds=1)) == await _body(dispatch_id="d")
+
+
+async def test_requests_go_with_the_key() -> None:
+    """Bearer authentication."""
+    _, (request,) = await sent(ADAPTER, CREDENTIALS, httpx.Response(200, json=ACCEPTED))
+    assert request.headers["authorization"] == f"Bearer {CREDENTIALS['api_key']}"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "state", "reason"),
+    [
+        ({"code": "40310"}, 400, DispatchState.REFUSED, "invalid_number"),
+        ({"code": "40300"}, 403, DispatchState.REFUSED, "opted_out"),
+        ({"code": "40300", "title": "Blocked due to STOP message"}, 400, DispatchState.REFUSED, "opted_out"),
+        ({"code": "40300", "title": "Blocked by the network"}, 400, DispatchState.REFUSED, "rejected"),
+        ({"code": "40305"}, 403, DispatchState.REFUSED, "bad_sender"),
+        ({"code": "40302"}, 400, DispatchState.REFUSED, "bad_body"),
+        ({"code": "40006"}, 400, DispatchState.REFUSED, "temporary"),
+        ({"code": "20100"}, 403, DispatchState.REFUSED, "provider_funds"),
+        ({"code": "10009"}, 401, DispatchState.REFUSED, "provider_auth"),
+        ({"code": "10011"}, 429, DispatchState.DEFERRED, "rate_limited"),
+        ({"code": "40318"}, 400, DispatchState.DEFERRED, "rate_limited"),
+        ({"code": "10002", "source": {"pointer": "/from"}}, 400, DispatchState.REFUSED, "bad_sender"),
+        ({"code": "10002", "source": {"pointer": "/to"}}, 400, DispatchState.REFUSED, "invalid_number"),
+        ({"code": "10002", "source": {"pointer": ["/to"]}}, 400, DispatchState.REFUSED, "invalid_number"),
+        ({"code": "10016", "source": 7}, 400, DispatchState.REFUSED, "invalid_number"),
+        ({"code": "99999"}, 422, DispatchState.REFUSED, "rejected"),
+        ({"code": 40310}, 422, DispatchState.REFUSED, "rejected"),
+        ({}, 403, DispatchState.REFUSED, "provider_auth"),
+        ("no", 402, DispatchState.REFUSED, "provider_funds"),
+        ({"code": "10007"}, 400, DispatchState.UNKNOWN, "provider_error"),
+        ({"code": "10008"}, 408, DispatchState.UNKNOWN, "provider_error"),
+    ],
+)
+async def test_a_code_has_its_class(error: object, status: int, state: DispatchState, reason: str) -> None:
+    """providers.md, A.2: by the table, what it lacks by the status, and Telnyx's own errors as unknown."""
+    outcome = await _refused([error], status)
+    assert (outcome.state, outcome.reason) == (state, reason)
+
+
+@pytest.mark.parametrize("errors", [None, [], 5, "x", {"code": "40310"}, [[]]])
+async def test_a_refusal_without_errors_goes_by_its_status(errors: object) -> None:
+    """Whatever stands where the errors should be, the answer is still a no."""
+    assert (await _refused(errors, 400)).state is DispatchState.REFUSED
+
+
+async def test_limit_headers_say_when_to_come_again() -> None:
+    """`x-ratelimit-reset`, where there is no `Retry-After`."""
+    answer = httpx.Response(429, headers={"x-ratelimit-reset": "3"}, json={"errors": [{"code": "10011"}]})
+    outcome, _ = await sent(ADAPTER, CREDENTIALS, answer)
+    assert outcome.retry_after_seconds == 3.0
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "reason"),
+    [("sending_failed", "40002", "filtered"), ("delivery_failed", "40008", "temporary"), ("expired", None, "rejected")],
+)
+async def test_a_yes_that_has_failed_already_is_a_no(status: str, code: str | None, reason: str) -> None:
+    """An answer of success whose message has failed reached nobody; its id is kept."""
+    payload = a_payload(status, errors=[{"code": code, "title": "No"}] if code else [])
+    outcome, _ = await sent(ADAPTER, CREDENTIALS, httpx.Response(200, json={"data": payload}))
+    assert (outcome.state, outcome.reason, outcome.provider_id) == (DispatchState.REFUSED, reason, ID)
+
+
+async def _look_up(*rows: dict[str, Any], pages: int = 1, **changes: Any) -> tuple[Outcome | None, Caught]:
+    caught = Caught(lambda _: httpx.Response(200, json={"data": list(rows), "meta": {"total_pages": pages}}))
+    carrier = ADAPTER.connect(caught.connection(CREDENTIALS))
+    return await carrier.look_up(question(dispatch_id=DISPATCH, **changes)), caught
+
+
+async def test_a_look_up_searches_the_records() -> None:
+    """By both numbers and the days; the record whose address carries our id is the message."""
+    mine, another = a_row(uuid=ID), a_row(delivery_status_webhook_url=f"{CALLBACK_URL}?dispatch=another")
+    found, caught = await _look_up(another, mine, a_row(delivery_status_webhook_url=None))
+    assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=ID)
+    assert dict(caught.request.url.params) == {
+        "filter[record_type]": "messaging",
+        "filter[direction]": "outbound",
+        "filter[cld]": TO,
+        "filter[cli]": SENDER,
+        "filter[created_at][gte]": "2026-03-02",
+        "filter[created_at][lt]": "2026-03-03",
+        "page[size]": "50",
+        "page[number]": "1",
+    }
+
+
+async def test_the_only_record_without_an_address_is_taken() -> None:
+    """Where no public address was set, the numbers and the time have to do."""
+    found, caught = await _look_up(a_row(uuid=ID, delivery_status_webhook_url=None, cli="+1"), sender=None)
+    assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=ID)
+    assert "filter[cli]" not in caught.request.url.params
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [a_row(), a_row()],
+        [a_row(delivery_status_webhook_url=None), a_row(delivery_status_webhook_url="")],
+        [a_row(delivery_status_webhook_url=f"{CALLBACK_URL}?dispatch=another")],
+        [a_row(cld="+14155550101")],
+        [a_row(cli="+14155550198")],
+        [a_row(direction="inbound")],
+        [a_row(created_at=to_text(NOW - timedelta(minutes=1)))],
+        [a_row(created_at=to_text(NOW + timedelta(minutes=2)))],
+        [a_row(created_at=None)],
+        [a_row(uuid=None)],
+        [a_row(delivery_status_webhook_url="https://[")] * 2,
+    ],
+)
+async def test_a_look_up_that_finds_none_or_several_says_nothing(rows: list[dict[str, Any]]) -> None:
+    """Two that fit could be anybody's; a record of another dispatch is not ours."""
+    assert (await _look_up(*rows))[0] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "errors", "reason"),
+    [("failed", ["40001"], "invalid_number"), ("gw_reject", ["40008"], "temporary"), ("failed", [7], "rejected")],
+)
+async def test_a_record_of_a_failure_is_a_refusal(status: str, errors: list[object], reason: str) -> None:
+    """A message that failed reached nobody; why says the code of the record."""
+    found, _ = await _look_up(a_row(uuid=ID, status=status, errors=errors))
+    assert found is not None
+    assert (found.state, found.reason, found.provider_id) == (DispatchState.REFUSED, reason, ID)
+
+
+async def test_a_look_up_that_would_read_too_many_pages_gives_up() -> None:
+    """What cannot be seen whole cannot be told to hold only one."""
+    found, caught = await _look_up(a_row(), pages=9)
+    assert found is None
+    assert [request.url.params["page[number]"] for request in caught.requests] == ["1", "2", "3", "4"]
+
+
+async def test_a_message_whose_id_is_known_is_asked_for_by_it() -> None:
+    """With an identifier there is nothing to compare."""
+    caught = Caught(httpx.Response(200, json={"data": a_payload("delivered")}))
+    found = await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(question(provider_id=ID))
+    assert caught.request.url.path == f"/v2/messages/{ID}"
+    assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=ID)
+
+
+@pytest.mark.parametrize("key", ["AAAA", "no base64 !", CREDENTIALS["public_key"] + "AAAA"])
+def test_a_public_key_that_is_none_is_a_problem(key: str) -> None:
+    """Without a key that can verify callbacks there is no account."""
+    (problem,) = ADAPTER.problems({**CREDENTIALS, "public_key": key})
+    assert problem.startswith("public_key")
+
+
+async def test_a_check_lists_one_profile() -> None:
+    """A harmless question where no profile is named."""
+    caught = Caught(httpx.Response(200, json={"data": []}))
+    assert (await ADAPTER.check(caught.connection(CREDENTIALS))).ok
+    assert (caught.request.method, caught.request.url.path) == ("GET", "/v2/messaging_profiles")
+    assert dict(caught.request.url.params) == {"page[size]": "1"}
+
+
+@pytest.mark.parametrize(("data", "ok"), [({"enabled": True}, True), ({}, True), ({"enabled": False}, False)])
+async def test_a_check_reads_the_profile_that_is_named(data: dict[str, object], ok: bool) -> None:
+    """A profile that is disabled would refuse every message."""
+    caught = Caught(httpx.Response(200, json={"data": data}))
+    assert (await ADAPTER.check(caught.connection({**CREDENTIALS, **PROFILE}))).ok is ok
+    assert caught.request.url.path == f"/v2/messaging_profiles/{PROFILE['messaging_profile_id']}"

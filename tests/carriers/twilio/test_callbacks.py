@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import attrs
+import pytest
+
+from outreach.carriers.twilio import ADAPTER
+from outreach.carriers.twilio.callbacks import STATUSES
+from outreach.carriers.twilio.signature import verified_fields
+from outreach.models.reports import MessageReport
+from outreach.models.states import MessageStatus
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundText
+from outreach.testing.builders import NOW, WORKSPACE_ID
+from tests.carriers.junk import JunkRules
+from tests.carriers.kit import CALLBACK_URL, callback, connection
+from tests.carriers.twilio.given import ACCOUNT_SID, CREDENTIALS, SHARED_SECRET, SID, TOKEN, signed
+
+WITH_DISPATCH = f"{CALLBACK_URL}?dispatch=d-1"
+STATUS = {
+    "AccountSid": ACCOUNT_SID,
+    "ApiVersion": "2010-04-01",
+    "From": "+14155550199",
+    "MessageSid": SID,
+    "MessageStatus": "delivered",
+    "SmsSid": SID,
+    "SmsStatus": "delivered",
+    "To": "+14155550100",
+}
+INBOUND = {
+    "AccountSid": ACCOUNT_SID,
+    "Body": "Yes & no, 50 %",
+    "From": "+14155550100",
+    "MessageSid": SID,
+    "NumMedia": "0",
+    "NumSegments": "1",
+    "SmsMessageSid": SID,
+    "SmsSid": SID,
+    "SmsStatus": "received",
+    "To": "+14155550199",
+}
+
+
+def _read(coming: Callback, **credentials: str) -> CallbackEvent:
+    (event,) = ADAPTER.read(connection({**CREDENTIALS, **credentials}), coming)
+    return event
+
+
+def _report(coming: Callback) -> MessageReport:
+    content = _read(coming).content
+    assert isinstance(content, MessageReport)
+    return content
+
+
+class TestTwilioJunk(JunkRules):
+    """Forms of any content."""
+
+    adapter = ADAPTER
+    credentials = CREDENTIALS
+    headers = ("x-twilio-signature", "x-twilio-webhooks-signature-settings")
+    template = STATUS
+
+    def write(self, event: Mapping[str, Any]) -> bytes:
+        """A form holds texts alone."""
+        texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in event.items()}
+        return urlencode(texts).encode()
+
+    def sign(self, body: bytes) -> Callback:
+        """Sign a form; what is none is signed as it stands, by its hash."""
+        try:
+            return signed(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict"))
+        except ValueError:
+            url = f"{CALLBACK_URL}?bodySHA256={hashlib.sha256(body).hexdigest()}"
+            return attrs.evolve(signed({}, url=url), body=body, headers={**_json_headers(url)})
+
+
+def _json_headers(url: str) -> dict[str, str]:
+    digest = hmac.new(TOKEN.encode(), url.encode(), hashlib.sha1).digest()
+    return {"content-type": "application/json", "x-twilio-signature": base64.b64encode(digest).decode()}
+
+
+def test_the_published_vector_is_verified() -> None:
+    """https://www.twilio.com/docs/usage/webhooks/webhooks-security: the example of the page."""
+    fields = {
+        "CallSid": "CA1234567890ABCDE",
+        "Caller": "+14158675309",
+        "Digits": "1234",
+        "From": "+14158675309",
+        "To": "+18005551212",
+    }
+    coming = callback(
+        urlencode(fields).encode(),
+        {"x-twilio-signature": "RSOYDt4T1cUTdK1PDd93/VVr8B8="},
+        url="https://mycompany.com/myapp.php?foo=1&bar=2",
+    )
+    assert verified_fields(coming, {**CREDENTIALS, "auth_token": "12345"}) == fields
+    for secret in ("12346", "", "12345 "):
+        with pytest.raises(CallbackRefused):
+            verified_fields(coming, {**CREDENTIALS, "auth_token": secret})
+
+
+def test_a_status_is_a_report_of_its_dispatch() -> None:
+    """The dispatch id comes back in the signed address; the event is told by message and status."""
+    event = _read(signed(STATUS, url=WITH_DISPATCH))
+    assert event == CallbackEvent(
+        event_id=f"{SID}:delivered",
+        content=MessageReport(
+            workspace_id=WORKSPACE_ID,
+            provider="twilio",
+            dispatch_id="d-1",
+            provider_id=SID,
+            status=MessageStatus.DELIVERED,
+            at=NOW,
+            raw=STATUS,
+        ),
+    )
+    assert _report(signed(STATUS)).dispatch_id is None
+
+
+@pytest.mark.parametrize(("status", "known"), STATUSES.items())
+def test_each_status_has_its_word(status: str, known: MessageStatus) -> None:
+    """Twilio's statuses of outbound messages, in the engine's words; only a failure has a reason."""
+    report = _report(signed({**STATUS, "MessageStatus": status}))
+    assert report.status is known
+    assert (report.reason is not None) is (known is MessageStatus.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("30003", "unreachable"),
+        ("30006", "invalid_number"),
+        ("21610", "opted_out"),
+        ("1", "rejected"),
+        ("", "rejected"),
+    ],
+)
+def test_a_failure_has_its_reason(code: str, reason: str) -> None:
+    """The code's class; what the table lacks is `rejected`."""
+    report = _report(signed({**STATUS, "MessageStatus": "undelivered", "ErrorCode": code}))
+    assert (report.reason, report.error_code) == (reason, code or None)
+
+
+def test_a_status_of_an_unknown_kind_is_kept_without_content() -> None:
+    """Twilio may add statuses at any time; parameters that are new do not matter either."""
+    event = _read(signed({**STATUS, "MessageStatus": "pondering", "NewParameter": "x"}))
+    assert (event.event_id, event.content) == (f"{SID}:pondering", None)
+
+
+def test_a_message_is_an_inbound_text() -> None:
+    """Who wrote what to whom; the event is told by the message."""
+    assert _read(signed(INBOUND)) == CallbackEvent(
+        event_id=f"{SID}:received",
+        content=InboundText(provider_id=SID, sender="+14155550100", to="+14155550199", body="Yes & no, 50 %", at=NOW),
+    )
+
+
+@pytest.mark.parametrize("keyword", ["STOP", "START", "HELP"])
+def test_a_keyword_that_twilio_has_answered_is_said(keyword: str) -> None:
+    """`OptOutType` comes with Advanced Opt-Out, and then Twilio has replied."""
+    content = _read(signed({**INBOUND, "OptOutType": keyword})).content
+    assert isinstance(content, InboundText)
+    assert (content.keyword, content.answered) == (keyword.lower(), True)
+
+
+def test_a_message_of_media_alone_has_no_text() -> None:
+    """Its body is empty."""
+    content = _read(signed({**INBOUND, "Body": "", "NumMedia": "1"})).content
+    assert isinstance(content, InboundText)
+    assert content.body == ""
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"MessageStatus": "sent"}, {**STATUS, "MessageSid": ""}, {**STATUS, "MessageSid": "S" * 999}]
+)
+def test_an_event_without_a_message_is_refused(fields: dict[str, str]) -> None:
+    """Signed, but nothing that could be told from others."""
+    with pytest.raises(CallbackRefused, match=r"MessageSid|SmsSid"):
+        _read(signed(fields))
+
+
+def test_values_of_a_repeated_name_are_sorted_and_told_once() -> None:
+    """What is signed has each value of a name once, in order."""
+    pairs = [*STATUS.items(), ("MediaUrl", "b"), ("MediaUrl", "a"), ("MediaUrl", "b"), ("Empty", "")]
+    assert _read(signed(pairs)).content is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "signed_url"),
+    [
+        ("https://hooks.example.com/w?dispatch=d", "https://hooks.example.com:443/w?dispatch=d"),
+        ("https://hooks.example.com:443/w?dispatch=d", "https://hooks.example.com/w?dispatch=d"),
+        ("https://hooks.example.com:8443/w", "https://hooks.example.com/w"),
+        ("http://hooks.example.com/w", "http://hooks.example.com:80/w"),
+        ("https://[2001:db8::1]/w", "https://[2001:db8::1]:443/w"),
+        ("https://[2001:db8::1]:443/w", "https://[2001:db8::1]/w"),
+    ],
+)
+def test_the_address_is_signed_with_its_port_or_without(url: str, signed_url: str) -> None:
+    """Twilio does the one or the other."""
+    assert _read(signed(STATUS, url=url, signed_url=signed_url)).content is not None
+
+
+@pytest.mark.parametrize(
+    "signed_url",
+    [
+        f"{CALLBACK_URL}?dispatch=d-2",
+        CALLBACK_URL,
+        CALLBACK_URL.replace("https", "http"),
+        "https://other.example.com/w",
+    ],
+)
+def test_another_address_is_refused(signed_url: str) -> None:
+    """The dispatch that a callback names is covered by the signature."""
+    with pytest.raises(CallbackRefused):
+        _read(signed(STATUS, url=WITH_DISPATCH, signed_url=signed_url))
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+def test_a_shared_key_signs_too(algorithm: str) -> None:
+    """With the settings header the secret is that of the shared key, and the algorithm the one it names."""
+    named = f"key=webhooks_sharedkey_1,algorithm=HMAC_{algorithm.upper()}"
+    coming = signed(STATUS, secret=SHARED_SECRET, algorithm=algorithm, settings=named)
+    assert _read(coming, webhook_shared_secret=SHARED_SECRET).content is not None
+    for credentials in ({"webhook_shared_secret": "other"}, {}):
+        with pytest.raises(CallbackRefused):
+            _read(coming, **credentials)
+
+
+@pytest.mark.parametrize("settings", ["key=k,algorithm=HMAC_MD5", "algorithm=NONE", "key=k,algorithm=HMAC_SHA256"])
+def test_a_signature_with_the_token_is_none_with_a_shared_key(settings: str) -> None:
+    """The header cannot choose an algorithm that is not known, nor a secret that does not fit."""
+    with pytest.raises(CallbackRefused):
+        _read(signed(STATUS, settings=settings), webhook_shared_secret=SHARED_SECRET)
+
+
+def test_a_body_that_is_no_form_is_signed_by_its_hash() -> None:
+    """`bodySHA256` stands in the address, which is what is signed."""
+    body = json.dumps(STATUS).encode()
+    url = f"{CALLBACK_URL}?dispatch=d-1&bodySHA256={hashlib.sha256(body).hexdigest()}"
+    coming = callback(body, _json_headers(url), url=url)
+    assert _report(coming).dispatch_id == "d-1"
+    for changed in (body + b" ", b"{}", b""):
+        with pytest.raises(CallbackRefused):
+            _read(attrs.evolve(coming, body=changed))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"body": urlencode({**STATUS, "MessageStatus": "failed"}).encode()},
+        {"body": urlencode(STATUS).encode() + b"&Extra=1"},
+        {"body": b""},
+        {"body": b"\xff"},
+        {"body": b"a=%ff"},
+        {"headers": {}},
+        {"headers": {"x-twilio-signature": ""}},
+        {"headers": {"x-twilio-signature": "not base64 !"}},
+        {"headers": {"x-twilio-signature": base64.b64encode(b"x" * 20).decode()}},
+    ],
+)
+def test_what_twilio_has_not_signed_is_refused(changes: dict[str, Any]) -> None:
+    """A changed body, a missing or wrong signature: nothing of it is read."""
+    with pytest.raises(CallbackRefused):
+        _read(attrs.evolve(signed(STATUS, url=WITH_DISPATCH), **changes))
+    with pytest.raises(CallbackRefused):
+        _read(signed(STATUS, secret="another token"))

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.carriers.vonage import ADAPTER
+from outreach.carriers.vonage.callbacks import STATUSES
+from outreach.models.reports import MessageReport
+from outreach.models.states import MessageStatus
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundText
+from outreach.testing.builders import NOW, WORKSPACE_ID
+from outreach.testing.clock import ManualClock
+from tests.carriers.junk import JunkRules
+from tests.carriers.kit import CALLBACK_URL, connection, seconds_after
+from tests.carriers.vonage.given import CREDENTIALS, UUID, a_refusal, a_status, signed, token
+
+INBOUND = {
+    "channel": "sms",
+    "message_uuid": UUID,
+    "to": "14155550199",
+    "from": "14155550100",
+    "timestamp": "2026-03-02T09:30:10Z",
+    "text": "Hello!",
+    "sms": {"num_messages": "1", "keyword": "HELLO!"},
+    "usage": {"currency": "EUR", "price": "0.0333"},
+    "origin": {"network_code": "12345"},
+}
+
+
+def _read(coming: Callback, *, clock: ManualClock | None = None) -> CallbackEvent:
+    (event,) = ADAPTER.read(connection(CREDENTIALS, clock=clock), coming)
+    return event
+
+
+def _report(coming: Callback) -> MessageReport:
+    content = _read(coming).content
+    assert isinstance(content, MessageReport)
+    return content
+
+
+class TestVonageJunk(JunkRules):
+    """Messages of any content."""
+
+    adapter = ADAPTER
+    credentials = CREDENTIALS
+    headers = ("authorization",)
+    template = INBOUND
+
+    def sign(self, body: bytes) -> Callback:
+        """Sign a body."""
+        return signed(None, body=body)
+
+
+class TestVonageStatusJunk(TestVonageJunk):
+    """Statuses of any content."""
+
+    template = a_status("rejected", error=a_refusal("1240"))
+
+
+def test_a_status_is_a_report_of_its_dispatch() -> None:
+    """Our reference stands in the body, which the token covers; the address says nothing."""
+    event = a_status("delivered")
+    assert _read(signed(event, url=f"{CALLBACK_URL}?dispatch=d-9")) == CallbackEvent(
+        event_id=f"{UUID}:delivered",
+        content=MessageReport(
+            workspace_id=WORKSPACE_ID,
+            provider="vonage",
+            dispatch_id="d-1",
+            provider_id=UUID,
+            status=MessageStatus.DELIVERED,
+            at=datetime(2026, 3, 2, 9, 30, 11, tzinfo=UTC),
+            raw=event,
+        ),
+    )
+    assert _report(signed({name: value for name, value in event.items() if name != "client_ref"})).dispatch_id is None
+
+
+@pytest.mark.parametrize(("status", "known"), STATUSES.items())
+def test_each_status_has_its_word(status: str, known: MessageStatus) -> None:
+    """Vonage's statuses, in the engine's words; only a failure has a reason."""
+    report = _report(signed(a_status(status)))
+    assert report.status is known
+    assert (report.reason is not None) is (known is MessageStatus.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "code"),
+    [
+        (a_refusal("1240"), "opted_out", "1240"),
+        (a_refusal("1180"), "unreachable", "1180"),
+        (a_refusal("1030"), "unreachable", "1030"),
+        (a_refusal("9999"), "rejected", "9999"),
+        ({"title": 1170}, "invalid_number", "1170"),
+        ({"title": "1170"}, "invalid_number", "1170"),
+        ({"title": "No"}, "rejected", None),
+        (None, "rejected", None),
+    ],
+)
+def test_a_failure_has_its_reason(error: object, reason: str, code: str | None) -> None:
+    """The code's class; what the table lacks is `rejected`."""
+    report = _report(signed(a_status("undeliverable", error=error)))
+    assert (report.reason, report.error_code) == (reason, code)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        a_status("pondering"),
+        a_status("delivered", channel="whatsapp"),
+        {**INBOUND, "channel": "mms"},
+        {**INBOUND, "from": None},
+        {"message_uuid": UUID},
+    ],
+)
+def test_an_event_that_says_nothing_is_kept_without_content(event: dict[str, Any]) -> None:
+    """An unknown status, another channel, a message from nobody: the receipt alone."""
+    assert _read(signed(event)).content is None
+
+
+@pytest.mark.parametrize(("sender", "known"), [("14155550100", "+14155550100"), ("Acme", "Acme"), ("12345", "12345")])
+def test_a_message_is_an_inbound_text(sender: str, known: str) -> None:
+    """Numbers get their plus; what is no number stays what it is."""
+    assert _read(signed({**INBOUND, "from": sender})) == CallbackEvent(
+        event_id=f"{UUID}:received",
+        content=InboundText(
+            provider_id=UUID,
+            sender=known,
+            to="+14155550199",
+            body="Hello!",
+            at=datetime(2026, 3, 2, 9, 30, 10, tzinfo=UTC),
+        ),
+    )
+
+
+@pytest.mark.parametrize(("age", "read"), [(0, True), (299, True), (-299, True), (301, False), (-301, False)])
+def test_a_token_may_be_five_minutes_off(age: float, read: bool) -> None:
+    """300 s, either way; beyond it is an old callback, or a clock that is wrong."""
+    clock = ManualClock(seconds_after(NOW.replace(microsecond=0), age))
+    if read:
+        assert _read(signed(INBOUND), clock=clock).content is not None
+    else:
+        with pytest.raises(CallbackRefused, match="too far"):
+            _read(signed(INBOUND), clock=clock)
+
+
+def test_the_same_event_in_another_token_is_the_same_event() -> None:
+    """A repeat is told by message and status, whoever repeats it."""
+    event = a_status("delivered")
+    assert _read(signed(event, jti="1")).event_id == _read(signed(event, jti="2")).event_id
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"secret": "another"}, "does not fit the body"),
+        ({"api_key": "dcba4321"}, "api_key"),
+        ({"api_key": None}, "api_key"),
+        ({"payload_hash": None}, "payload_hash"),
+        ({"payload_hash": 7}, "payload_hash"),
+        ({"payload_hash": "0" * 64}, "payload_hash"),
+        ({"iat": None}, "no time"),
+        ({"iat": True}, "no time"),
+        ({"iat": "1772443815"}, "no time"),
+        ({"iat": 10**30}, "cannot be read"),
+        ({"iat": -1e300}, "cannot be read"),
+        ({"head": {"alg": "none"}}, "algorithm"),
+        ({"head": {"alg": "HS512"}}, "algorithm"),
+        ({"head": {"typ": "JWT"}}, "algorithm"),
+    ],
+)
+def test_a_token_that_is_not_for_us_is_refused(options: dict[str, Any], words: str) -> None:
+    """Another key, another account, another body, another algorithm, no time."""
+    with pytest.raises(CallbackRefused, match=words):
+        _read(signed(INBOUND, **options))
+
+
+def test_another_body_under_the_same_token_is_refused() -> None:
+    """What the official library does not look at: the token is good, and the body is not its own."""
+    coming = signed(INBOUND)
+    for body in (json.dumps({**INBOUND, "text": "STOP"}).encode(), coming.body + b" ", b""):
+        with pytest.raises(CallbackRefused, match="payload_hash"):
+            _read(attrs.evolve(coming, body=body))
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer a.b",
+        "Bearer a.b.c",
+        "Basic YTpi",
+        "Bearer ..",
+        "Bearer " + "a" * 9000,
+        "Bearer é.é.é",
+    ],
+)
+def test_what_carries_no_token_is_refused(authorization: str) -> None:
+    """A header that is missing, or holds something else."""
+    coming = signed(INBOUND)
+    with pytest.raises(CallbackRefused):
+        _read(attrs.evolve(coming, headers={"authorization": authorization}))
+    with pytest.raises(CallbackRefused, match="missing"):
+        _read(attrs.evolve(coming, headers={}))
+
+
+def test_a_token_without_its_signature_is_refused() -> None:
+    """Nothing, and a part of it, are not it."""
+    coming = signed(INBOUND)
+    whole = token(coming.body)
+    for cut in (whole.rpartition(".")[0] + ".", whole[:-2], f"{whole}.x"):
+        with pytest.raises(CallbackRefused):
+            _read(attrs.evolve(coming, headers={"authorization": f"Bearer {cut}"}))
+
+
+@pytest.mark.parametrize("uuid", [None, "", 7, "x" * 201])
+def test_an_event_without_a_message_is_refused(uuid: object) -> None:
+    """It could not be told from others."""
+    with pytest.raises(CallbackRefused, match="message_uuid"):
+        _read(signed(a_status("delivered", message_uuid=uuid)))

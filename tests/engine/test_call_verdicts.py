@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import itertools
+from typing import Any, Final
+
+import pytest
+
+from outreach import Counters, SystemClock
+from outreach.models.dispatch import FailureClass
+from outreach.models.states import CallStatus, RecipientStatus
+from outreach.protocols.voice import CallRequest
+from outreach.testing.carriers import ScriptedVoice
+from tests.engine.calling import (
+    CALLS,
+    calls_of,
+    dispatches_of,
+    ends,
+    event,
+    given_call_settings,
+    given_calls,
+    hear,
+)
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import dispatching, given_workspace, people, reaches, until
+
+pytestmark = pytest.mark.anyio
+
+ENDED: Final[dict[str, Any]] = {"status": CallStatus.COMPLETED, "answered_by": "human"}
+JUDGED: Final[dict[str, Any]] = {**ENDED, "outcome": "positive", "summary": "Will come."}
+UNHAPPY: Final[dict[str, Any]] = {**ENDED, "outcome": "negative"}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations([ENDED, JUDGED, JUDGED])))
+async def test_a_verdict_counts_whether_it_comes_with_the_end_or_after_it(
+    open_storage: OpenStorage, order: tuple[dict[str, Any], ...]
+) -> None:
+    """Design, section 5, rules 8 and 9: an analysis that takes its time is filled in, and the counters follow."""
+    voice = ScriptedVoice(look_up="none")
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        for ending in order:
+            hear(voice, voice.requests[0], **ending)
+
+        async def judged() -> bool:
+            return (await calls_of(rig, campaign))[0].summary is not None
+
+        await until(judged)
+        done = await reaches(rig.engine, campaign, "completed")
+        call = (await calls_of(rig, campaign))[0]
+        assert (call.outcome, call.answered_by, call.summary) == ("positive", "human", "Will come.")
+        assert done.counters == Counters(total=1, completed=1, successful=1)
+        person = (await people(rig.engine, campaign))[0]
+        assert (person.status, person.reason) == (RecipientStatus.COMPLETED, None)
+
+
+async def test_a_verdict_that_is_known_is_not_changed_by_a_later_one(open_storage: OpenStorage) -> None:
+    """The first verdict stands; a second one, and one of another kind of end, change nothing."""
+    voice = ScriptedVoice(look_up="none")
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        request = voice.requests[0]
+        hear(voice, request, **ENDED)
+        hear(voice, request, **UNHAPPY)
+        hear(voice, request, **JUDGED)
+        hear(voice, request, status=CallStatus.BUSY, answered_by="machine", summary="Late.")
+
+        async def heard() -> bool:
+            return (await calls_of(rig, campaign))[0].summary is not None
+
+        await until(heard)
+        call = (await calls_of(rig, campaign))[0]
+        assert (call.status, call.outcome, call.summary) == (CallStatus.COMPLETED, "negative", "Will come.")
+        person = (await people(rig.engine, campaign))[0]
+        assert (person.status, person.reason, person.successful) == (RecipientStatus.COMPLETED, "negative", False)
+
+
+@pytest.mark.parametrize(
+    ("reason", "answers", "calls", "left"),
+    [
+        ("temporary", False, 2, "temporary"),
+        ("rate_limited", False, 2, "rate_limited"),
+        ("temporary", True, 1, "failed"),
+        ("invalid_number", False, 1, "invalid_number"),
+        ("provider_error", True, 1, "provider_error"),
+        (None, False, 1, "failed"),
+    ],
+)
+async def test_a_call_that_failed_is_made_again_only_when_it_reached_nobody_and_that_may_pass(
+    open_storage: OpenStorage, reason: FailureClass | None, answers: bool, calls: int, left: str
+) -> None:
+    """Design, section 5, rule 2: another call only after one that provably reached nobody, out of the one budget."""
+    voice = ScriptedVoice(look_up="none")
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        await given_call_settings(rig, workspace, attempts=2)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        for number in range(calls):
+            await voice.wait_for_requests(number + 1)
+            if answers:
+                hear(voice, voice.requests[number], status=CallStatus.IN_PROGRESS)
+            hear(voice, voice.requests[number], status=CallStatus.FAILED, error="It broke.", reason=reason)
+        await reaches(rig.engine, campaign, "completed")
+        assert len(voice.requests) == calls
+        person = (await people(rig.engine, campaign))[0]
+        assert (person.status, person.reason) == (RecipientStatus.FAILED, left)
+        assert [one.reason for one in await dispatches_of(rig, campaign)] == [reason] * calls
+
+
+async def test_calls_that_break_at_the_provider_spend_the_error_budget(open_storage: OpenStorage) -> None:
+    """Design, section 6, error budget: provider-class failures count, also those that are told after the acceptance."""
+    voice = ScriptedVoice(look_up="none")
+
+    def breaks(request: CallRequest, count: int) -> dict[str, Any]:
+        return {"status": CallStatus.FAILED, "error": "It broke.", "reason": "provider_error"}
+
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        ends(voice, breaks)
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 12, batch_concurrency=1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        paused = await reaches(rig.engine, campaign, "paused")
+        assert paused.pause_reason == "error_budget"
+        assert len(voice.requests) < 12
+
+
+async def test_a_call_that_ended_for_lack_of_credit_pauses_every_campaign_of_the_account(
+    open_storage: OpenStorage,
+) -> None:
+    """Design, section 6, error budget: funds pause every campaign of the account, whenever the provider says it."""
+    voice = ScriptedVoice(look_up="none")
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 2, batch_concurrency=1)
+        other = await given_calls(rig.engine, workspace, 2, batch_concurrency=1)
+        for one in (campaign, other):
+            await rig.engine.campaigns.start(workspace.id, one.id)
+        await voice.wait_for_requests(2)
+        voice.report(event(voice.requests[0], CallStatus.FAILED, error="No credit.", reason="provider_funds"))
+        for one in (campaign, other):
+            assert (await reaches(rig.engine, one, "paused")).pause_reason == "provider_funds"

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach import NewRecipient, WorkspaceChange
+from outreach.models.recipient import Recipient
+from outreach.models.states import RecipientStatus
+from outreach.models.trail import Rule
+from outreach.operations import holds, waves
+from outreach.operations.wave import Hold
+from outreach.protocols.storage import Storage, Transaction
+from outreach.testing.builders import NOW, make_workspace
+from outreach.testing.clock import ShiftedClock
+from outreach.testing.storage_tables.base_contract import HERE
+from tests.engine.conftest import OpenStorage
+from tests.engine.given import commit, given_active, recipient
+from tests.engine.rig import Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
+
+pytestmark = pytest.mark.anyio
+
+R = RecipientStatus
+NIGHT = datetime(2026, 3, 3, 8, 0, tzinfo=UTC)
+"""Midnight in San Francisco, where the contacts' numbers are."""
+
+LATER = NOW + timedelta(hours=9)
+
+
+async def given_held(rig: Rig, campaign: Any, reason: str) -> None:
+    """Wait until everybody in a campaign waits for one reason."""
+
+    async def held() -> bool:
+        return {(one.status, one.reason) for one in await people(rig.engine, campaign)} == {(R.WAITING, reason)}
+
+    await until(held)
+
+
+async def test_who_was_put_off_by_contact_hours_is_contacted_once_they_are_off(open_storage: OpenStorage) -> None:
+    """A looser rule holds at once, not from the morning on that the old one had chosen."""
+    clock = ShiftedClock(NIGHT)
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine, contact_hours=True)
+        campaign = await given_campaign(rig.engine, workspace, 3)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await given_held(rig, campaign, "contact_hours")
+        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(contact_hours=False))
+        await reaches(rig.engine, campaign, "completed")
+        assert len(rig.carrier.requests) == 3
+
+
+async def test_who_was_put_off_by_the_cap_is_contacted_under_a_looser_one(open_storage: OpenStorage) -> None:
+    """Also in a campaign that was paused when the cap changed: its next wave decides by the rules of now."""
+    clock = ShiftedClock()
+    person = [NewRecipient(phone_number="+14155550123")]
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine, frequency_cap=1)
+        first = await given_campaign(rig.engine, workspace, person)
+        await rig.engine.campaigns.start(workspace.id, first.id)
+        await rig.carrier.wait_for_requests(1)
+        campaign = await given_campaign(rig.engine, workspace, person)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await given_held(rig, campaign, "frequency_cap")
+        await rig.engine.campaigns.pause(workspace.id, campaign.id)
+        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(frequency_cap=2))
+        await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        assert len(rig.carrier.requests) == 2
+
+
+async def test_who_is_released_is_put_off_again_where_the_new_rule_says_so(open_storage: OpenStorage) -> None:
+    """Night is night under another cap, too; and one rule more puts off who is not contacted yet."""
+    clock = ShiftedClock(NIGHT)
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine, contact_hours=True)
+        campaign = await given_campaign(rig.engine, workspace, contacts(2))
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await given_held(rig, campaign, "contact_hours")
+        before = [one.due_at for one in await people(rig.engine, campaign)]
+        after = await rig.engine.workspaces.update(workspace.id, WorkspaceChange(frequency_cap=5))
+
+        async def decided_again() -> bool:
+            run = await rig.storage.read(lambda tx: tx.runs.get(workspace.id, campaign.id))
+            return run is not None and run.held_under == holds.rules_of(after)
+
+        await until(decided_again)
+        await given_held(rig, campaign, "contact_hours")
+
+        async def as_before() -> bool:
+            return [one.due_at for one in await people(rig.engine, campaign)] == before
+
+        await until(as_before)
+        assert rig.carrier.requests == []
+
+
+async def given_put_off(storage: Storage, *reasons: str) -> Any:
+    """Write an active campaign whose recipients wait, each for its reason, until the same moment."""
+    campaign = await given_active(storage, len(reasons))
+    held = [
+        Hold(
+            recipient=await recipient(storage, campaign, position), due_at=LATER, reason=reason, rule=Rule.CONTACT_HOURS
+        )
+        for position, reason in enumerate(reasons)
+    ]
+    await commit(storage, campaign, 99, holds=held)
+    return campaign
+
+
+async def test_a_release_goes_in_slices_and_touches_nobody_else(storage: Storage) -> None:
+    """Who waits for a retry keeps the time; the campaign is outdated until the last one is released."""
+    reasons = ["contact_hours", "retry", "frequency_cap", "contact_hours", "contact_hours"]
+    campaign = await given_put_off(storage, *reasons)
+    moment = NOW + timedelta(minutes=1)
+
+    def slice_of(tx: Transaction) -> tuple[bool, list[Recipient]]:
+        holds.release(tx, HERE, campaign.id, now=moment, limit=2)
+        plan = waves.plan(tx, HERE, campaign.id, now=moment, limit=9)
+        assert plan is not None
+        return plan.holds_outdated, list(plan.due)
+
+    assert await storage.write(slice_of) == (False, [])
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(frequency_cap=3)))
+    seen = [await storage.write(slice_of) for _ in range(4)]
+    assert [(outdated, len(due)) for outdated, due in seen] == [(True, 2), (True, 4), (False, 4), (False, 4)]
+    assert [one.position for one in seen[-1][1]] == [0, 2, 3, 4]
+    assert (await recipient(storage, campaign, 1)).due_at == LATER
+
+
+@pytest.mark.parametrize("change", [{"name": "Other"}, {"request_limit": 5}, {"revision": 9}])
+async def test_what_is_no_rule_of_contact_releases_nobody(storage: Storage, change: dict[str, Any]) -> None:
+    """A changed name does not have a million recipients decided about again."""
+    campaign = await given_put_off(storage, "contact_hours")
+    await storage.write(lambda tx: tx.workspaces.update(attrs.evolve(make_workspace(), **change)))
+    plan = await storage.read(lambda tx: waves.plan(tx, HERE, campaign.id, now=NOW, limit=9))
+    assert plan is not None
+    assert not plan.holds_outdated
+
+
+async def test_a_campaign_that_has_put_nobody_off_is_never_outdated(storage: Storage) -> None:
+    """There is nobody to be released."""
+    campaign = await given_active(storage, 2)
+    await commit(storage, campaign, 0)
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(frequency_cap=3)))
+    plan = await storage.read(lambda tx: waves.plan(tx, HERE, campaign.id, now=NOW, limit=9))
+    assert plan is not None
+    assert not plan.holds_outdated

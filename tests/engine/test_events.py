@@ -1,0 +1,353 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from outreach import (
+    CallEnded,
+    CampaignMoved,
+    Conflict,
+    Event,
+    EventStream,
+    InvalidRequest,
+    MessageReceived,
+    MessageReported,
+    NewCall,
+    NewMessage,
+    NewRecipient,
+    OptedOut,
+    Outreach,
+    RecipientEnded,
+    StorageError,
+    SystemClock,
+)
+from outreach.models.reports import MessageReport
+from outreach.models.states import MessageStatus
+from outreach.protocols.storage import Storage, Transaction
+from outreach.storage.sqlite import SqliteStorage
+from outreach.testing.builders import make_trail_entry, new_id
+from outreach.testing.carriers import ScriptedVoice
+from tests.engine.calling import CALLS, POSITIVE, ends, given_agent
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace
+
+pytestmark = pytest.mark.anyio
+
+
+def engine_on(storage: Storage) -> Outreach:
+    """Return an engine that does not dispatch and looks around quickly."""
+    return Outreach(storage, config=QUICK)
+
+
+async def take(stream: EventStream, count: int) -> list[Event]:
+    """Return the next events, which must come."""
+    with anyio.fail_after(30):
+        return [await anext(stream) for _ in range(count)]
+
+
+async def rest(engine: Outreach, *kinds: type[Event], since: int = 0, workspace_id: str | None = None) -> list[Event]:
+    """Return all that there is to hear after a number: up to a mark that is set now."""
+    mark = (await engine.workspaces.create("Mark")).id
+    await engine.unsubscribes.add(mark, "+14155550999")
+    found: list[Event] = []
+    async with engine.events.subscribe(since=since) as stream:
+        while True:
+            (event,) = await take(stream, 1)
+            if event.workspace_id == mark:
+                return found
+            if isinstance(event, kinds or Event) and workspace_id in {None, event.workspace_id}:
+                found.append(event)
+
+
+def phones(events: Sequence[Event]) -> list[str]:
+    """Return the numbers of opt-outs."""
+    return [event.phone for event in events if isinstance(event, OptedOut)]
+
+
+async def test_a_campaign_is_heard_from_its_creation_to_its_end(open_storage: OpenStorage) -> None:
+    """Design, section 7: campaign moved, recipient ended, message reported, in the order of their commits."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        async with rig.engine.events.subscribe(workspace_id=workspace.id) as stream:
+            campaign = await given_campaign(rig.engine, workspace, [NewRecipient(phone_number="+14155550101")])
+            await rig.engine.campaigns.start(workspace.id, campaign.id, actor="cli:ann")
+            events = await take(stream, 4)
+        created, started, ended, completed = events
+        assert isinstance(created, CampaignMoved)
+        assert (created.campaign_id, created.status, created.rule, created.actor) == (
+            campaign.id, "ready", "load", "library",
+        )  # fmt: skip
+        assert isinstance(started, CampaignMoved)
+        assert (started.status, started.rule, started.actor, started.reason) == ("active", "operator", "cli:ann", None)
+        assert isinstance(ended, RecipientEnded)
+        (dispatch,) = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 0)
+        assert (ended.campaign_id, ended.position, ended.status, ended.reason, ended.rule, ended.dispatch_id) == (
+            campaign.id, 0, "completed", None, "provider_answer", dispatch.id,
+        )  # fmt: skip
+        assert ended.at == dispatch.settled_at
+        assert isinstance(completed, CampaignMoved)
+        assert (completed.status, completed.rule, completed.actor) == ("completed", "ledger", None)
+        assert [event.number for event in events] == sorted({event.number for event in events})
+        assert {event.workspace_id for event in events} == {workspace.id}
+
+
+async def test_single_calls_and_messages_are_heard(open_storage: OpenStorage) -> None:
+    """Call ended, message reported; what is reported of a call on its way is for the trail alone."""
+    voice = ScriptedVoice()
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        ends(voice, lambda request, _: POSITIVE)
+        workspace = await given_workspace(rig.engine)
+        agent = await given_agent(rig.engine, workspace)
+        async with rig.engine.events.subscribe(CallEnded, MessageReported) as stream:
+            call = await rig.engine.calls.create(workspace.id, NewCall(agent_id=agent, to="+14155550101"))
+            (ended,) = await take(stream, 1)
+            assert isinstance(ended, CallEnded)
+            assert (ended.call_id, ended.campaign_id, ended.position) == (call.id, None, None)
+            assert (ended.status, ended.outcome) == ("completed", "positive")
+            message = await rig.engine.messages.send(
+                workspace.id, NewMessage(to="+14155550102", body="Hi", from_number=None, carrier="twilio")
+            )
+            await rig.carrier.wait_for_requests(1)
+            (request,) = rig.carrier.requests
+            rig.carrier.report(_delivered(workspace.id, request.dispatch_id))
+            (reported,) = await take(stream, 1)
+            assert isinstance(reported, MessageReported)
+            assert (reported.message_id, reported.dispatch_id) == (message.id, request.dispatch_id)
+            assert (reported.campaign_id, reported.status, reported.reason) == (None, "delivered", None)
+
+
+def _delivered(workspace_id: str, dispatch_id: str) -> MessageReport:
+    return MessageReport(
+        workspace_id=workspace_id,
+        provider="twilio",
+        dispatch_id=dispatch_id,
+        provider_id=None,
+        status=MessageStatus.DELIVERED,
+        at=datetime.now(UTC),
+    )
+
+
+async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None:
+    """Once for each number that is stopped, or stopped on more; a second time for the same is nothing new."""
+    async with engine_on(open_storage(SystemClock())) as engine:
+        workspace = await given_workspace(engine)
+        async with engine.events.subscribe(OptedOut, MessageReceived) as stream:
+            for scope in ("sms", "sms", "call", "all"):
+                await engine.unsubscribes.add(
+                    workspace.id,
+                    "(415) 555-0101",
+                    scope=scope,
+                    source="keyword",
+                    actor="cli:ann",
+                )
+            received = await engine.messages.receive(workspace.id, sender="+14155550101", to="+14155550199", body="Hi")
+            first, grown, reply = await take(stream, 3)
+        assert isinstance(first, OptedOut)
+        assert (first.phone, first.scope, first.source, first.actor) == ("+14155550101", "sms", "keyword", "cli:ann")
+        assert isinstance(grown, OptedOut)
+        assert (grown.phone, grown.scope) == ("+14155550101", "all")
+        assert isinstance(reply, MessageReceived)
+        assert received is not None
+        assert (reply.message_id, reply.sender) == (received.id, "+14155550101")
+
+
+async def test_only_what_was_asked_for_is_heard(open_storage: OpenStorage) -> None:
+    """By kind and by workspace; the position passes over the rest."""
+    async with engine_on(open_storage(SystemClock())) as engine:
+        here, there = await given_workspace(engine), await given_workspace(engine)
+        async with engine.events.subscribe(OptedOut, workspace_id=here.id) as stream:
+            await given_campaign(engine, here)
+            await engine.unsubscribes.add(there.id, "+14155550101")
+            await engine.unsubscribes.add(here.id, "+14155550102")
+            await given_campaign(engine, there)
+            (event,) = await take(stream, 1)
+            assert phones([event]) == ["+14155550102"]
+            assert stream.position > event.number
+            position = stream.position
+        async with engine.events.subscribe(since=position) as stream:
+            await engine.unsubscribes.add(there.id, "+14155550103")
+            heard = await take(stream, 1)
+        assert phones(heard) == ["+14155550103"]
+
+
+async def test_what_is_undone_is_never_heard(open_storage: OpenStorage) -> None:
+    """An operation that raises after it has written leaves nothing to tell, and takes no number."""
+    storage = open_storage(SystemClock())
+    async with engine_on(storage) as engine:
+        workspace = await given_workspace(engine)
+
+        def broken(tx: Transaction) -> None:
+            tx.trail.append(make_trail_entry(workspace_id=workspace.id, phone="+1", state="all", reason="x"))
+            raise KeyError("broken")
+
+        async with engine.events.subscribe() as stream:
+            with pytest.raises(KeyError):
+                await storage.write(broken)
+            await engine.unsubscribes.add(workspace.id, "+14155550101")
+            (event,) = await take(stream, 1)
+        assert (phones([event]), event.number) == (["+14155550101"], 1)
+
+
+async def test_a_commit_that_fails_tells_nothing(tmp_path: Path) -> None:
+    """Neither of the operation that spoils it, nor of those that were to be committed with it."""
+    storage = SqliteStorage(tmp_path / "engine.db", clock=SystemClock())
+    async with engine_on(storage) as engine:
+        workspace = await given_workspace(engine)
+
+        def spoil(tx: Transaction) -> None:
+            tx.trail.append(make_trail_entry(workspace_id=workspace.id, phone="+1", state="all", reason="x"))
+            connection = tx.trail._connection  # type: ignore[attr-defined]
+            connection.execute("PRAGMA defer_foreign_keys = ON")
+            connection.execute("INSERT INTO runs (campaign_number, owner_epoch) VALUES (999, 1)")
+
+        with pytest.raises(StorageError, match="Nothing was written"):
+            await storage.write(spoil)
+        await engine.unsubscribes.add(workspace.id, "+14155550101")
+        assert phones(await rest(engine)) == ["+14155550101"]
+
+
+async def test_what_another_process_does_is_heard(tmp_path: Path) -> None:
+    """A second opening of the file, as the command line's is."""
+    path = tmp_path / "engine.db"
+    async with (
+        engine_on(SqliteStorage(path, clock=SystemClock())) as engine,
+        engine_on(SqliteStorage(path, clock=SystemClock())) as other,
+    ):
+        workspace = await given_workspace(engine)
+        async with engine.events.subscribe() as stream:
+            await other.unsubscribes.add(workspace.id, "+14155550101")
+            assert phones(await take(stream, 1)) == ["+14155550101"]
+
+
+async def test_a_subscriber_goes_on_where_it_was_after_a_restart(tmp_path: Path) -> None:
+    """By the stream's position, or by an event's number; 0 is from the beginning."""
+    path = tmp_path / "engine.db"
+    numbers = [f"+1415555010{n}" for n in range(6)]
+    async with engine_on(SqliteStorage(path, clock=SystemClock())) as engine:
+        workspace = await given_workspace(engine)
+        async with engine.events.subscribe() as stream:
+            await engine.unsubscribes.add(workspace.id, *numbers[:3])
+            heard = await take(stream, 2)
+            assert stream.position == heard[-1].number
+            position = stream.position
+        await engine.unsubscribes.add(workspace.id, numbers[3])
+    async with engine_on(SqliteStorage(path, clock=SystemClock())) as engine:
+        async with engine.events.subscribe(since=position) as stream:
+            assert phones(await take(stream, 2)) == numbers[2:4]
+            await engine.unsubscribes.add(workspace.id, numbers[4])
+            assert phones(await take(stream, 1)) == numbers[4:5]
+        assert phones(await rest(engine, since=heard[0].number)) == numbers[1:5]
+        assert phones(await rest(engine, workspace_id=workspace.id)) == numbers[:5]
+
+
+async def test_one_that_begins_now_hears_nothing_of_before(engine: Outreach) -> None:
+    """Without `since`, what is committed from its beginning on."""
+    workspace = await given_workspace(engine)
+    await engine.unsubscribes.add(workspace.id, "+14155550101")
+    async with engine.events.subscribe() as stream:
+        await engine.unsubscribes.add(workspace.id, "+14155550102")
+        assert phones(await take(stream, 1)) == ["+14155550102"]
+
+
+async def test_a_slow_subscriber_misses_nothing_and_holds_nobody_up(engine: Outreach) -> None:
+    """More than is read at a time has happened before it asks for the second event."""
+    workspace = await given_workspace(engine)
+    numbers = [one.phone_number for one in contacts(1200)]
+    async with engine.events.subscribe() as slow, engine.events.subscribe() as quick:
+        await engine.unsubscribes.add(workspace.id, numbers[0])
+        assert phones(await take(slow, 1)) == numbers[:1]
+        await engine.unsubscribes.add(workspace.id, *numbers[1:])
+        assert phones(await take(quick, 1200)) == numbers
+        assert phones(await take(slow, 1199)) == numbers[1:]
+
+
+async def test_a_database_that_has_not_come_so_far_is_refused(engine: Outreach) -> None:
+    """It was restored from a copy, or is another one: what comes next would not follow on what was heard."""
+    workspace = await given_workspace(engine)
+    await engine.unsubscribes.add(workspace.id, "+14155550101")
+    async with engine.events.subscribe(since=1):
+        pass
+    with pytest.raises(Conflict, match="has come to event 1 only, not to 2"):
+        await engine.events.subscribe(since=2).__aenter__()
+    with pytest.raises(InvalidRequest, match="since"):
+        engine.events.subscribe(since=-1)
+
+
+async def test_a_stream_ends_with_its_engine(open_storage: OpenStorage) -> None:
+    """One that waits is woken; one that asks afterwards is told the same; the engine can be opened again."""
+    engine = engine_on(open_storage(SystemClock()))
+    ended: list[str] = []
+
+    async def listen(started: anyio.Event) -> None:
+        async with engine.events.subscribe() as stream:
+            started.set()
+            ended.extend([f"heard {event}" async for event in stream])
+            ended.append("ended")
+            with pytest.raises(StopAsyncIteration):
+                await anext(stream)
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            async with engine:
+                started = anyio.Event()
+                tasks.start_soon(listen, started)
+                await started.wait()
+            while not ended:
+                await anyio.lowlevel.checkpoint()
+            assert ended == ["ended"]
+            async with engine:
+                assert await rest(engine) == []
+
+
+async def test_a_stream_ends_when_it_is_left(engine: Outreach) -> None:
+    """Iterating over it afterwards gives nothing more."""
+    async with engine.events.subscribe() as stream:
+        await engine.unsubscribes.add((await given_workspace(engine)).id, "+14155550101")
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
+
+
+async def fail(engine: Outreach) -> None:
+    """Subscribe, and make a mistake at the first event."""
+    async with engine.events.subscribe(since=0) as stream:
+        async for event in stream:
+            assert 1 / (event.number - event.number)
+
+
+async def test_a_subscriber_that_is_cancelled_or_fails_troubles_nobody(open_storage: OpenStorage) -> None:
+    """What it raises is its own; another one goes on."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        async with rig.engine.events.subscribe(RecipientEnded) as good:
+            with anyio.move_on_after(0.05) as scope:
+                async with rig.engine.events.subscribe() as cancelled:
+                    await anext(cancelled)
+            assert scope.cancelled_caught
+            campaign = await given_campaign(rig.engine, workspace)
+            with pytest.raises(ZeroDivisionError):
+                await fail(rig.engine)
+            await rig.engine.campaigns.start(workspace.id, campaign.id)
+            events = await take(good, 3)
+        assert sorted(event.position for event in events if isinstance(event, RecipientEnded)) == [0, 1, 2]
+        assert rig.engine.health().failures == 0
+
+
+async def test_a_database_that_cannot_be_read_is_the_subscribers_to_hear(engine: Outreach) -> None:
+    """Nothing is passed over in silence."""
+    workspace_id = new_id()
+    async with engine.events.subscribe(workspace_id=workspace_id) as stream:
+        read = engine._storage.read
+
+        async def unreadable(_: Any) -> Any:
+            raise StorageError("The disk is gone.")
+
+        engine._storage.read = unreadable  # type: ignore[method-assign, assignment]
+        with pytest.raises(StorageError, match="The disk is gone"):
+            await anext(stream)
+        engine._storage.read = read  # type: ignore[method-assign]

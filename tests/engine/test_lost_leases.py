@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import attrs
+import pytest
+
+from outreach import Outreach, SystemClock
+from outreach.errors import LeaseLost
+from outreach.ids import UuidV7Source
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.reports import CallReport
+from outreach.models.states import CallStatus, DispatchState, RecipientStatus
+from outreach.models.work import Unit
+from outreach.operations import leases
+from outreach.protocols.storage import Storage
+from outreach.runners.runner import Runner
+from outreach.runners.worker import Worker
+from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice
+from outreach.voice.analysis import ProviderVerdict
+from tests.engine.calling import CALLS, POSITIVE, given_calls
+from tests.engine.conftest import OpenStorage
+from tests.engine.desk import desk_of
+from tests.engine.rig import given_campaign, given_workspace, people, until
+
+pytestmark = pytest.mark.anyio
+
+CLOCK = SystemClock()
+D, R = DispatchState, RecipientStatus
+
+
+class _Gate:
+    """Keeps every request to a provider until it is opened; then the provider says yes."""
+
+    def __init__(self) -> None:
+        self.opened = anyio.Event()
+        self.asked: list[str] = []
+
+    async def ask(self, request: Any) -> Outcome:
+        """Take a request and answer it once the gate is open."""
+        self.asked.append(request.dispatch_id)
+        await self.opened.wait()
+        return Outcome(state=D.ACCEPTED, provider_id=f"p-{len(self.asked)}")
+
+
+class _Slice:
+    """The nudge of a slice that is to stop once so many requests have been made."""
+
+    def __init__(self, gate: _Gate, *, most: int) -> None:
+        self._gate, self._most = gate, most
+
+    @property
+    def stopping(self) -> bool:
+        """Whether they have."""
+        return len(self._gate.asked) >= self._most
+
+    async def wait(self, seconds: float) -> None:
+        """Wait, but look around meanwhile."""
+        await anyio.sleep(min(seconds, 0.05))
+
+
+@attrs.frozen(kw_only=True)
+class OldWorker:
+    """A worker with one request on its way, and the campaign that it works on."""
+
+    engine: Outreach
+    storage: Storage
+    worker: Worker
+    runner: Runner
+    epoch: int
+    campaign: Campaign
+    gate: _Gate
+    voice: ScriptedVoice
+
+    async def slice(self, *, most: int) -> None:
+        """Work on the campaign as the worker would, under its own epoch, until so many requests have been made."""
+        unit = Unit("campaign", self.campaign.workspace_id, self.campaign.id)
+        with anyio.fail_after(30):
+            await self.runner.run_slice(
+                unit, epoch=self.epoch, until=CLOCK.monotonic() + 20, nudge=_Slice(self.gate, most=most)
+            )
+
+    async def dispatches(self) -> list[Dispatch]:
+        """Return all that stands in the ledger of the campaign."""
+        found: list[Dispatch] = []
+        workspace_id, campaign_id = self.campaign.workspace_id, self.campaign.id
+        for one in await people(self.engine, self.campaign):
+            found += await self.engine.campaigns.dispatches(workspace_id, campaign_id, one.position)
+        return found
+
+    async def settled(self) -> None:
+        """Wait until the one request has its outcome."""
+
+        async def is_settled() -> bool:
+            return [one.state for one in await self.dispatches()] == [D.ACCEPTED]
+
+        await until(is_settled)
+
+    async def hear(self, status: CallStatus, **more: Any) -> None:
+        """Have the old worker hear of its call."""
+        report = CallReport(
+            workspace_id=self.campaign.workspace_id,
+            provider="simulator",
+            dispatch_id=self.gate.asked[0],
+            provider_id=None,
+            status=status,
+            at=CLOCK.now(),
+            **more,
+        )
+        await self.worker.report(report)
+
+
+@asynccontextmanager
+async def overtaken(open_storage: OpenStorage, channel: str) -> AsyncIterator[OldWorker]:
+    """Have a worker ask for one contact of three, and another worker take over while it waits for the answer."""
+    gate, carrier, voice = _Gate(), ScriptedCarrier(), ScriptedVoice()
+    carrier.send = gate.ask  # type: ignore[method-assign, assignment]
+    voice.place = gate.ask  # type: ignore[method-assign]
+    storage = open_storage(CLOCK)
+    async with Outreach(storage, clock=CLOCK) as engine:
+        workspace = await given_workspace(engine)
+        if channel == "call":
+            campaign = await given_calls(engine, workspace, 3, batch_concurrency=1)
+        else:
+            campaign = await given_campaign(engine, workspace, 3)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        # One request at a time, of messages as of calls.
+        config = attrs.evolve(CALLS, max_unsettled=1)
+        worker = Worker(storage=storage, clock=CLOCK, config=config, analyser=ProviderVerdict())
+        runner = Runner(
+            storage=storage,
+            clock=CLOCK,
+            ids=UuidV7Source(clock=CLOCK, rng=random.Random(1)),
+            config=config,
+            desk=desk_of(carrier, voice),
+            worker=worker,
+        )
+        epoch = await worker.take()
+        assert epoch is not None
+        old = OldWorker(
+            engine=engine,
+            storage=storage,
+            worker=worker,
+            runner=runner,
+            epoch=epoch,
+            campaign=campaign,
+            gate=gate,
+            voice=voice,
+        )
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(runner.serve)
+            await old.slice(most=1)
+
+            async def asked() -> bool:
+                return len(gate.asked) == 1
+
+            await until(asked)
+            await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=CLOCK.now()))
+            yield old
+            tasks.cancel_scope.cancel()
+        await worker.release()
+
+
+channels = pytest.mark.parametrize("channel", ["sms", "call"])
+
+
+@channels
+async def test_a_worker_that_lost_its_lease_commits_no_new_intent(open_storage: OpenStorage, channel: str) -> None:
+    """Design, section 6: the epoch is the fence: no intent, no request and no call record come of its next wave."""
+    async with overtaken(open_storage, channel) as old:
+        # Otherwise its one place is taken, and it would not even try.
+        old.gate.opened.set()
+        await old.settled()
+        if channel == "call":
+            await old.hear(**POSITIVE)
+        before = [one.id for one in await old.dispatches()]
+        with pytest.raises(LeaseLost):
+            await old.slice(most=2)
+        assert [one.id for one in await old.dispatches()] == before
+        assert old.gate.asked == before
+        statuses = [one.status for one in await people(old.engine, old.campaign)]
+        assert statuses[1:] == [R.PENDING, R.PENDING]
+
+
+@channels
+async def test_the_outcomes_of_a_worker_that_lost_its_lease_are_merged(open_storage: OpenStorage, channel: str) -> None:
+    """Design, section 5, rule 8: what its request came to is recorded, and so is the end of its call."""
+    async with overtaken(open_storage, channel) as old:
+        old.gate.opened.set()
+        await old.settled()
+        (dispatch,) = await old.dispatches()
+        assert (dispatch.state, dispatch.epoch, dispatch.provider_id) == (D.ACCEPTED, old.epoch, "p-1")
+        if channel == "call":
+            await old.hear(CallStatus.RINGING)
+            await old.hear(**POSITIVE)
+        first = (await people(old.engine, old.campaign))[0]
+        assert (first.status, first.successful) == (R.COMPLETED, True)
+        campaign = await old.engine.campaigns.get(old.campaign.workspace_id, old.campaign.id)
+        assert campaign.counters == await old.engine.campaigns.recount(old.campaign.workspace_id, old.campaign.id)
+
+
+async def test_the_outcome_of_a_worker_that_lost_its_lease_overrules_the_doubt(open_storage: OpenStorage) -> None:
+    """The new worker took the call as unknown; the old one's answer is evidence, and frees no place too early."""
+    async with overtaken(open_storage, "call") as old:
+        new = Worker(storage=old.storage, clock=CLOCK, config=CALLS, analyser=ProviderVerdict())
+        await old.worker.release()
+        assert await new.take() == old.epoch + 2
+        assert [one.state for one in await old.dispatches()] == [D.UNKNOWN]
+        assert (await people(old.engine, old.campaign))[0].status is R.UNKNOWN
+        old.gate.opened.set()
+        await old.settled()
+        assert (await people(old.engine, old.campaign))[0].status is R.IN_PROGRESS
+        await new.release()

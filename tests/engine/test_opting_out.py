@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from outreach import InvalidRequest, MessageStatus, NewMessage, NotFound, Outreach, RecipientUnsubscribed, SystemClock
+from outreach.models.campaign import Campaign
+from outreach.models.directory import FlowStep
+from outreach.models.settings import ReplySettingsChange
+from outreach.models.states import RecipientStatus
+from outreach.operations.wave import Committed
+from outreach.protocols.storage import Storage
+from outreach.testing.clock import ManualClock
+from tests.engine.calling import CALLS, given_calls
+from tests.engine.conftest import OpenStorage
+from tests.engine.flow_course import Course
+from tests.engine.given import ACCEPTED, given_settings, recipient, refused, reread, settle
+from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.writing import answers, write
+
+pytestmark = pytest.mark.anyio
+
+OURS = "+14155550199"
+HELLO = FlowStep(kind="send", body="Hello")
+STOP_IF_REPLIED = FlowStep(kind="stop_if_replied")
+CONFIRMED = "Acme: You are unsubscribed and will get no more messages. Reply START to subscribe again."
+
+
+def number(position: int) -> str:
+    """Return the number of a campaign's contact."""
+    return f"+1415555{position:04d}"
+
+
+async def say(engine: Outreach, workspace_id: str, position: int, body: str, **changes: Any) -> Any:
+    """Have a contact write to the sending number."""
+    fields = {"sender": number(position), "to": OURS, "body": body, "provider": "twilio", **changes}
+    return await engine.messages.receive(workspace_id, **fields)
+
+
+async def states(engine: Outreach, campaign: Campaign) -> list[tuple[RecipientStatus, str | None]]:
+    """Return how each recipient stands, and why."""
+    return [(one.status, one.reason) for one in await people(engine, campaign)]
+
+
+async def all_answered(rig: Rig, count: int) -> None:
+    """Wait until so many answers are with the carrier."""
+
+    async def there() -> bool:
+        sent = await answers(rig.storage)
+        return len(sent) == count and all(one.status is MessageStatus.ACCEPTED for one in sent)
+
+    await until(there)
+
+
+@pytest.mark.field(10)
+async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: OpenStorage) -> None:
+    """Field, test 10 (Rock #7049 blocks the confirmation by the opt-out itself): not contacted, and confirmed."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        committed: list[Committed] = []
+
+        async def stop_after_the_commit(result: object) -> None:
+            if isinstance(result, Committed) and result.dispatches and not committed:
+                committed.append(result)
+                await say(rig.engine, workspace.id, 0, "Stop.")
+
+        rig.storage.after_write = stop_after_the_commit
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        assert await states(rig.engine, campaign) == [(RecipientStatus.SKIPPED, "opted_out")]
+        await all_answered(rig, 1)
+        assert [(message.to, message.body) for message in rig.carrier.requests] == [(number(0), CONFIRMED)]
+        (dispatch,) = committed[0].dispatches
+        settled = await rig.engine.dispatches.find(dispatch.id)
+        assert (settled.state, settled.reason) == ("withdrawn", "opted_out")
+
+
+async def test_a_stop_between_the_commit_and_the_request_of_a_call_is_heard(open_storage: OpenStorage) -> None:
+    """Field, test 10: by message, for a call: the register stops every channel."""
+    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+
+        async def stop_after_the_commit(result: object) -> None:
+            if isinstance(result, Committed) and result.dispatches:
+                await say(rig.engine, workspace.id, 0, "stop calling me")
+
+        rig.storage.after_write = stop_after_the_commit
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        assert await states(rig.engine, campaign) == [(RecipientStatus.SKIPPED, "opted_out")]
+        assert rig.voice.requests == []
+
+
+@pytest.mark.field(10)
+async def test_the_confirmation_goes_out_once_though_the_webhook_comes_five_times(open_storage: OpenStorage) -> None:
+    """Field, test 10 (in GSA #659 nobody opts in again): by the way that the message came, within five minutes."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        taken = [
+            await say(rig.engine, workspace.id, 0, "STOP", provider_id="SM1", written_at=datetime.now(UTC))
+            for _ in range(5)
+        ]
+        assert [one is not None for one in taken] == [True, False, False, False, False]
+        await all_answered(rig, 1)
+        await say(rig.engine, workspace.id, 0, "thanks", provider_id="SM2")
+        with pytest.raises(RecipientUnsubscribed):
+            await rig.engine.messages.send(workspace.id, NewMessage(to=number(0), body="x"))
+        await say(rig.engine, workspace.id, 0, "START", provider_id="SM3")
+        await all_answered(rig, 2)
+        await rig.engine.messages.send(workspace.id, NewMessage(to=number(0), body="x"))
+        await rig.carrier.wait_for_requests(3)
+        sent = [(request.sender, request.to, request.not_after is not None) for request in rig.carrier.requests[:2]]
+        assert sent == [(OURS, number(0), True)] * 2
+        assert [request.body for request in rig.carrier.requests[::2]] == [CONFIRMED, "x"]
+        assert rig.carrier.requests[2].not_after is None
+        inbound = await rig.engine.messages.list_inbound(workspace.id)
+        assert [(one.body, one.keyword) for one in inbound] == [("START", "start"), ("thanks", None), ("STOP", "stop")]
+
+
+async def test_a_stop_in_the_middle_stops_everything_that_is_not_on_its_way(open_storage: OpenStorage) -> None:
+    """Whoever was sent to before keeps that outcome; in every campaign of the workspace, and in no other's."""
+    gone = range(4, 12)
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace, other = await given_workspace(rig.engine), await given_workspace(rig.engine)
+        running = await given_campaign(rig.engine, workspace, 12, message_body="running")
+        later = await given_campaign(rig.engine, workspace, 12, message_body="later")
+        theirs = await given_campaign(rig.engine, other, 12, message_body="theirs")
+        stopped: list[int] = []
+
+        async def stop_in_the_middle(result: object) -> None:
+            if isinstance(result, Committed) and not stopped and len(rig.carrier.requests) >= 2:
+                stopped.extend(gone)
+                for position in gone:
+                    await say(rig.engine, workspace.id, position, "please stop")
+
+        rig.storage.after_write = stop_in_the_middle
+        await rig.engine.campaigns.start(workspace.id, running.id)
+        await reaches(rig.engine, running, "completed")
+        assert stopped
+        for campaign in (later, theirs):
+            await rig.engine.campaigns.start(campaign.workspace_id, campaign.id)
+            await reaches(rig.engine, campaign, "completed")
+        sent = {(request.to, request.body.split("\n")[0]) for request in rig.carrier.requests}
+        for campaign, text in ((running, "running"), (later, "later")):
+            expected = [
+                (RecipientStatus.COMPLETED, None)
+                if (number(position), text) in sent
+                else (RecipientStatus.SKIPPED, "opted_out")
+                for position in range(12)
+            ]
+            assert await states(rig.engine, campaign) == expected
+        assert [status for status, _ in await states(rig.engine, later)].count(RecipientStatus.SKIPPED) == len(gone)
+        assert (RecipientStatus.SKIPPED, "opted_out") in await states(rig.engine, running)
+        assert await states(rig.engine, theirs) == [(RecipientStatus.COMPLETED, None)] * 12
+        await all_answered(rig, len(gone))
+
+
+@pytest.mark.parametrize("while_it_is_asked", [True, False])
+async def test_a_stop_is_told_as_what_it_is_where_a_flow_stops_at_replies(
+    storage: Storage, clock: ManualClock, while_it_is_asked: bool
+) -> None:
+    """It is a reply too; who has opted out is skipped, not completed."""
+    course = await Course.begin(storage, clock, HELLO, STOP_IF_REPLIED, HELLO)
+    (first,) = await course.wave()
+    if while_it_is_asked:
+        await write(storage, "STOP", now=clock.now(), sender=first.to)
+    await settle(storage, first, ACCEPTED, now=clock.now())
+    if not while_it_is_asked:
+        await write(storage, "STOP", now=clock.now(), sender=first.to)
+        assert await course.wave() == ()
+    after = await recipient(storage, course.campaign)
+    assert (after.status, after.reason, after.dispatched) == (RecipientStatus.SKIPPED, "opted_out", True)
+    assert (await reread(storage, course.campaign)).status == "completed"
+
+
+async def test_who_waits_for_a_step_or_a_retry_is_skipped_at_once(storage: Storage, clock: ManualClock) -> None:
+    """Whatever it waits for; a START that comes later does not open what has ended."""
+    await given_settings(storage, retry_enabled=True)
+    course = await Course.begin(storage, clock, HELLO, FlowStep(kind="wait", wait_minutes=60), HELLO, count=4)
+    gone, waiting, back, retried = await course.wave()
+    for dispatch in (gone, waiting, back):
+        await settle(storage, dispatch, ACCEPTED, now=clock.now())
+    await settle(storage, retried, refused("temporary"), now=clock.now())
+    for dispatch in (gone, back, retried):
+        await write(storage, "STOP", now=clock.now(), sender=dispatch.to)
+    clock.advance(1)
+    await write(storage, "START", now=clock.now(), sender=back.to)
+    sent = []
+    while await course.rest():
+        for dispatch in await course.wave():
+            sent.append(dispatch.to)
+            await settle(storage, dispatch, ACCEPTED, now=clock.now())
+    assert sent == [waiting.to]
+    for dispatch in (gone, back, retried):
+        after = await recipient(storage, course.campaign, dispatch.position or 0)
+        assert (after.status, after.reason) == (RecipientStatus.SKIPPED, "opted_out")
+    assert (await reread(storage, course.campaign)).status == "completed"
+
+
+async def test_what_a_program_hands_in_is_checked(engine: Outreach) -> None:
+    """Nothing is stored of what cannot be read, or says nothing of whom it is from."""
+    workspace = await given_workspace(engine)
+    fields: dict[str, Any] = {"sender": number(0), "to": OURS, "body": "STOP"}
+    for wrong, path in (
+        ({"sender": "nobody"}, "sender"),
+        ({"body": "\x00"}, "body"),
+        ({"provider": "pigeon"}, "provider"),
+        ({"provider_id": "SM1"}, "provider_id"),
+        ({"written_at": datetime(2026, 3, 2)}, "written_at"),  # noqa: DTZ001 - that is what is refused
+    ):
+        with pytest.raises(InvalidRequest) as refusal:
+            await engine.messages.receive(workspace.id, **{**fields, **wrong})
+        assert [detail.path for detail in refusal.value.details] == [path]
+    with pytest.raises(NotFound):
+        await engine.messages.receive(workspace.id.replace("0", "1"), **fields)
+    assert list(await engine.messages.list_inbound(workspace.id)) == []
+    assert [entry async for entry in engine.unsubscribes.list(workspace.id)] == []
+
+
+async def test_the_answers_of_a_workspace_are_set_one_by_one(engine: Outreach) -> None:
+    """What is not named stays; an empty text takes the default again; the audit trail knows of each change."""
+    workspace, other = await given_workspace(engine), await given_workspace(engine)
+    before = {text.purpose: text for text in await engine.replies.texts(workspace.id)}
+    assert before["opt_out_confirmation"].text == CONFIRMED
+    assert {text.segments for text in before.values()} == {1}
+    long = ReplySettingsChange(help_text="é" * 160 + "x", enabled=False)
+    changed = await engine.replies.update(workspace.id, long)
+    assert (changed.enabled, changed.stop_text, changed.help_text) == (False, "", long.help_text)
+    assert await engine.replies.get(workspace.id) == changed
+    texts = {text.purpose: text for text in await engine.replies.texts(workspace.id)}
+    assert (texts["help"].text, texts["help"].segments) == (long.help_text, 2)
+    assert texts["opt_out_confirmation"] == before["opt_out_confirmation"]
+    await engine.replies.update(workspace.id, ReplySettingsChange(help_text="", help_when_opted_out=True))
+    assert {text.purpose: text for text in await engine.replies.texts(workspace.id)} == before
+    assert (await engine.replies.get(workspace.id)).help_when_opted_out
+    assert {text.purpose: text for text in await engine.replies.texts(other.id)} == before
+    actions = [entry.action for entry in await engine.workspaces.audit(workspace.id)]
+    assert actions.count("reply_settings.update") == 2
+
+
+@pytest.mark.parametrize("text", ["x" * 321, " \n", "\x00", "\ud800"])
+async def test_an_answer_that_could_not_be_sent_is_refused(engine: Outreach, text: str) -> None:
+    """Too long, blank, or not storable everywhere; nothing was changed."""
+    workspace = await given_workspace(engine)
+    for name in ("stop_text", "start_text", "help_text"):
+        fields: dict[str, Any] = {"enabled": False, name: text}
+        with pytest.raises(InvalidRequest) as refusal:
+            await engine.replies.update(workspace.id, ReplySettingsChange(**fields))
+        assert [detail.path for detail in refusal.value.details] == [name]
+    assert (await engine.replies.get(workspace.id)).enabled
+    with pytest.raises(NotFound):
+        await engine.replies.update(workspace.id.replace("0", "1"), ReplySettingsChange(enabled=False))

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.reports import CallReport, MessageReport
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
+from outreach.operations import settling
+from outreach.protocols.storage import Storage
+from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, make_unsubscribe
+from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
+from outreach.voice.analysis import ProviderVerdict
+from tests.engine.given import BACKOFF, given_active, given_dispatch, reread, settle
+from tests.engine.writing import PERSON, entry, write
+
+pytestmark = pytest.mark.anyio
+
+SECOND = timedelta(seconds=1)
+OPTED_OUT = Outcome(state=DispatchState.REFUSED, reason="opted_out", error_code="21610")
+
+
+async def given_message_dispatch(storage: Storage) -> Dispatch:
+    """Write a single message that is on its way to a person."""
+    message = make_message(to=PERSON, status=MessageStatus.DISPATCHING, attempts=1, tries=1)
+    dispatch = make_dispatch(to=PERSON, message_id=message.id)
+    await storage.write(lambda tx: (tx.messages.insert(message), tx.dispatches.insert(dispatch)))
+    return dispatch
+
+
+async def given_call_dispatch(storage: Storage) -> Dispatch:
+    """Write a single call that was accepted."""
+    agent = make_agent()
+    call = make_call(agent_id=agent.id, to=PERSON, status=CallStatus.INITIATED, provider_call_id="pc-1", tries=1)
+    dispatch = make_dispatch(
+        to=PERSON,
+        call_id=call.id,
+        channel="call",
+        provider="simulator",
+        state=DispatchState.ACCEPTED,
+        provider_id="pc-1",
+    )
+    await storage.write(lambda tx: (tx.agents.insert(agent), tx.calls.insert(call), tx.dispatches.insert(dispatch)))
+    return dispatch
+
+
+async def report(storage: Storage, event: Any) -> bool:
+    """Merge a report."""
+    return await storage.write(
+        lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW + SECOND)
+    )
+
+
+def receipt(dispatch: Dispatch, **changes: Any) -> MessageReport:
+    """Return a receipt that says that the carrier knows of an opt-out."""
+    event = MessageReport(
+        workspace_id=HERE,
+        provider="twilio",
+        dispatch_id=dispatch.id,
+        provider_id="SM1",
+        status=MessageStatus.FAILED,
+        at=NOW,
+        reason="opted_out",
+        error_code="30004",
+    )
+    return attrs.evolve(event, **changes)
+
+
+def said_no(dispatch: Dispatch, **changes: Any) -> CallReport:
+    """Return the event of a call in which somebody asked for no more."""
+    event = CallReport(
+        workspace_id=HERE,
+        provider="simulator",
+        dispatch_id=dispatch.id,
+        provider_id="pc-1",
+        status=CallStatus.COMPLETED,
+        at=NOW,
+        do_not_call=True,
+    )
+    return attrs.evolve(event, **changes)
+
+
+async def test_a_refusal_as_opted_out_puts_the_number_on_the_register(storage: Storage) -> None:
+    """Providers, A.5: a carrier's opted_out is merged into our own register, with its code, in the same transaction."""
+    campaign = await given_active(storage)
+    dispatch = await settle(storage, await given_dispatch(storage, campaign), OPTED_OUT, now=NOW + SECOND)
+    found = await entry(storage, dispatch.to)
+    assert found is not None
+    assert (found.scope, found.source, found.created_at) == ("all", "carrier", NOW + SECOND)
+    assert found.evidence == (
+        f"twilio refused dispatch {dispatch.id} as opted out (21610), 2026-03-02T09:30:16.123456Z"
+    )
+    assert await entry(storage, dispatch.to, THERE) is None
+    assert (await reread(storage, campaign)).counters.failed == 1
+    audit = await storage.read(lambda tx: tx.audit.list(HERE, limit=9))
+    assert ("unsubscribes.add", dispatch.id, "carrier") in [(one.action, one.subject, one.detail) for one in audit]
+
+
+async def test_other_refusals_put_nobody_on_the_register(storage: Storage) -> None:
+    """A number that does not exist has not opted out."""
+    dispatch = await given_message_dispatch(storage)
+    outcome = Outcome(state=DispatchState.REFUSED, reason="invalid_number", error_code="21610")
+    await settle(storage, dispatch, outcome)
+    assert await entry(storage) is None
+
+
+async def test_an_opt_out_that_is_settled_twice_is_taken_over_once(storage: Storage) -> None:
+    """A second outcome changes nothing, nor does it undo what an operator did meanwhile."""
+    dispatch = await given_message_dispatch(storage)
+    await settle(storage, dispatch, OPTED_OUT)
+    assert await storage.write(lambda tx: tx.register.delete(HERE, PERSON))
+    await settle(storage, dispatch, OPTED_OUT)
+    assert await entry(storage) is None
+
+
+async def test_a_receipt_as_opted_out_puts_the_number_on_the_register_once(storage: Storage) -> None:
+    """Its code is the evidence; the same receipt again, or a delivery before it, changes nothing."""
+    dispatch = await given_message_dispatch(storage)
+    assert await report(storage, receipt(dispatch))
+    found = await entry(storage)
+    assert found is not None
+    assert found.source == "carrier"
+    assert "(30004)" in (found.evidence or "")
+    assert await storage.write(lambda tx: tx.register.delete(HERE, PERSON))
+    assert not await report(storage, receipt(dispatch))
+    assert await entry(storage) is None
+
+
+@pytest.mark.parametrize("changes", [{"reason": "unreachable"}, {"status": MessageStatus.SENT}, {"reason": None}])
+async def test_other_receipts_put_nobody_on_the_register(storage: Storage, changes: dict[str, Any]) -> None:
+    """Only a failure, and only of this class."""
+    dispatch = await given_message_dispatch(storage)
+    assert await report(storage, receipt(dispatch, **changes))
+    assert await entry(storage) is None
+
+
+@pytest.mark.parametrize("first", [None, CallStatus.IN_PROGRESS, CallStatus.COMPLETED])
+async def test_who_asks_for_no_more_in_a_call_is_on_the_register(storage: Storage, first: CallStatus | None) -> None:
+    """Providers, F.1: a spoken opt-out counts equally; some providers tell it after the end of the call."""
+    dispatch = await given_call_dispatch(storage)
+    if first is not None:
+        await report(storage, said_no(dispatch, status=first, do_not_call=False))
+        assert await entry(storage) is None
+    # Told with the end of the call, or after it: it changes something, once.
+    assert await report(storage, said_no(dispatch))
+    assert not await report(storage, said_no(dispatch))
+    found = await entry(storage)
+    assert found is not None
+    assert (found.scope, found.source, found.created_at) == ("all", "call", NOW + SECOND)
+    assert found.evidence == f"said in call {dispatch.call_id} (simulator pc-1), 2026-03-02T09:30:15.123456Z"
+    await write(storage, "START", now=NOW + 2 * SECOND)
+    assert await entry(storage) == found
+
+
+async def test_a_carriers_refusal_after_a_stop_leaves_it_to_the_keyword(storage: Storage) -> None:
+    """The carrier only repeats what was written: a START lifts it as before."""
+    dispatch = await given_message_dispatch(storage)
+    await write(storage, "STOP")
+    before = await entry(storage)
+    await settle(storage, dispatch, OPTED_OUT, now=NOW + SECOND)
+    assert await entry(storage) == before
+    await write(storage, "START", now=NOW + 2 * SECOND)
+    assert await entry(storage) is None
+
+
+async def test_what_is_said_in_a_call_takes_the_place_of_a_keyword(storage: Storage) -> None:
+    """A START takes back what was written, not what was said."""
+    dispatch = await given_call_dispatch(storage)
+    await write(storage, "STOP")
+    await report(storage, said_no(dispatch))
+    await write(storage, "START", now=NOW + 2 * SECOND)
+    found = await entry(storage)
+    assert found is not None
+    assert (found.source, found.created_at) == ("call", NOW)
+
+
+@pytest.mark.parametrize(
+    ("known", "other", "wanted"),
+    [
+        (("sms", "operator"), ("sms", "import"), ("sms", "operator", 0)),
+        (("sms", "operator"), ("call", "api"), ("all", "operator", 1)),
+        (("all", "operator"), ("sms", "keyword"), ("all", "operator", 0)),
+        (("call", "carrier"), ("all", "keyword"), ("all", "carrier", 1)),
+        (("all", "keyword"), ("sms", "operator"), ("all", "operator", 0)),
+        (("all", "keyword"), ("all", "call"), ("all", "call", 0)),
+        (("all", "keyword"), ("all", "carrier"), ("all", "keyword", 0)),
+        (("all", "keyword"), ("all", "keyword"), ("all", "keyword", 0)),
+    ],
+)
+def test_an_entry_only_grows(
+    known: tuple[UnsubscribeScope, str], other: tuple[UnsubscribeScope, str], wanted: tuple[str, str, int]
+) -> None:
+    """The first evidence stays, but for a keyword's, which a START would lift; growing counts as put there now."""
+    entries: list[Unsubscribe] = [
+        make_unsubscribe(phone=PERSON, scope=scope, source=source, evidence=f"of {source}", created_at=NOW + n * TICK)
+        for n, (scope, source) in enumerate((known, other))
+    ]
+    merged = entries[0].merged(entries[1])
+    scope, source, later = wanted
+    assert (merged.scope, merged.source, merged.created_at) == (scope, source, NOW + later * TICK)
+    assert merged.evidence == f"of {source}"

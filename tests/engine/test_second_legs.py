@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
+from outreach.models.states import CallStatus, DispatchState, RecipientStatus
+from outreach.testing.carriers import ScriptedVoice, accept, drop
+from outreach.testing.clock import ShiftedClock
+from tests.engine.calling import CALLS, NO_ANSWER, POSITIVE, dispatches_of, event, given_call_settings, given_calls
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, until
+
+pytestmark = pytest.mark.anyio
+
+D, R = DispatchState, RecipientStatus
+
+
+@asynccontextmanager
+async def given_up(
+    open_storage: OpenStorage, *, attempts: int, minutes: int = 0
+) -> AsyncIterator[tuple[Rig, Campaign, Dispatch]]:
+    """Lose the answer to the second call of a double dial, and have an operator say `retry` later."""
+    clock = ShiftedClock()
+    voice = ScriptedVoice([accept(), drop()])
+    async with dispatching(open_storage(clock), voice=voice, config=CALLS, clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        await given_call_settings(rig, workspace, attempts=attempts, minutes=minutes)
+        campaign = await given_calls(rig.engine, workspace, 1, double_dial=True)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        voice.report(event(voice.requests[0], **NO_ANSWER))
+
+        async def unknown() -> list[Dispatch]:
+            return [one for one in await dispatches_of(rig, campaign) if one.state is D.UNKNOWN]
+
+        (second,) = await until(unknown)
+        clock.shift(timedelta(minutes=2))
+        await rig.engine.dispatches.resolve(workspace.id, second.id, "retry")
+        yield rig, campaign, second
+
+
+async def test_a_second_call_that_nobody_knows_of_is_not_made_up_for(open_storage: OpenStorage) -> None:
+    """Design, section 6, double dial: within 10 s, else dropped: a retry of it ends the attempt as a no answer."""
+    async with given_up(open_storage, attempts=1) as (rig, campaign, _):
+        await reaches(rig.engine, campaign, "completed")
+        assert [(one.status, one.reason, one.attempts) for one in await people(rig.engine, campaign)] == [
+            (R.FAILED, "no_answer", 1)
+        ]
+        assert len(rig.voice.requests) == 2
+
+
+async def test_the_next_attempt_follows_by_the_settings(open_storage: OpenStorage) -> None:
+    """What the budget leaves is called again, from the first leg on."""
+    async with given_up(open_storage, attempts=2) as (rig, campaign, _):
+        await rig.voice.wait_for_requests(3)
+        rig.voice.report(event(rig.voice.requests[2], **POSITIVE))
+        await reaches(rig.engine, campaign, "completed")
+        made = [(one.attempt, one.leg, one.state) for one in await dispatches_of(rig, campaign)]
+        assert made == [(1, 1, D.ACCEPTED), (1, 2, D.GIVEN_UP), (2, 1, D.ACCEPTED)]
+
+
+async def test_evidence_of_it_makes_it_the_second_leg_again(open_storage: OpenStorage) -> None:
+    """A call that was placed after all is followed, and no third call comes of its no answer."""
+    async with given_up(open_storage, attempts=2, minutes=30) as (rig, campaign, second):
+        rig.voice.report(event(rig.voice.requests[1], CallStatus.RINGING))
+
+        async def under_way() -> bool:
+            (one,) = await people(rig.engine, campaign)
+            return (one.status, one.leg, one.attempts) == (R.IN_PROGRESS, 2, 1)
+
+        await until(under_way)
+        rig.voice.report(event(rig.voice.requests[1], **NO_ANSWER))
+
+        async def waits() -> bool:
+            (one,) = await people(rig.engine, campaign)
+            return (one.status, one.reason, one.leg) == (R.WAITING, "retry_no_answer", 1)
+
+        await until(waits)
+        made = {one.id: one.state for one in await dispatches_of(rig, campaign)}
+        assert (len(made), made[second.id]) == (2, D.ACCEPTED)

@@ -1,0 +1,90 @@
+"""What the tests of the decision trail begin with: a history as lines that read like one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
+from outreach.models.recipient import Recipient
+from outreach.models.reports import CallReport, MessageReport
+from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.models.trail import ContactHistory, TrailStep, What
+from outreach.operations import settling
+from outreach.operations.histories import histories
+from outreach.protocols.storage import Storage, Transaction
+from outreach.testing.storage_tables.base_contract import HERE
+from outreach.voice.analysis import ProviderVerdict
+from tests.engine.given import BACKOFF, recipient
+
+
+def line(step: TrailStep) -> str:
+    """Return a step as one line: what, what it came to, why, and the rule."""
+    parts = [str(step.what), step.state, f"({step.reason})" if step.reason is not None else None]
+    return " ".join(part for part in parts if part is not None) + f" by {step.rule}"
+
+
+def lines(history: ContactHistory) -> list[str]:
+    """Return the steps of a history, each as one line; they must be in the order of their times."""
+    assert [step.at for step in history.steps] == sorted(step.at for step in history.steps)
+    return [line(step) for step in history.steps]
+
+
+async def history(storage: Storage, campaign: Campaign, position: int = 0) -> ContactHistory:
+    """Return the history of one recipient, found by its number."""
+    one = await recipient(storage, campaign, position)
+    found: Sequence[ContactHistory] = await storage.read(
+        lambda tx: histories(tx, HERE, campaign.id, one.phone or one.phone_number)
+    )
+    (wanted,) = (each for each in found if each.position == position)
+    assert (wanted.status, wanted.reason, wanted.due_at) == (one.status, one.reason, one.due_at)
+    return wanted
+
+
+async def told(storage: Storage, campaign: Campaign, position: int = 0) -> list[str]:
+    """Return what the trail tells of one recipient."""
+    return lines(await history(storage, campaign, position))
+
+
+async def report_message(
+    storage: Storage, dispatch: Dispatch, status: MessageStatus, *, at: datetime, reason: str | None = None
+) -> None:
+    """Hand in a receipt."""
+    event = MessageReport(
+        workspace_id=HERE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None, status=status,
+        reason=reason, at=at,
+    )  # fmt: skip
+    await storage.write(lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=at))
+
+
+async def report_call(
+    storage: Storage, dispatch: Dispatch, status: CallStatus, *, at: datetime, outcome: str | None = None
+) -> None:
+    """Hand in an event of a call."""
+    event = CallReport(
+        workspace_id=HERE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None, status=status,
+        outcome=outcome, at=at,  # type: ignore[arg-type]
+    )  # fmt: skip
+    await storage.write(lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=at))
+
+
+def check_history(tx: Transaction, workspace_id: str, one: Recipient) -> ContactHistory:
+    """Return a recipient's history, having checked that it tells how the recipient and its dispatches are now."""
+    found = histories(tx, workspace_id, one.campaign_id, one.phone or one.phone_number)
+    (told,) = (each for each in found if each.position == one.position)
+    moments = [step.at for step in told.steps]
+    assert moments == sorted(moments)
+    own = [step for step in told.steps if step.attempt is not None or step.what is What.ENDED]
+    last = next((step for step in reversed(own) if step.what in {What.HELD, What.ENDED}), None)
+    if one.status is RecipientStatus.WAITING or not one.is_open:
+        assert last is not None
+        assert (last.what is What.ENDED) == (not one.is_open)
+        assert (last.state, last.reason, last.until) == (one.status, one.reason, one.due_at)
+    for dispatch in tx.dispatches.of_recipient(workspace_id, one.campaign_id, one.position):
+        steps = [step for step in told.steps if step.dispatch_id == dispatch.id]
+        outcomes = [step.state for step in steps if step.what is What.OUTCOME]
+        assert [step.what for step in steps].count(What.INTENT) == 1
+        assert outcomes[-1:] == ([] if dispatch.state is DispatchState.DISPATCHING else [dispatch.state])
+        assert len(outcomes) == len(set(outcomes))
+    return told

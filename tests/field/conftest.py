@@ -1,0 +1,6 @@
+"""Fixtures of the acceptance tests: each runs in memory and on SQLite."""
+
+from __future__ import annotations
+
+from tests.engine.conftest import clock as clock
+from tests.engine.conftest import open_storage as open_storage

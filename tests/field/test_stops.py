@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import random
+
+import anyio
+import attrs
+import pytest
+
+from outreach import SystemClock
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
+from outreach.models.states import DispatchState
+from outreach.protocols.storage import Transaction
+from outreach.testing.carriers import ScriptedCarrier, accept
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import QUICK, Rig, dispatching, given_campaign, given_workspace, reaches, until
+
+pytestmark = pytest.mark.anyio
+
+D = DispatchState
+
+ROUNDS = 100
+CONTACTS = 50
+
+
+async def ledger(rig: Rig, campaign: Campaign) -> dict[str, Dispatch]:
+    """Return every request of a campaign, by its id."""
+
+    def operation(tx: Transaction) -> dict[str, Dispatch]:
+        return {
+            dispatch.id: dispatch
+            for one in tx.recipients.page(campaign.workspace_id, campaign.id)
+            for dispatch in tx.dispatches.of_recipient(campaign.workspace_id, campaign.id, one.position)
+        }
+
+    return await rig.storage.read(operation)
+
+
+async def at_rest(rig: Rig, campaign: Campaign) -> dict[str, Dispatch]:
+    """Wait until nothing of a campaign is on its way, and return its ledger."""
+
+    async def resting() -> bool:
+        return not any(one.state is D.DISPATCHING for one in (await ledger(rig, campaign)).values())
+
+    await until(resting)
+    return await ledger(rig, campaign)
+
+
+@pytest.mark.field(5)
+@pytest.mark.parametrize("seed", [20_70])
+async def test_pause_wait_and_resume_a_hundred_times(open_storage: OpenStorage, seed: int) -> None:
+    """Field, test 5 (listmonk #2070, #2313: copies; #2168, #2591: over too early): one for everybody, and no sooner."""
+    rng = random.Random(seed)
+    carrier = ScriptedCarrier(lambda _: accept(seconds=rng.choice((0.0, 0.0, 0.005, 0.02))))
+    # An intent that is withdrawn says so at its slot: near slots, short waits.
+    config = attrs.evolve(QUICK, look_ahead_seconds=0.02)
+    async with dispatching(open_storage(SystemClock()), carrier=carrier, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, CONTACTS)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        for number in range(ROUNDS):
+            told = f"seed {seed}, round {number}"
+            # The moment of the pause, not a wait for anything.
+            await anyio.sleep(rng.choice((0.0, 0.005, 0.02, 0.06)))
+            paused = await rig.engine.campaigns.pause(workspace.id, campaign.id)
+            assert paused.status == "paused", told
+            before = await at_rest(rig, campaign)
+            heard = len(carrier.requests)
+            await anyio.sleep(rng.choice((0.0, 0.0, 0.01)))
+            assert await ledger(rig, campaign) == before, told
+            assert len(carrier.requests) == heard, told
+            resumed = await rig.engine.campaigns.resume(workspace.id, campaign.id)
+            assert resumed.counters.open > 0, f"{told}: everybody was contacted before the last round"
+        done = await reaches(rig.engine, campaign, "completed")
+        assert (done.counters.completed, done.counters.successful, done.counters.open) == (CONTACTS, CONTACTS, 0)
+        assert sorted(message.to for message in carrier.requests) == [f"+1415555{n:04d}" for n in range(CONTACTS)]
+        accepted = [one for one in (await ledger(rig, campaign)).values() if one.state is D.ACCEPTED]
+        assert sorted(one.position or 0 for one in accepted) == list(range(CONTACTS))
+
+
+@pytest.mark.field(6)
+@pytest.mark.parametrize("stop", ["cancel", "pause"])
+async def test_a_stop_with_a_full_batch_in_memory_lets_nothing_more_out(open_storage: OpenStorage, stop: str) -> None:
+    """Field, test 6 (listmonk #1010 drains its batch, Notifuse #303 all that is queued): it is withdrawn."""
+    config = attrs.evolve(QUICK, look_ahead_seconds=2.5)
+    async with dispatching(open_storage(SystemClock()), config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 300)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.carrier.wait_for_requests(2)
+
+        async def batch_is_full() -> bool:
+            return sum(one.state is D.DISPATCHING for one in (await ledger(rig, campaign)).values()) >= 15
+
+        await until(batch_is_full)
+        await getattr(rig.engine.campaigns, stop)(workspace.id, campaign.id)
+        heard = {message.dispatch_id for message in rig.carrier.requests}
+        after = await at_rest(rig, campaign)
+        assert {message.dispatch_id for message in rig.carrier.requests} == heard
+        states = {one.id: (one.state, one.reason) for one in after.values()}
+        assert {key for key, (state, _) in states.items() if state is D.ACCEPTED} == heard
+        withdrawn = [state for key, state in states.items() if key not in heard]
+        assert len(withdrawn) >= 10
+        assert set(withdrawn) == {(D.WITHDRAWN, "campaign_stopped")}

@@ -1,0 +1,181 @@
+"""Engines, each broken on purpose in one place, as patches of the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from outreach.models.campaign import Counters
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.recipient import Recipient
+from outreach.models.states import DispatchState
+from outreach.models.work import Run
+from outreach.operations import error_budget, recipient_outcomes, settling, waves
+from outreach.operations.recipients import put_recipient
+from outreach.operations.wave import Committed, Intent, Plan, Wave
+from outreach.policy.settlement import Backoff
+from outreach.protocols.storage import Transaction
+from outreach.runners import outbox
+from outreach.runners.campaigns import CampaignRunner
+from outreach.runners.channels import CampaignChannel
+from outreach.runners.reconciler import Reconciler
+from outreach.runners.worker import Worker
+
+
+def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    """Ask the provider first, and commit the intent once it has answered."""
+    commit = CampaignRunner._commit
+
+    async def asking(
+        self: CampaignRunner, plan: Plan, channel: CampaignChannel, epoch: int, hours: Any, intents: Any, *more: Any
+    ) -> Committed:
+        for intent in intents:
+            dispatch = _as_it_will_be(plan, intent, epoch, self._clock.now())
+            ask = await channel.request(plan, intent, dispatch, not_after=None)()
+            await ask()
+        return await commit(self, plan, channel, epoch, hours, intents, *more)
+
+    patch.setattr(CampaignRunner, "_commit", asking)
+
+
+def count_in_a_transaction_of_its_own(patch: pytest.MonkeyPatch) -> None:
+    """Write the recipient in one transaction and the counters in the next."""
+    owed: list[tuple[str, str, Counters]] = []
+    settle = Worker.settle
+
+    def put_and_owe(tx: Transaction, workspace_id: str, before: Recipient, after: Recipient, **why: Any) -> Counters:
+        owed.append((workspace_id, after.campaign_id, put_recipient(tx, workspace_id, before, after, **why)))
+        return Counters()
+
+    async def settle_and_pay(self: Worker, dispatch: Dispatch, outcome: Outcome) -> None:
+        await settle(self, dispatch, outcome)
+        while owed:
+            change = owed.pop()
+            await self._storage.write(lambda tx, change=change: tx.campaigns.add_counters(*change))  # type: ignore[misc]
+
+    patch.setattr(recipient_outcomes, "put_recipient", put_and_owe)
+    patch.setattr(Worker, "settle", settle_and_pay)
+
+
+def keep_the_pace_in_memory(patch: pytest.MonkeyPatch) -> None:
+    """Remember the slots that were taken as long as the process lives, which has an epoch of its own."""
+    commit_wave = waves.commit_wave
+    taken: dict[tuple[int, str], Run] = {}
+    taken_by_number: dict[tuple[int, str], datetime] = {}
+
+    class _Runs:
+        def __init__(self, epoch: int) -> None:
+            self._epoch = epoch
+
+        def get(self, workspace_id: str, campaign_id: str) -> Run | None:
+            return taken.get((self._epoch, campaign_id))
+
+        def put(self, run: Run) -> None:
+            taken[self._epoch, run.campaign_id] = run
+
+        def sender_slot(self, workspace_id: str, phone: str) -> datetime | None:
+            return taken_by_number.get((self._epoch, phone))
+
+        def put_sender_slot(self, workspace_id: str, phone: str, next_slot_at: datetime) -> None:
+            taken_by_number[self._epoch, phone] = next_slot_at
+
+    def forgetful(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime]) -> Committed:
+        return commit_wave(_With(tx, runs=_Runs(wave.epoch)), wave, clock_now=clock_now)
+
+    patch.setattr(waves, "commit_wave", forgetful)
+
+
+def ask_the_register_only_at_creation(patch: pytest.MonkeyPatch) -> None:
+    """Leave the numbers out that are on the register when a campaign is created, and never ask it again."""
+    commit_wave, may_start = waves.commit_wave, waves.may_start
+
+    class _Empty:
+        def stopped(self, *_: object) -> frozenset[str]:
+            return frozenset()
+
+    def deaf(tx: Transaction) -> Any:
+        return _With(tx, register=_Empty())
+
+    patch.setattr(waves, "commit_wave", lambda tx, wave, **given: commit_wave(deaf(tx), wave, **given))
+    patch.setattr(outbox, "may_start", lambda tx, dispatch: may_start(deaf(tx), dispatch))
+
+
+def take_not_found_as_not_sent(patch: pytest.MonkeyPatch) -> None:
+    """Believe a provider that it has not taken what it does not find, although it does not vouch for that."""
+
+    async def believing(self: Reconciler, dispatch: Dispatch) -> Outcome | None:
+        workspace = await self._storage.read(lambda tx: tx.workspaces.get(dispatch.workspace_id))
+        assert workspace is not None
+        try:
+            provider = await self._provider(workspace, dispatch)
+            return await provider.look_up(self._question(dispatch))
+        except ConnectionError:
+            return None
+
+    patch.setattr(Reconciler, "_look_up", believing)
+
+
+def commit_on_what_was_true(patch: pytest.MonkeyPatch) -> None:
+    """Commit what was decided, whatever has been stopped or changed since."""
+    patch.setattr(waves, "_still_holds", lambda *_: True)
+
+
+def send_what_was_left(patch: pytest.MonkeyPatch) -> None:
+    """Take what a dead worker has left without an outcome as not sent."""
+
+    def abandon(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, limit: int) -> int:
+        left = tx.dispatches.abandoned(epoch, limit=limit)
+        for dispatch in left:
+            lost = Outcome(state=DispatchState.NOT_SENT, reason="worker_lost")
+            settling.settle(tx, dispatch.workspace_id, dispatch.id, lost, backoff=backoff, now=now)
+        return len(left)
+
+    patch.setattr(settling, "abandon", abandon)
+
+
+def go_on_in_trouble(patch: pytest.MonkeyPatch) -> None:
+    """Let a campaign go on however many of its requests fail."""
+    patch.setattr(error_budget, "is_spent", lambda _: False)
+
+
+BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
+    "the provider is called before the intent is committed": (ask_before_the_commit, "without an intent"),
+    "the counters move outside of the transaction": (count_in_a_transaction_of_its_own, "recount"),
+    "the pace is kept in memory only": (keep_the_pace_in_memory, "in the minute before"),
+    "opt-outs are heard only when a campaign is created": (ask_the_register_only_at_creation, "on the register"),
+    "a look-up that finds nothing proves that nothing was sent": (take_not_found_as_not_sent, "has taken it"),
+    "what was stopped meanwhile is committed all the same": (commit_on_what_was_true, "was committed"),
+    "what a dead worker has left is sent again": (send_what_was_left, "has taken it"),
+    "a campaign in trouble goes on": (go_on_in_trouble, "in trouble"),
+}
+"""What is wrong with each engine: the patch, and what the simulation says when it has found out."""
+
+
+class _With:
+    """A transaction, some of whose tables are others."""
+
+    def __init__(self, tx: Any, **tables: object) -> None:
+        self._tx = tx
+        self._tables = tables
+
+    def __getattr__(self, name: str) -> Any:
+        return self._tables[name] if name in self._tables else getattr(self._tx, name)
+
+
+def _as_it_will_be(plan: Plan, intent: Intent, epoch: int, now: datetime) -> Dispatch:
+    return Dispatch(
+        id=intent.dispatch_id,
+        workspace_id=plan.workspace.id,
+        channel=plan.campaign.channel,
+        provider=intent.provider,
+        sender=intent.sender,
+        to=intent.to,
+        body=intent.body,
+        slot_at=now,
+        valid_until=now,
+        epoch=epoch,
+        created_at=now,
+    )

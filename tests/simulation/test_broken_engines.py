@@ -1,0 +1,41 @@
+"""An engine that is broken does not get through: what is wrong with it is found, and soon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from outreach.testing.simulation.driver import simulate
+from outreach.testing.simulation.ledger import Broken
+from tests.simulation.broken_engines import BROKEN
+
+MOST_SEEDS = 300
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("patch", "says"), BROKEN.values(), ids=list(BROKEN))
+def test_a_broken_engine_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
+    request: pytest.FixtureRequest,
+    patch: Callable[[pytest.MonkeyPatch], None],
+    says: str,
+) -> None:
+    """Within 300 seeds, with the words for what is wrong and the command that replays it."""
+    patch(monkeypatch)
+    found = _first_found()
+    assert found is not None, f"{MOST_SEEDS} seeds have not found it."
+    seed, words = found
+    assert says in words
+    assert f"--seed {seed} --storage " in words
+    record_property("summary", f"simulation: found after {seed + 1} seeds that {request.node.callspec.id}")
+
+
+def _first_found() -> tuple[int, str] | None:
+    for seed in range(MOST_SEEDS):
+        try:
+            simulate(seed)
+        except Broken as broken:
+            return seed, str(broken)
+    return None

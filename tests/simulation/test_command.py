@@ -1,0 +1,63 @@
+"""`python -m outreach.testing.simulation`, which `make simulate` runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from outreach.testing.simulation import __main__ as command
+from outreach.testing.simulation.driver import Result, StorageKind
+from outreach.testing.simulation.faults import ALL, Fault
+from outreach.testing.simulation.ledger import Broken
+
+
+def _found(seed: int, *faults: Fault) -> Result:
+    return Result(seed=seed, faults=Counter(faults), checks=10, reached=2, trace=f"trace-{seed}")
+
+
+def test_one_seed_is_replayed_and_its_trace_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """What a failing seed says to run is a command that works."""
+    assert command.main(["--seed", "6", "--storage", "memory"]) == 0
+    out = capsys.readouterr().out
+    assert "1 seeds in" in out
+    assert "0 broken" in out
+    assert "Trace: " in out
+
+
+def test_several_processes_share_the_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Work of many seeds is done side by side; what happened is added up."""
+    assert command.main(["--seed", "10", "--seeds", "2", "--jobs", "2"]) == 0
+    assert "2 seeds in" in capsys.readouterr().out
+
+
+def test_a_broken_seed_is_told_and_fails_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The others run all the same."""
+
+    def simulated(seed: int, *, storage: StorageKind | None) -> Result:
+        if seed == 1:
+            raise Broken("Somebody was reached twice.")
+        return _found(seed, "pause")
+
+    monkeypatch.setattr(command, "simulate", simulated)
+    assert command.main(["--seeds", "3", "--jobs", "1"]) == 1
+    told = capsys.readouterr()
+    assert told.err == "seed 1: Somebody was reached twice.\n"
+    assert "3 seeds in" in told.out
+    assert "1 broken; 20 commits checked, 4 contacts reached" in told.out
+    assert "pause                        2" in told.out
+
+
+@pytest.mark.parametrize(("left_out", "code"), [("stale", 1), (None, 0)])
+def test_a_long_run_in_which_a_kind_of_fault_never_happened_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], left_out: Fault | None, code: int
+) -> None:
+    """It has not tried what it is there to try; a short run may."""
+    happened = [fault for fault in ALL if fault != left_out]
+    monkeypatch.setattr(command, "simulate", lambda seed, storage: _found(seed, *happened))
+    assert command.main(["--seeds", str(command.ENOUGH_SEEDS - 1), "--jobs", "1"]) == 0
+    assert command.main(["--seeds", str(command.ENOUGH_SEEDS), "--jobs", "1"]) == code
+    told = capsys.readouterr().err
+    assert told == (f"In {command.ENOUGH_SEEDS} seeds it never happened: stale.\n" if left_out else "")

@@ -1,0 +1,310 @@
+"""What the tests of the real voice providers' adapters share: a laboratory, requests, and the matrix of faults."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Final
+
+import anyio
+import attrs
+import httpx
+import pytest
+
+from outreach.clock import Clock, SystemClock
+from outreach.models.dispatch import Outcome
+from outreach.models.states import DispatchState
+from outreach.protocols.adapter import Callback, Connection, VoiceAdapter
+from outreach.protocols.voice import CallRequest
+from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
+from outreach.testing.clock import ManualClock
+from outreach.testing.fault_server import Answer, Fault, FaultServer, Received
+from outreach.testing.http_lab import RETRY_AFTER_SECONDS, HttpLab, StandIn
+from outreach.testing.voice_contract import VoiceContract
+
+AGENT: Final = "agent-1"
+SENDER: Final = "+14155550199"
+CONTACT: Final = "+14155550100"
+PATIENCE: Final = httpx.Timeout(30, read=1)
+"""How long a client waits for a provider that says nothing; all else may take its time on a machine that is busy."""
+
+D: Final = DispatchState
+
+
+def _unasked(request: httpx.Request) -> httpx.Response:
+    raise AssertionError("Nothing is asked here.")
+
+
+NOBODY: Final = httpx.AsyncClient(transport=httpx.MockTransport(_unasked))
+"""A client for what makes no request."""
+
+
+def connection_of(
+    credentials: Mapping[str, str],
+    *,
+    http: httpx.AsyncClient | None = None,
+    clock: Clock | None = None,
+    callback_url: str | None = None,
+) -> Connection:
+    """Return an account as an adapter gets it."""
+    return Connection(
+        workspace_id=WORKSPACE_ID,
+        account_id="account-1",
+        credentials=credentials,
+        http=http or NOBODY,
+        clock=clock or SystemClock(),
+        callback_url=callback_url,
+    )
+
+
+def call_request(**changes: Any) -> CallRequest:
+    """Return a call to place."""
+    fields: dict[str, Any] = {
+        "dispatch_id": new_id(),
+        "workspace_id": WORKSPACE_ID,
+        "agent_ref": AGENT,
+        "sender": SENDER,
+        "to": CONTACT,
+        "variables": {"first_name": "Zoë", "amount": "1.10"},
+    }
+    return CallRequest(**{**fields, **changes})
+
+
+FULL: Final[dict[str, Any]] = {
+    "ivr_enabled": True,
+    "call_screen_enabled": True,
+    "identity": "Ada of Example Ltd",
+    "purpose": "your appointment",
+    "voicemail": "leave_message",
+    "voicemail_message": "Please call us back.",
+    "max_seconds": 300,
+    "not_after": datetime(2026, 3, 1, 21, 0, tzinfo=UTC),
+}
+"""Every option that a call has, but for a trunk."""
+
+
+class Recording:
+    """A client that sends nothing: it keeps the requests, and answers each with the same.
+
+    Args:
+        answer: What is answered.
+        status: With which status.
+    """
+
+    def __init__(self, answer: object, *, status: int = 200) -> None:
+        self.requests: list[httpx.Request] = []
+        self._answer = answer
+        self._status = status
+        self.http = httpx.AsyncClient(transport=httpx.MockTransport(self._respond))
+
+    def _respond(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        return httpx.Response(self._status, json=self._answer)
+
+    @property
+    def only(self) -> httpx.Request:
+        """Return the one request that was made."""
+        (request,) = self.requests
+        return request
+
+
+def body_of(request: httpx.Request | Received) -> dict[str, Any]:
+    """Return the JSON object that a request brings."""
+    value: dict[str, Any] = json.loads(request.content if isinstance(request, httpx.Request) else request.body)
+    return value
+
+
+def called_back(body: object, headers: Mapping[str, str]) -> Callback:
+    """Return a callback as the server hands it on."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lower = {name.lower(): value for name, value in headers.items()}
+    return Callback(url="https://example.com/webhooks/account-1", headers=lower, query={}, body=raw)
+
+
+@attrs.frozen(kw_only=True)
+class Bench:
+    """An adapter's provider, in front of a server that has faults."""
+
+    server: FaultServer
+    lab: HttpLab
+
+
+class AdapterContract(VoiceContract):
+    """The contract of a voice provider, held by an adapter over HTTP, and what each fault must come to.
+
+    A subclass names the adapter, its credentials and what plays the provider.
+    """
+
+    agent_ref = AGENT
+    adapter: ClassVar[VoiceAdapter]
+    credentials: ClassVar[Mapping[str, str]]
+
+    def stand_in(self) -> StandIn:
+        """Return what plays the provider."""
+        raise NotImplementedError("A subclass names what plays the provider.")
+
+    def asks(self, request: Received) -> bool:
+        """Return whether a request places a call."""
+        return request.method == "POST"
+
+    @asynccontextmanager
+    async def bench(self, *, patience: httpx.Timeout | float = 30) -> AsyncIterator[Bench]:
+        """Run a server, and connect the adapter to it."""
+        stand_in = self.stand_in()
+        async with (
+            FaultServer(stand_in.accept) as server,
+            httpx.AsyncClient(timeout=patience) as http,
+        ):
+
+            def connect(url: str) -> Any:
+                return self.adapter.connect(connection_of({**self.credentials, "api_base": url}, http=http))
+
+            yield Bench(server=server, lab=HttpLab(server, stand_in, connect, self.asks))
+
+    @pytest.fixture
+    async def lab(self, anyio_backend: str) -> AsyncIterator[HttpLab]:
+        """Give the contract its laboratory."""
+        async with self.bench() as bench:
+            yield bench.lab
+
+    @pytest.mark.parametrize(
+        ("status", "headers", "body", "state", "reason", "wish"),
+        [
+            (500, {}, b"{}", D.UNKNOWN, "provider_error", None),
+            (502, {}, b"<html>", D.UNKNOWN, "provider_error", None),
+            (429, {}, b"{}", D.DEFERRED, "rate_limited", None),
+            (429, {"retry-after": str(RETRY_AFTER_SECONDS)}, b"", D.DEFERRED, "rate_limited", RETRY_AFTER_SECONDS),
+            (402, {}, b"{}", D.REFUSED, "provider_funds", None),
+            (401, {}, b"{}", D.REFUSED, "provider_auth", None),
+            (403, {}, b"<html>", D.REFUSED, "provider_auth", None),
+            (400, {}, b"{}", D.REFUSED, "rejected", None),
+            (418, {}, b"[1]", D.REFUSED, "rejected", None),
+            (307, {"location": "/elsewhere"}, b"", D.UNKNOWN, "unreadable", None),
+            (200, {}, b"<html>", D.UNKNOWN, "unreadable", None),
+            (201, {}, b"{}", D.UNKNOWN, "unreadable", None),
+            (201, {}, b"[" * 50_000, D.UNKNOWN, "unreadable", None),
+            (204, {}, b"", D.UNKNOWN, "unreadable", None),
+        ],
+    )
+    async def test_every_answer_has_its_class_and_is_asked_for_once(
+        self,
+        status: int,
+        headers: dict[str, str],
+        body: bytes,
+        state: DispatchState,
+        reason: str,
+        wish: float | None,
+    ) -> None:
+        """Design, section 5, rules 5 and 7: one POST whatever comes, and no more is claimed than is known."""
+        async with self.bench() as bench:
+            bench.server.answer = lambda _: Answer(status=status, headers=headers, body=body)
+            outcome = await self.ask(bench.lab.adapter, new_id())
+            assert (outcome.state, outcome.reason, outcome.retry_after_seconds) == (state, reason, wish)
+            assert len(bench.server.requests) == 1
+            assert bench.server.connections == 1
+
+    @pytest.mark.parametrize("fault", ["drop_before", "drop_during", "drop_after", "silence"])
+    async def test_every_fault_leaves_it_unknown_and_is_not_asked_again(self, fault: Fault) -> None:
+        """Design, section 5, rule 5: a connection that drops, or stays silent, says nothing of what was read."""
+        async with self.bench(patience=PATIENCE) as bench:
+            bench.server.fault = fault
+            with anyio.fail_after(30):
+                outcome = await self.ask(bench.lab.adapter, new_id())
+            assert outcome.state is DispatchState.UNKNOWN
+            assert outcome.reason == ("timeout" if fault == "silence" else "dropped")
+            assert len(bench.server.requests) == (1 if fault in {"drop_after", "silence"} else 0)
+            assert bench.server.connections == 1
+
+    async def test_a_call_without_an_agent_is_refused_and_nobody_is_asked(self) -> None:
+        """An agent that has no identifier at the provider cannot call there; that is our set-up's fault."""
+        async with self.bench() as bench:
+            outcome = await bench.lab.adapter.place(call_request(agent_ref=None))
+            assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
+            assert bench.server.requests == []
+
+    @pytest.mark.parametrize("fault", ["drop_after", "silence"])
+    async def test_a_look_up_that_gets_no_answer_says_nothing(self, fault: Fault) -> None:
+        """`look_up` and `status` raise for nothing that the network does."""
+        async with self.bench(patience=PATIENCE) as bench:
+            dispatch_id = new_id()
+            accepted = await self.ask(bench.lab.adapter, dispatch_id)
+            bench.server.fault = fault
+            for provider_id in (None, accepted.provider_id):
+                question = attrs.evolve(self.question(dispatch_id), provider_id=provider_id)
+                assert await bench.lab.adapter.look_up(question) is None
+                status = bench.lab.adapter.status
+                assert await status(workspace_id=WORKSPACE_ID, dispatch_id=dispatch_id, provider_id=provider_id) is None
+
+    @pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b"[1]", b'{"items": 5}', b"null", b"[" * 50_000])
+    async def test_a_look_up_that_cannot_be_read_says_nothing(self, body: bytes) -> None:
+        """An answer of success that holds nothing of use is no evidence."""
+        async with self.bench() as bench:
+            bench.server.answer = lambda _: Answer(status=200, body=body)
+            for provider_id in (None, "call-1"):
+                question = attrs.evolve(self.question(new_id()), provider_id=provider_id)
+                assert await bench.lab.adapter.look_up(question) is None
+                status = bench.lab.adapter.status
+                assert await status(workspace_id=WORKSPACE_ID, dispatch_id=new_id(), provider_id=provider_id) is None
+
+    async def test_a_known_identifier_is_looked_up_by_it(self) -> None:
+        """Evidence by the provider's own identifier needs no search, and one that it does not know is none."""
+        async with self.bench() as bench:
+            dispatch_id = new_id()
+            accepted = await self.ask(bench.lab.adapter, dispatch_id)
+            question = attrs.evolve(self.question(dispatch_id), provider_id=accepted.provider_id)
+            found = await bench.lab.adapter.look_up(question)
+            assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=accepted.provider_id)
+            nobody = attrs.evolve(self.question(new_id()), provider_id="../nobody")
+            assert await bench.lab.adapter.look_up(nobody) is None
+
+    @pytest.mark.parametrize(
+        ("status", "ok", "words"),
+        [
+            (200, True, "accepts"),
+            (401, False, "401"),
+            (403, False, "403"),
+            (429, False, "429"),
+            (500, False, "500"),
+        ],
+    )
+    async def test_a_check_asks_once_and_says_what_is_the_case(self, status: int, ok: bool, words: str) -> None:
+        """`check` makes one harmless request, and its words hold no credential."""
+        async with FaultServer(lambda _: Answer(status=status, body=b"[]")) as server, httpx.AsyncClient() as http:
+            credentials = {**self.credentials, "api_base": server.url}
+            check = await self.adapter.check(connection_of(credentials, http=http))
+            assert check.ok is ok
+            assert words in check.message
+            assert not any(value in check.message for name, value in self.credentials.items() if "key" in name)
+            assert [request.method for request in server.requests] == ["GET"]
+
+    async def test_a_check_of_what_cannot_be_reached_says_so(self) -> None:
+        """A network that fails is told in words, and nothing is raised."""
+        async with FaultServer(lambda _: Answer()) as server, httpx.AsyncClient() as http:
+            server.fault = "drop_after"
+            credentials = {**self.credentials, "api_base": server.url}
+            check = await self.adapter.check(connection_of(credentials, http=http))
+            assert not check.ok
+            assert "reached" in check.message
+
+    def test_these_credentials_are_complete_and_none_of_the_others(self) -> None:
+        """What the guide tells to give is accepted; an address without encryption is not, and neither is a line end."""
+        assert list(self.adapter.problems(self.credentials)) == []
+        assert self.adapter.problems({**self.credentials, "api_base": "http://provider.example.com"})
+        assert self.adapter.problems({**self.credentials, "api_base": "not an address"})
+        assert self.adapter.problems({**self.credentials, "api_key": "two\nlines"})
+        names = [field.name for field in self.adapter.fields]
+        assert len(names) == len(set(names))
+        assert set(self.credentials) <= set(names)
+        assert {field.name for field in self.adapter.fields if field.required} <= set(self.credentials)
+
+    def test_no_credential_is_shown(self) -> None:
+        """An account that is printed shows none of its secrets."""
+        connection = connection_of(self.credentials)
+        assert self.credentials["api_key"] not in repr(connection)
+
+
+def clock_at(moment: datetime = NOW, *, late_by: timedelta = timedelta()) -> ManualClock:
+    """Return a clock that stands still."""
+    return ManualClock(moment + late_by)

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach.models.reports import CallReport
+from outreach.models.states import CallStatus
+from outreach.protocols.adapter import CallbackEvent, CallbackRefused
+from outreach.testing.builders import NOW, WORKSPACE_ID
+from outreach.voice.retell import ADAPTER
+from outreach.wire.signatures import keyed_digest
+from tests.voice.adapters import called_back, clock_at, connection_of
+
+KEY = "retell-key-0001"
+CREDENTIALS = {"api_key": KEY}
+MILLIS = int(NOW.timestamp() * 1000)
+CALL = {
+    "call_id": "call-1",
+    "call_status": "ended",
+    "disconnection_reason": "user_hangup",
+    "metadata": {"outreach_dispatch_id": "d-1"},
+    "start_timestamp": MILLIS - 60_000,
+    "end_timestamp": MILLIS - 1_000,
+}
+ANALYSIS = {"call_successful": True, "in_voicemail": False, "call_summary": "Will come."}
+
+
+def signed(body: bytes, *, key: str = KEY, at: int = MILLIS) -> dict[str, str]:
+    """Return the header that Retell would send."""
+    return {"X-Retell-Signature": f"v={at},d={keyed_digest(key, body, str(at).encode()).hex()}"}
+
+
+def _read(event: Mapping[str, Any]) -> CallbackEvent:
+    body = json.dumps(event).encode()
+    connection = connection_of(CREDENTIALS, clock=clock_at())
+    (read,) = ADAPTER.read(connection, called_back(body, signed(body)))
+    return read
+
+
+def _report(kind: str, **call: Any) -> CallReport:
+    content = _read({"event": kind, "call": {**CALL, **call}}).content
+    assert isinstance(content, CallReport)
+    return content
+
+
+def test_the_end_of_a_call_is_reported_at_retells_time() -> None:
+    """Both identifiers, the status, and when it ended."""
+    event = _read({"event": "call_ended", "call": CALL})
+    report = event.content
+    assert isinstance(report, CallReport)
+    assert event.event_id == "call-1:call_ended:ended"
+    assert (report.workspace_id, report.provider, report.dispatch_id) == (WORKSPACE_ID, "retell", "d-1")
+    assert (report.provider_id, report.status) == ("call-1", CallStatus.COMPLETED)
+    assert report.at.timestamp() == MILLIS / 1000 - 1
+
+
+def test_an_analysis_brings_verdict_and_summary() -> None:
+    """`call_analyzed` says more of the end than `call_ended` did."""
+    report = _report("call_analyzed", call_analysis=ANALYSIS)
+    assert (report.status, report.outcome, report.answered_by) == (CallStatus.COMPLETED, "positive", "human")
+    assert report.summary == "Will come."
+    assert _report("call_ended").outcome is None
+    assert _report("call_analyzed", call_analysis={"call_successful": "yes"}).outcome is None
+
+
+def test_a_mailbox_that_the_analysis_finds_is_no_success_and_no_second_call() -> None:
+    """It may come after the end, when nothing is opened again: so it decides the same in either order."""
+    report = _report("call_analyzed", call_analysis={**ANALYSIS, "in_voicemail": True})
+    assert (report.outcome, report.answered_by) == ("negative", "machine")
+
+
+def test_somebody_who_wants_no_more_calls_is_told() -> None:
+    """`user_requested_dnc` goes to the register, whatever the analysis thinks of the call."""
+    report = _report("call_ended", disconnection_reason="user_requested_dnc", call_analysis=ANALYSIS)
+    assert report.do_not_call
+    assert report.outcome == "negative"
+
+
+def test_a_call_that_has_begun_is_in_progress() -> None:
+    """`call_started` says when it was answered."""
+    report = _report("call_started", call_status="ongoing", disconnection_reason=None)
+    assert (report.status, report.at.timestamp()) == (CallStatus.IN_PROGRESS, MILLIS / 1000 - 60)
+
+
+@pytest.mark.parametrize("kind", ["transcript_updated", "transfer_started", "chat_started", "of_a_new_kind"])
+def test_other_events_are_kept_and_mean_nothing(kind: str) -> None:
+    """A transcript or a transfer says nothing of how far a call has come."""
+    assert _read({"event": kind, "call": CALL}).content is None
+
+
+def test_each_event_of_a_call_has_an_identifier_of_its_own() -> None:
+    """Twice the same event is one; another kind and another call are others, and so is a later transcript."""
+    kinds = ["call_started", "call_ended", "call_analyzed", "transcript_updated"]
+    events = [{"event": kind, "call": {**CALL, "call_id": call}} for kind in kinds for call in ("call-1", "call-2")]
+    assert len({_read(event).event_id for event in events}) == len(events)
+    body = json.dumps({"event": "transcript_updated", "call": CALL}).encode()
+    connection = connection_of(CREDENTIALS, clock=clock_at())
+    first, second = (
+        ADAPTER.read(connection, called_back(body, signed(body, at=MILLIS + later)))[0].event_id for later in (0, 9)
+    )
+    assert first != second
+
+
+BODY = json.dumps({"event": "call_ended", "call": CALL}).encode()
+
+
+def _verified(body: bytes, headers: Mapping[str, str], credentials: Mapping[str, str] = CREDENTIALS) -> bool:
+    try:
+        ADAPTER.read(connection_of(credentials, clock=clock_at()), called_back(body, headers))
+    except CallbackRefused:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "taken"),
+    [
+        (BODY, signed(BODY), True),
+        (BODY, signed(BODY, at=MILLIS - 299_000), True),
+        (BODY + b" ", signed(BODY), False),
+        (BODY, signed(BODY, key="another-key"), False),
+        (BODY, signed(BODY, at=MILLIS - 301_000), False),
+        (BODY, signed(BODY, at=MILLIS + 301_000), False),
+        (BODY, {"X-Other": "1"}, False),
+        (BODY, {"X-Retell-Signature": ""}, False),
+        (BODY, {"X-Retell-Signature": signed(BODY)["X-Retell-Signature"].upper()}, False),
+        (BODY, {"X-Retell-Signature": signed(BODY)["X-Retell-Signature"].replace(str(MILLIS), str(MILLIS + 1))}, False),
+        (b"not json", signed(b"not json"), False),
+        (b"[]", signed(b"[]"), False),
+        (b"{}", signed(b"{}"), False),
+    ],
+)
+def test_a_signature_is_over_the_raw_body_and_its_time(body: bytes, headers: dict[str, str], taken: bool) -> None:
+    """A changed body, a stale time, a wrong key and a missing header are refused; so is what cannot be read."""
+    assert _verified(body, headers) is taken
+
+
+def test_the_key_with_the_badge_may_be_another_one() -> None:
+    """Then it alone signs."""
+    credentials = {**CREDENTIALS, "webhook_api_key": "key-with-the-badge"}
+    assert _verified(BODY, signed(BODY, key="key-with-the-badge"), credentials)
+    assert not _verified(BODY, signed(BODY), credentials)
+
+
+NAMES = st.sampled_from(
+    [
+        "event",
+        "call",
+        "call_id",
+        "call_status",
+        "disconnection_reason",
+        "metadata",
+        "call_analysis",
+        "in_voicemail",
+        "call_successful",
+        "call_summary",
+        "start_timestamp",
+        "end_timestamp",
+    ]
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["ended", "error", "ongoing"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=6),
+    max_leaves=20,
+)
+
+
+@settings(deadline=None)
+@given(
+    st.binary()
+    | st.builds(
+        lambda kind, call: json.dumps({"event": kind, "call": call}).encode(),
+        st.sampled_from(["call_ended", "call_analyzed", "x"]) | st.text(),
+        VALUES,
+    ),
+    st.text(),
+)
+def test_whatever_comes_is_refused_or_read(body: bytes, header: str) -> None:
+    """Junk under a right signature, and junk for a signature, raise nothing but the refusal."""
+    _verified(body, signed(body))
+    assert not _verified(body, {"X-Retell-Signature": header})
+
+
+def test_what_the_events_of_one_call_say_of_its_end_does_not_contradict() -> None:
+    """Design, section 5: whichever comes first, what is filled in later fits; so every order ends the same."""
+    ended, analyzed = _report("call_ended"), _report("call_analyzed", call_analysis=ANALYSIS)
+    for first, second in itertools.permutations([ended, analyzed]):
+        assert first.status is second.status
+        for name in ("outcome", "answered_by", "summary"):
+            told = {getattr(one, name) for one in (first, second)} - {None}
+            assert len(told) <= 1

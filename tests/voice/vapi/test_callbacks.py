@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach.models.reports import CallReport
+from outreach.models.states import CallStatus
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
+from outreach.testing.builders import NOW, WORKSPACE_ID
+from outreach.testing.clock import ManualClock
+from outreach.voice.vapi import ADAPTER
+from outreach.wire.signatures import keyed_digest
+from tests.voice.adapters import called_back, clock_at, connection_of
+
+SECRET = "a-secret-of-some-length"
+PLAIN = {"api_key": "k", "webhook_secret": SECRET, "phone_number_id": "n"}
+SIGNED = {**PLAIN, "webhook_signature_header": "X-Signature"}
+TIMED = {**SIGNED, "webhook_timestamp_header": "X-Timestamp"}
+
+CALL = {"id": "call-1", "assistantOverrides": {"metadata": {"outreach_dispatch_id": "d-1"}}}
+
+
+def _read(
+    message: Mapping[str, Any],
+    credentials: Mapping[str, str] = PLAIN,
+    headers: Mapping[str, str] | None = None,
+    clock: ManualClock | None = None,
+) -> CallbackEvent:
+    connection = connection_of(credentials, clock=clock or clock_at())
+    callback = called_back({"message": message}, headers or {"X-Vapi-Secret": SECRET})
+    (event,) = ADAPTER.read(connection, callback)
+    return event
+
+
+def _report(message: Mapping[str, Any]) -> CallReport:
+    content = _read(message).content
+    assert isinstance(content, CallReport)
+    return content
+
+
+def test_a_status_is_reported_with_both_identifiers_and_vapis_time() -> None:
+    """The call object brings our reference back; the message says when."""
+    at = NOW - timedelta(seconds=7)
+    event = _read({"type": "status-update", "status": "in-progress", "timestamp": at.timestamp() * 1000, "call": CALL})
+    report = event.content
+    assert isinstance(report, CallReport)
+    assert event.event_id == "call-1:status-update:in-progress"
+    assert (report.workspace_id, report.provider, report.dispatch_id) == (WORKSPACE_ID, "vapi", "d-1")
+    assert (report.provider_id, report.status, report.at) == ("call-1", CallStatus.IN_PROGRESS, at)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        CALL,
+        {"id": "call-1", "customer": {"externalId": "d-1"}},
+        {"id": "call-1", "name": "d-1"},
+    ],
+)
+def test_our_reference_is_found_wherever_vapi_brings_it_back(call: dict[str, Any]) -> None:
+    """Metadata, external identifier and name hold the same."""
+    assert _report({"type": "status-update", "status": "ringing", "call": call}).dispatch_id == "d-1"
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "outcome"),
+    [
+        ("true", "positive"),
+        ("False", "negative"),
+        (True, "positive"),
+        ("Pass", "positive"),
+        ("7", None),
+        ("Good", None),
+        (None, None),
+        ({"a": 1}, None),
+    ],
+)
+def test_the_report_of_the_end_brings_verdict_and_summary(evaluation: object, outcome: str | None) -> None:
+    """A rubric of two values is a verdict; a scale is none, for nobody has drawn the border."""
+    report = _report(
+        {
+            "type": "end-of-call-report",
+            "endedReason": "customer-ended-call",
+            "endedAt": (NOW - timedelta(seconds=9)).isoformat(),
+            "timestamp": NOW.timestamp() * 1000,
+            "analysis": {"successEvaluation": evaluation, "summary": "They\x00 will come. " + "x" * 9_000},
+            "call": CALL,
+        }
+    )
+    assert (report.status, report.outcome, report.answered_by) == (CallStatus.COMPLETED, outcome, "human")
+    assert report.at == NOW - timedelta(seconds=9)
+    assert report.summary is not None
+    assert report.summary.startswith("They will come.")
+    assert len(report.summary) <= 4_000
+
+
+def test_a_message_left_to_a_machine_is_no_success() -> None:
+    """Voicemail is voicemail, whatever the analysis thinks of it."""
+    report = _report(
+        {
+            "type": "end-of-call-report",
+            "endedReason": "voicemail",
+            "analysis": {"successEvaluation": "true"},
+            "call": CALL,
+        }
+    )
+    assert (report.outcome, report.answered_by) == ("voicemail", "machine")
+
+
+def test_a_failure_says_why() -> None:
+    """The provider's own reason is kept for people, and its class decides what follows."""
+    report = _report(
+        {"type": "status-update", "status": "ended", "endedReason": "pipeline-error-x-llm-failed", "call": CALL}
+    )
+    assert (report.status, report.outcome, report.reason) == (CallStatus.FAILED, "failed", "provider_error")
+    assert report.error == "pipeline-error-x-llm-failed"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "hang", "call": CALL},
+        {"type": "tool-calls", "call": CALL, "timestamp": 1},
+        {"type": "status-update", "status": "not-found", "call": CALL},
+        {"type": "status-update", "call": CALL},
+        {"type": "of-a-new-kind"},
+    ],
+)
+def test_other_events_are_kept_and_mean_nothing(message: dict[str, Any]) -> None:
+    """`hang` is an assistant that is slow, and no end; what is of an unknown kind has no content."""
+    assert _read(message).content is None
+
+
+def test_each_event_of_a_call_has_an_identifier_of_its_own() -> None:
+    """The same event twice is one event; another status, another kind and another call are others."""
+    ended = {"status": "ended", "endedReason": "customer-ended-call"}
+    messages = [
+        {"type": "status-update", "status": "ringing", "call": CALL},
+        {"type": "status-update", **ended, "call": CALL},
+        {"type": "end-of-call-report", **ended, "call": CALL},
+        {"type": "end-of-call-report", **ended, "call": {**CALL, "id": "call-2"}},
+    ]
+    assert len({_read(message).event_id for message in messages}) == len(messages)
+    assert _read(messages[0]).event_id == _read({**messages[0], "timestamp": 5}).event_id
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Vapi-Secret": SECRET},
+        {"Authorization": f"Bearer {SECRET}"},
+        {"Authorization": f"bearer {SECRET}"},
+    ],
+)
+def test_a_shared_secret_is_taken_in_either_header(headers: dict[str, str]) -> None:
+    """Vapi's custom credentials of the kind Bearer, and the older header."""
+    assert _read({"type": "hang", "call": CALL}, PLAIN, headers).content is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-Vapi-Secret": ""},
+        {"X-Vapi-Secret": "another-secret-of-length"},
+        {"X-Vapi-Secret": SECRET[:-1]},
+        {"Authorization": SECRET},
+        {"Authorization": f"Basic {SECRET}"},
+        {"X-Vapi-Secret": "\udc80ü"},
+    ],
+)
+def test_anything_but_the_secret_is_refused(headers: dict[str, str]) -> None:
+    """A missing header, a wrong secret, and another scheme change nothing."""
+    with pytest.raises(CallbackRefused):
+        _read({"type": "hang", "call": CALL}, PLAIN, headers or {"X-Other": "1"})
+
+
+def _signed(body: bytes, *, secret: str = SECRET, timestamp: str | None = None) -> dict[str, str]:
+    if timestamp is None:
+        return {"X-Signature": keyed_digest(secret, body).hex()}
+    digest = keyed_digest(secret, timestamp.encode(), b".", body).hex()
+    return {"X-Signature": f"sha256={digest}", "X-Timestamp": timestamp}
+
+
+BODY = json.dumps({"message": {"type": "hang", "call": CALL}}).encode()
+IN_TIME = str(int(NOW.timestamp() * 1000))
+
+
+def _verified(credentials: Mapping[str, str], body: bytes, headers: Mapping[str, str]) -> bool:
+    connection = connection_of(credentials, clock=clock_at())
+    try:
+        ADAPTER.read(connection, called_back(body, headers))
+    except CallbackRefused:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("credentials", "body", "headers", "taken"),
+    [
+        (SIGNED, BODY, _signed(BODY), True),
+        (SIGNED, BODY + b" ", _signed(BODY), False),
+        (SIGNED, BODY, _signed(BODY, secret="another-secret-of-length"), False),
+        (SIGNED, BODY, {"X-Vapi-Secret": SECRET}, False),
+        (SIGNED, BODY, {"X-Signature": ""}, False),
+        (TIMED, BODY, _signed(BODY, timestamp=IN_TIME), True),
+        (TIMED, BODY, _signed(BODY, timestamp=str(NOW.timestamp())), True),
+        (TIMED, BODY, _signed(BODY, timestamp=NOW.isoformat()), True),
+        (TIMED, BODY, _signed(BODY, timestamp=str(int(NOW.timestamp()) - 301)), False),
+        (TIMED, BODY, _signed(BODY, timestamp=str(int(NOW.timestamp()) + 301)), False),
+        (TIMED, BODY, _signed(BODY, timestamp="soon"), False),
+        (TIMED, BODY, {**_signed(BODY, timestamp=IN_TIME), "X-Timestamp": str(int(NOW.timestamp()) - 1)}, False),
+        (TIMED, BODY, _signed(BODY), False),
+        (TIMED, BODY + b" ", _signed(BODY, timestamp=IN_TIME), False),
+    ],
+)
+def test_a_signature_is_over_the_raw_body_and_its_time(
+    credentials: dict[str, str], body: bytes, headers: dict[str, str], taken: bool
+) -> None:
+    """A changed body, a stale time, a wrong key and a missing header are refused; a secret alone is not enough then."""
+    assert _verified(credentials, body, headers) is taken
+
+
+@settings(deadline=None)
+@given(st.binary() | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists).map(json.dumps))
+def test_whatever_comes_is_refused_or_read(body: bytes | str) -> None:
+    """Junk in front of a right secret raises nothing but the refusal."""
+    raw = body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass")
+    _verified(PLAIN, raw, {"X-Vapi-Secret": SECRET})
+
+
+KEYS = st.sampled_from(
+    ["message", "type", "status", "call", "id", "timestamp", "endedReason", "analysis", "summary", "successEvaluation"]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["ended", "call-1"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(["status-update", "end-of-call-report", "hang"]), st.dictionaries(KEYS, JSON), st.text())
+def test_messages_of_any_content_are_read_or_refused(kind: str, message: dict[str, Any], header: str) -> None:
+    """Whatever stands where something else was expected, and whatever a header holds, nothing else is raised."""
+    body = json.dumps({"message": {**message, "type": kind}}).encode()
+    _verified(PLAIN, body, {"X-Vapi-Secret": SECRET})
+    _verified(TIMED, body, {"X-Signature": header, "X-Timestamp": header})
+    connection = connection_of(PLAIN, clock=clock_at())
+    headers = {"x-vapi-secret": SECRET}
+    callback = Callback(url="https://example.com", headers=headers, query={}, body=body)
+    try:
+        events = ADAPTER.read(connection, callback)
+    except CallbackRefused:
+        return
+    for event in events:
+        event.event_id.encode()
+        if isinstance(event.content, CallReport):
+            (event.content.summary or "").encode()
+            assert event.content.at.tzinfo is not None
