@@ -117,8 +117,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         if capped is not None:
             put_off.append(_holding(intent, capped, Rule.FREQUENCY_CAP, holds.FREQUENCY_CAP))
             continue
-        # A slot that is due now lies within any horizon: a commit that waited for its turn would commit nothing.
-        if slot > min(max(wave.horizon, now), wave.latest) or len(dispatches) >= places:
+        if slot > min(now + wave.look_ahead, wave.latest) or len(dispatches) >= places:
             break
         if intent.latest is not None and slot >= intent.latest:
             # Its evening comes before its slot. It is decided about again then; left due, it would be asked about

@@ -104,7 +104,7 @@ class CampaignRunner:
     async def _advance(self, unit: Unit) -> Campaign | None:
         grace = timedelta(seconds=self._config.missed_start_seconds)
         campaign = await self._storage.read(lambda tx: tx.campaigns.get(unit.workspace_id, unit.id))
-        if campaign is None or campaign.is_terminal:
+        if campaign is None or not campaign_moves.clock_asks(campaign, self._clock.now()):
             return campaign
         return await self._storage.write(
             lambda tx: campaign_moves.advance(tx, unit.workspace_id, unit.id, now=self._clock.now(), grace=grace)
@@ -298,7 +298,7 @@ class CampaignRunner:
             moves=moves,
             holds=holds,
             not_before=self._earliest_start(plan) or now,
-            horizon=now + timedelta(seconds=self._look_ahead(plan, channel)),
+            look_ahead=timedelta(seconds=self._look_ahead(plan, channel)),
             latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,
             spacing=channel.spacing(campaign),
             intent_lifetime=timedelta(seconds=self._config.intent_seconds),
