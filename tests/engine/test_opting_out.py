@@ -54,8 +54,9 @@ async def all_answered(rig: Rig, count: int) -> None:
     await until(there)
 
 
+@pytest.mark.field(10)
 async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: OpenStorage) -> None:
-    """Field, test 10: STOP between claim and dial: not contacted, and confirmed once."""
+    """STOP between claim and dial: not contacted, and confirmed once. Rock blocked its own confirmation."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
