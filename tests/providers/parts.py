@@ -92,17 +92,22 @@ class Provider:
 
     Attributes:
         taken: In order.
+        refuses: Whether it refuses, for good, what comes from now on.
     """
 
     def __init__(self, part: Part, notice: Callable[[Taken], None] = lambda _: None) -> None:
         self._part = part
         self._notice = notice
         self.taken: list[Taken] = []
+        self.refuses = False
 
     def answer(self, request: Received) -> Answer:
         """Answer as the stand-in does."""
+        asks = self._part.asks(request)
+        if asks and self.refuses:
+            return self._part.stand_in.refuse("refuses_for_good")
         answer = self._part.stand_in.accept(request)
-        if self._part.asks(request):
+        if asks:
             taken = self._part.taken(request, answer)
             self.taken.append(taken)
             self._notice(taken)
