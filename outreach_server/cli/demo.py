@@ -12,7 +12,6 @@ import click
 
 from outreach import Outreach
 from outreach_server.cli.base import EXIT_INTERRUPTED, OwnDatabaseCommand, state, unwrapped
-from outreach_server.cli.demo_story import Story, tell
 from outreach_server.cli.output import console, echo_json
 from outreach_server.cli.sandbox import furnish
 from outreach_server.cli.serving import Server, bind_near, ending_on_sigterm, log_to_stderr, url_of
@@ -31,6 +30,9 @@ def demo(exit_: bool, port: int) -> None:
     leaves the server running to be tried out with curl.
     """
     from outreach_server.app import create_app
+
+    # Here and not above: it is a client over HTTP, and no other command needs to load one.
+    from outreach_server.cli.demo_story import Story, tell
 
     as_json = state().as_json
     log_to_stderr("warning")

@@ -1,7 +1,9 @@
 """The acceptance tests that the failures of other projects hand us, one row for each.
 
-A test names its row with `@pytest.mark.field(5)` and the project that fails it in its docstring;
-`test_registry.py` finds rows that nobody tests, and tests that name nobody.
+A test names its row with `@pytest.mark.field(5)` and the project that fails it in its docstring, wherever it lives:
+`pytest -m field` runs them all. Rows 10 and 11 are tested with the rules in `tests/engine`, and with whole campaigns at
+real carriers and voice providers in `tests/providers`. `test_registry.py` finds rows that nobody tests, and tests that
+name nobody.
 """
 
 from __future__ import annotations

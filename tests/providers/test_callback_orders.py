@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Generic, TypeVar
+
+import anyio
+import attrs
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from outreach import EngineConfig, NewCall, NewMessage, Outreach, SystemClock, WorkspaceMode
+from outreach.models.dispatch import Outcome
+from outreach.models.states import DispatchState
+from outreach.operations import settling, singles
+from outreach.operations.singles import IntentTerms
+from outreach.protocols.storage import Transaction
+from outreach.storage.memory import MemoryStorage
+from outreach.testing.builders import make_lease, new_id
+from tests.engine.given import BACKOFF, EPOCH
+from tests.providers.carriers import CARRIERS, SENDER, CarrierPart
+from tests.providers.parts import PUBLIC_URL, Event, Part, Taken
+from tests.providers.voices import SUMMARY, TALKED, VOICES, VoicePart
+
+PERSON: Final = "+14155550100"
+PROVIDER_ID: Final = "00000000-0000-4000-8000-0000000000a1"
+
+ANSWERS: Final = (
+    Outcome(state=DispatchState.ACCEPTED, provider_id=PROVIDER_ID),
+    Outcome(state=DispatchState.UNKNOWN, reason="timeout"),
+)
+"""What the request itself comes to: the provider's yes, or nothing."""
+
+P = TypeVar("P", bound=Part)
+
+
+@attrs.frozen(kw_only=True)
+class Line(Generic[P]):
+    """A message or a call whose request is on its way, and the provider that calls back about it.
+
+    Attributes:
+        item_id: The message's, or the call's.
+    """
+
+    part: P
+    engine: Outreach
+    workspace_id: str
+    account_id: str
+    item_id: str
+    taken: Taken
+
+    async def hear(self, event: Event) -> list[str]:
+        """Take in an event; return what became of what was new in it."""
+        url = f"{PUBLIC_URL}/webhooks/{self.account_id}"
+        callback = self.part.sign(event, url=url, at=datetime.now(UTC))
+        records = await self.engine.callbacks.receive(
+            self.account_id,
+            url=callback.url.replace(PUBLIC_URL, "http://10.0.0.1:8000"),
+            headers=callback.headers,
+            body=callback.body,
+        )
+        return [record.result for record in records]
+
+    async def answer(self, outcome: Outcome) -> None:
+        """Merge what the request came to, as the outbox does."""
+        now = self.engine.now()
+        await self.engine._storage.write(
+            lambda tx: settling.settle(tx, self.workspace_id, self.taken.dispatch_id, outcome, backoff=BACKOFF, now=now)
+        )
+
+    async def go_through(self, events: Sequence[Event], answer: Outcome, place: int) -> None:
+        """Hear events in their order, and the answer before the one at a place."""
+        for index, event in enumerate(events):
+            if index == place:
+                await self.answer(answer)
+            await self.hear(event)
+        if place >= len(events):
+            await self.answer(answer)
+
+    async def check_kept(self) -> None:
+        """Check that every event is kept once, and that the dispatch knows the provider's identifier."""
+        records = await self.engine.callbacks.list(self.workspace_id)
+        assert len({record.event_id for record in records}) == len(records)
+        dispatch = await self.engine._storage.read(
+            lambda tx: tx.dispatches.get(self.workspace_id, self.taken.dispatch_id)
+        )
+        assert dispatch is not None
+        assert (dispatch.state, dispatch.provider_id) == ("accepted", PROVIDER_ID)
+
+
+@asynccontextmanager
+async def line(part: P) -> AsyncIterator[Line[P]]:
+    """Open an engine with one message, or one call, whose intent is committed."""
+    config = EngineConfig(public_url=PUBLIC_URL)
+    storage = MemoryStorage(clock=SystemClock())
+    async with Outreach(storage, config=config) as engine:
+        workspace = await engine.workspaces.create("Live", mode=WorkspaceMode.LIVE, contact_hours=False)
+        account = await engine.accounts.connect(workspace.id, part.name, part.credentials)
+        await storage.write(lambda tx: tx.leases.put(make_lease(epoch=EPOCH)))
+        terms = IntentTerms(
+            dispatch_id=new_id(),
+            epoch=EPOCH,
+            latest=engine.now() + timedelta(hours=1),
+            lifetime=timedelta(seconds=5),
+            stale_after=timedelta(minutes=10),
+        )
+        if part.channel == "sms":
+            new = NewMessage(to=PERSON, body="x", from_number=SENDER, carrier=part.name)  # type: ignore[arg-type]
+            item_id = (await engine.messages.send(workspace.id, new)).id
+        else:
+            agent = await engine.agents.create(
+                workspace.id,
+                "Ada",
+                provider=part.name,  # type: ignore[arg-type]
+                provider_agent_id="agent-1",
+            )
+            item_id = (await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to=PERSON))).id
+
+        def commit(tx: Transaction) -> Any:
+            operation = singles.commit_message if part.channel == "sms" else singles.commit_call
+            return operation(tx, workspace.id, item_id, terms, clock_now=engine.now)
+
+        assert await storage.write(commit) is not None
+        yield Line(
+            part=part,
+            engine=engine,
+            workspace_id=workspace.id,
+            account_id=account.id,
+            item_id=item_id,
+            taken=Taken(provider_id=PROVIDER_ID, dispatch_id=terms.dispatch_id, to=PERSON),
+        )
+
+
+NOBODYS: Final = Taken(provider_id="nobody-s", dispatch_id="0195554e-0000-7000-8000-00000000beef", to=PERSON)
+"""A message or a call of which the ledger knows nothing."""
+
+STATUSES: Final = ("accepted", "sent", "failed", "delivered")
+
+
+@pytest.mark.field(11)
+@pytest.mark.parametrize("part_of", CARRIERS)
+@settings(max_examples=25, deadline=None)
+@given(
+    told=st.lists(st.sampled_from([*STATUSES, "nobodys"]), min_size=1, max_size=8).filter(
+        lambda told: {"sent", "failed", "delivered"} & set(told)
+    ),
+    place=st.integers(0, 8),
+    answer=st.sampled_from(ANSWERS),
+)
+@example(told=["delivered", "failed", "sent"], place=3, answer=ANSWERS[0])
+@example(told=["failed", "delivered", "failed"], place=1, answer=ANSWERS[1])
+def test_receipts_come_to_the_same_in_every_order(
+    part_of: type[CarrierPart], told: list[Any], place: int, answer: Outcome
+) -> None:
+    """Delivered wins over failed, and both over sent, before the answer and after it, once and often.
+
+    In twilio-csharp's users' code a late `sent` overwrites `delivered`.
+    """
+
+    async def run() -> None:
+        async with line(part_of()) as here:
+            now = datetime.now(UTC)
+            events = [
+                here.part.receipt(NOBODYS, "delivered", now)
+                if status == "nobodys"
+                else here.part.receipt(here.taken, status, now)
+                for status in told
+            ]
+            await here.go_through(events, answer, place)
+            message = await here.engine.messages.get(here.workspace_id, here.item_id)
+            best = next(status for status in ("delivered", "failed", "sent") if status in told)
+            assert (message.status, message.reason) == (best, here.part.failure if best == "failed" else None)
+            await here.check_kept()
+            assert len(await here.engine.callbacks.list(here.workspace_id)) == len(set(told))
+            assert [one async for one in here.engine.unsubscribes.list(here.workspace_id)] == []
+
+    anyio.run(run)
+
+
+@pytest.mark.field(11)
+@pytest.mark.parametrize("part_of", VOICES)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data(), place=st.integers(0, 10), answer=st.sampled_from(ANSWERS))
+def test_the_events_of_a_call_come_to_the_same_in_every_order(
+    part_of: type[VoicePart], data: st.DataObject, place: int, answer: Outcome
+) -> None:
+    """It ends as it ended, with the analysis that may come first, before the answer and after it, once and often.
+
+    Chatwoot let an event that came late take a status back.
+    """
+
+    async def run() -> None:
+        async with line(part_of()) as here:
+            ended = datetime.now(UTC).replace(microsecond=0)
+            talk = [*here.part.talk(here.taken, ended)]
+            again = data.draw(st.lists(st.sampled_from(range(len(talk))), max_size=4))
+            nobodys = here.part.talk(NOBODYS, ended)[-1:]
+            events = data.draw(st.permutations([*talk, *(talk[index] for index in again), *nobodys]))
+            await here.go_through(events, answer, place)
+            call = await here.engine.calls.get(here.workspace_id, here.item_id)
+            assert (call.status, call.outcome, call.answered_by) == ("completed", "positive", "human")
+            assert (call.summary, call.ended_at) == (SUMMARY, ended)
+            assert (call.duration_seconds, call.provider_call_id) == (TALKED.total_seconds(), PROVIDER_ID)
+            await here.check_kept()
+
+    anyio.run(run)
+
+
+@pytest.mark.field(11)
+@pytest.mark.anyio
+@pytest.mark.parametrize("part_of", VOICES)
+@pytest.mark.parametrize("first", ["talk", "busy"])
+async def test_a_call_that_has_ended_keeps_its_end(part_of: type[VoicePart], first: str) -> None:
+    """Another end that is told of it afterwards changes nothing; Chatwoot let what came last win."""
+    async with line(part_of()) as here:
+        ended = datetime.now(UTC).replace(microsecond=0)
+        talk, busy = here.part.talk(here.taken, ended), here.part.busy(here.taken, ended)
+        for event in talk if first == "talk" else busy:
+            await here.hear(event)
+        before = await here.engine.calls.get(here.workspace_id, here.item_id)
+        assert before.status == ("completed" if first == "talk" else "busy")
+        for event in busy if first == "talk" else talk:
+            await here.hear(event)
+        await here.answer(ANSWERS[0])
+        assert await here.engine.calls.get(here.workspace_id, here.item_id) == before
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("part_of", [one for one in VOICES if one.says_do_not_call])
+@pytest.mark.parametrize("backwards", [False, True])
+async def test_who_wants_no_more_calls_is_on_the_register_once(part_of: type[VoicePart], backwards: bool) -> None:
+    """The wish counts with the first event that tells it, and its evidence is the call."""
+    async with line(part_of()) as here:
+        events = list(here.part.do_not_call(here.taken, datetime.now(UTC)))
+        for event in [*reversed(events), *events] if backwards else events * 2:
+            await here.hear(event)
+        (entry,) = [one async for one in here.engine.unsubscribes.list(here.workspace_id)]
+        assert (entry.phone, entry.source) == (PERSON, "call")

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import pytest
+
+from outreach import (
+    Campaign,
+    EngineConfig,
+    NewCallCampaign,
+    NewRecipient,
+    NewSmsCampaign,
+    Outreach,
+    SystemClock,
+    WorkspaceMode,
+)
+from outreach.models.dispatch import Dispatch
+from outreach.models.recipient import Recipient
+from outreach.models.states import DispatchState
+from outreach.storage.sqlite import SqliteStorage
+from outreach.testing.fault_server import Answer, Fault, FaultServer, Received
+from tests.engine.rig import QUICK, people, reaches, until
+from tests.providers.carriers import CARRIERS, SENDER
+from tests.providers.parts import PUBLIC_URL, Part
+from tests.providers.voices import VOICES
+
+pytestmark = pytest.mark.anyio
+
+PERSON: Final = "+14155550100"
+PATIENT: Final = attrs.evolve(QUICK, public_url=PUBLIC_URL, call_poll_seconds=0.5)
+IMPATIENT: Final = attrs.evolve(PATIENT, provider_timeout_seconds=1.0)
+"""For a provider that never answers; all else may take its time on a machine that is busy."""
+
+PARTS: Final[Any] = pytest.mark.parametrize("part_of", [*CARRIERS, *VOICES])
+
+
+@attrs.frozen(kw_only=True)
+class Desk:
+    """An engine that dispatches a campaign of one contact, and the provider that it asks.
+
+    Attributes:
+        provider: Has faults.
+    """
+
+    part: Part
+    engine: Outreach
+    workspace_id: str
+    provider: FaultServer
+
+    async def start(self) -> Campaign:
+        """Start a campaign with one contact."""
+        person = [NewRecipient(phone_number=PERSON)]
+        if self.part.channel == "sms":
+            sms = NewSmsCampaign(
+                name="Spring",
+                message_body="Hi!",
+                sms_carrier=self.part.name,  # type: ignore[arg-type]
+                sms_from_number=SENDER,
+                sms_rate_per_minute=600,
+            )
+            made = (await self.engine.create_campaign.sms(self.workspace_id, sms, person)).campaign
+        else:
+            agent = await self.engine.agents.create(
+                self.workspace_id,
+                "Ada",
+                provider=self.part.name,  # type: ignore[arg-type]
+                provider_agent_id="agent-1",
+                from_number=SENDER,
+            )
+            call = NewCallCampaign(name="Calls", agent_id=agent.id)
+            made = (await self.engine.create_campaign.call(self.workspace_id, call, person)).campaign
+        return await self.engine.campaigns.start(self.workspace_id, made.id)
+
+    @property
+    def posts(self) -> list[str]:
+        """Which dispatches the provider was asked for, by the requests that arrived whole."""
+        return [self.part.dispatch_id(one) for one in self.provider.requests if self.part.asks(one)]
+
+    async def dispatches(self, campaign: Campaign) -> list[Dispatch]:
+        """Return what the ledger holds, oldest first."""
+        return list(await self.engine.campaigns.dispatches(self.workspace_id, campaign.id, 0))
+
+    async def settled(self, campaign: Campaign, count: int = 1) -> list[Dispatch]:
+        """Wait until so many dispatches have an outcome, and return all."""
+
+        async def there() -> list[Dispatch] | None:
+            found = await self.dispatches(campaign)
+            done = [one for one in found if one.state is not DispatchState.DISPATCHING]
+            return found if len(done) >= count else None
+
+        found: list[Dispatch] = await until(there)
+        return found
+
+    async def person(self, campaign: Campaign) -> Recipient:
+        """Return the one contact."""
+        (one,) = await people(self.engine, campaign)
+        return one
+
+
+@asynccontextmanager
+async def desk(path: Path, part: Part, config: EngineConfig = PATIENT) -> AsyncIterator[Desk]:
+    """Open an engine on SQLite, and a provider that accepts until something else is said."""
+    async with (
+        FaultServer(part.stand_in.accept) as provider,
+        Outreach(SqliteStorage(path / "o.db", clock=SystemClock()), dispatch=True, config=config) as engine,
+    ):
+        workspace = await engine.workspaces.create(
+            "Live",
+            mode=WorkspaceMode.LIVE,
+            sms_campaigns_enabled=True,
+            contact_hours=False,
+            request_limit=None,
+            default_region="US",
+        )
+        await engine.accounts.connect(workspace.id, part.name, {**part.credentials, "api_base": provider.url})
+        yield Desk(part=part, engine=engine, workspace_id=workspace.id, provider=provider)
+
+
+@PARTS
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(status=500), Answer(status=201, body=b"<html>"), Answer(status=200, body=b"{}")],
+    ids=["500", "no-json", "no-id"],
+)
+async def test_what_cannot_be_understood_is_unknown_and_not_asked_again(
+    tmp_path: Path, part_of: type[Part], answer: Answer
+) -> None:
+    """Design, section 5, rule 5: the provider may have taken it, so nobody asks a second time."""
+    async with desk(tmp_path, part_of()) as here:
+        here.provider.answer = lambda _: answer
+        campaign = await here.start()
+        (dispatch,) = await here.settled(campaign)
+        reason = "provider_error" if answer.status == 500 else "unreadable"
+        assert (dispatch.state, dispatch.reason) == ("unknown", reason)
+        assert (await here.person(campaign)).status == "unknown"
+        assert here.posts == [dispatch.id]
+
+
+@PARTS
+@pytest.mark.parametrize("fault", ["drop_before", "drop_during", "drop_after", "silence"])
+async def test_a_connection_that_goes_away_is_unknown_and_not_asked_again(
+    tmp_path: Path, part_of: type[Part], fault: Fault
+) -> None:
+    """The same for a network that fails, whenever it does: one connection was made, and no other."""
+    async with desk(tmp_path, part_of(), IMPATIENT if fault == "silence" else PATIENT) as here:
+        here.provider.fault = fault
+        campaign = await here.start()
+        (dispatch,) = await here.settled(campaign)
+        assert (dispatch.state, dispatch.reason) == ("unknown", "timeout" if fault == "silence" else "dropped")
+        assert (await here.person(campaign)).status == "unknown"
+        assert here.posts == ([dispatch.id] if fault in {"drop_after", "silence"} else [])
+        assert here.provider.connections == 1
+
+
+@PARTS
+@pytest.mark.parametrize(("headers", "seconds"), [({}, 0.0), ({"retry-after": "1"}, 1.0)], ids=["429", "retry-after"])
+async def test_a_provider_that_is_busy_is_asked_again_later(
+    tmp_path: Path, part_of: type[Part], headers: Mapping[str, str], seconds: float
+) -> None:
+    """Design, section 5, rule 7: deferred, without an attempt spent; the next try is another dispatch, asked once."""
+    asked_at: list[float] = []
+
+    def answer(request: Received) -> Answer:
+        if here.part.asks(request):
+            asked_at.append(time.monotonic())
+            if len(asked_at) == 1:
+                return Answer(status=429, headers=headers)
+        return here.part.stand_in.accept(request)
+
+    async with desk(tmp_path, part_of()) as here:
+        here.provider.answer = answer
+        campaign = await here.start()
+        first, second = await here.settled(campaign, 2)
+        assert (first.state, first.reason) == ("deferred", "rate_limited")
+        assert (second.state, second.attempt, second.try_number) == ("accepted", first.attempt, first.try_number + 1)
+        assert here.posts == [first.id, second.id]
+        assert asked_at[1] - asked_at[0] >= seconds
+
+
+@PARTS
+@pytest.mark.parametrize(("status", "reason"), [(402, "provider_funds"), (401, "provider_auth")])
+async def test_an_account_in_trouble_pauses_the_campaign_and_loses_nobody(
+    tmp_path: Path, part_of: type[Part], status: int, reason: str
+) -> None:
+    """Design, section 6, error budget: paused with the reason; resumed, the contact is reached, once."""
+    async with desk(tmp_path, part_of()) as here:
+        here.provider.answer = lambda _: Answer(status=status, body=b"{}")
+        campaign = await here.start()
+        assert (await reaches(here.engine, campaign, "paused")).pause_reason == reason
+        (refused,) = await here.dispatches(campaign)
+        assert (refused.state, refused.reason) == ("refused", reason)
+        assert (await here.person(campaign)).status == "waiting"
+        assert here.posts == [refused.id]
+        here.provider.answer = here.part.stand_in.accept
+        await here.engine.campaigns.resume(here.workspace_id, campaign.id)
+        _, accepted = await here.settled(campaign, 2)
+        assert accepted.state == "accepted"
+        assert here.posts == [refused.id, accepted.id]
