@@ -274,8 +274,14 @@ class _Errors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        if not isinstance(error, _EXPECTED):
+        if not _is_explained(error):
             self._hear(f"{record.getMessage()} {error!r}")
+
+
+def _is_explained(error: BaseException | None) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_explained(one) for one in error.exceptions)
+    return isinstance(error, _EXPECTED)
 
 
 @contextmanager

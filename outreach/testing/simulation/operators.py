@@ -36,7 +36,7 @@ _WEIGHTS: Final[Mapping[Fault, int]] = {
     "reply": 2,
     "single_message": 6,
     "single_call": 4,
-    "outage": 2,
+    "outage": 4,
 }
 _STOPS: Final[Mapping[Fault, int]] = {"pause": 6, "opt_out": 1, "suspend": 2, "settings": 1}
 
@@ -216,6 +216,6 @@ class Operators:
         return True
 
     async def _outage(self) -> bool:
-        self._world.trouble = self._rng.choice(("rejected", "provider_auth", "provider_funds", "dropped"))
-        self._works_again = self._elapsed() + self._rng.uniform(10, 40)
+        self._world.trouble = self._rng.choice(("rejected", "rejected", "provider_auth", "provider_funds", "dropped"))
+        self._works_again = self._elapsed() + self._rng.uniform(20, 60)
         return True

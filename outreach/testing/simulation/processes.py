@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import copy_context
 from typing import Final
 
@@ -20,6 +19,8 @@ from outreach.testing.simulation.world import Link
 
 _REST_SECONDS: Final = 5.0
 """At most so long nobody dispatches between two lives."""
+
+_GONE_SECONDS: Final = 120.0
 
 Making = Callable[[ProcessStorage, Link], Outreach]
 """Makes the engine of a process."""
@@ -52,9 +53,9 @@ class Process:
         self.standstill.go_on(self._loop)
 
     async def gone(self) -> None:
-        """Wait until nothing is left of it."""
-        with suppress(BaseException), anyio.CancelScope(shield=True):
-            await self._task
+        """Wait until nothing is left of it, or for so long that only an engine that is broken has anything left."""
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait({self._task}, timeout=_GONE_SECONDS)
 
 
 class Processes:
