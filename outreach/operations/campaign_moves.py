@@ -187,15 +187,20 @@ def advance(
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     if campaign is None:
         return None
-    expiry = campaign.scheduled_expires_at
-    if expiry is not None and now >= expiry and (campaign.status, CampaignMove.EXPIRE) in CAMPAIGN_TRANSITIONS:
+    if _is_to_expire(campaign, now):
         return move(tx, campaign, CampaignMove.EXPIRE, now=now, actor="engine")
-    if campaign.status is CampaignStatus.SCHEDULED and not _start_is_ahead(campaign, now):
+    if clock_asks(campaign, now):
         late = now - (campaign.scheduled_start_at or now)
         if late > grace:
             return move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason="missed_start")
         return move(tx, campaign, CampaignMove.START, now=now, actor="engine")
     return campaign
+
+
+def clock_asks(campaign: Campaign, now: datetime) -> bool:
+    """Return whether the clock asks for a move: there is no need to write where it does not."""
+    starts = campaign.status is CampaignStatus.SCHEDULED and not _start_is_ahead(campaign, now)
+    return starts or _is_to_expire(campaign, now)
 
 
 def hold_for_agent(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> Campaign | None:
@@ -225,6 +230,11 @@ def complete_if_done(tx: Transaction, campaign: Campaign, *, now: datetime) -> C
     if campaign.status is CampaignStatus.ACTIVE and campaign.counters.open == 0:
         return move(tx, campaign, CampaignMove.COMPLETE, now=now, actor="engine")
     return campaign
+
+
+def _is_to_expire(campaign: Campaign, now: datetime) -> bool:
+    expiry = campaign.scheduled_expires_at
+    return expiry is not None and now >= expiry and (campaign.status, CampaignMove.EXPIRE) in CAMPAIGN_TRANSITIONS
 
 
 def _start_is_ahead(campaign: Campaign, now: datetime) -> bool:

@@ -157,7 +157,8 @@ def _of_dispatch(dispatch: Dispatch, *, outcome_told: bool) -> Sequence[TrailSte
         what=What.OUTCOME,
         rule=rule_of_outcome(dispatch.state, dispatch.reason, Rule.PROVIDER_ANSWER),
         state=dispatch.state.value,
-        reason=dispatch.reason,
+        # What its call failed with is written there later, and told by the call's end.
+        reason=dispatch.reason if dispatch.state is not DispatchState.ACCEPTED else None,
         dispatch_id=dispatch.id,
         call_id=dispatch.call_id,
         step=dispatch.step,

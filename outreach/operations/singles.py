@@ -253,5 +253,5 @@ def _cancel_message(tx: Transaction, message: Message, reason: str, now: datetim
 def _cancel_call(tx: Transaction, call: Call, reason: str, now: datetime) -> None:
     canceled = attrs.evolve(call, status=CallStatus.CANCELED, error=reason, ended_at=now)
     tx.calls.update(canceled)
-    trail.call_moved(tx, None, canceled, rule=_CANCELED_BY[reason], now=now)
+    trail.call_moved(tx, None, canceled, rule=_CANCELED_BY.get(reason, Rule.STOP), now=now)
     tx.work.touch(Unit("call", call.workspace_id, call.id), None)

@@ -161,8 +161,10 @@ def campaign_closed(
     )
 
 
-def workspace_moved(tx: Transaction, workspace_id: str, status: WorkspaceStatus, *, actor: str, now: datetime) -> None:
-    """Tell that a workspace may work, or may not."""
+def workspace_moved(
+    tx: Transaction, workspace_id: str, status: WorkspaceStatus, *, reason: str | None, actor: str, now: datetime
+) -> None:
+    """Tell that a workspace may work, or may not, or that it has other rules of contact: those are the reason."""
     tx.trail.append(
         TrailEntry(
             at=now,
@@ -170,6 +172,7 @@ def workspace_moved(tx: Transaction, workspace_id: str, status: WorkspaceStatus,
             what=What.WORKSPACE,
             rule=Rule.WORKSPACE,
             state=status.value,
+            reason=reason,
             actor=_who(actor),
         )
     )

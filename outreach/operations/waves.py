@@ -110,23 +110,19 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
             changed = True
             continue
         if steps is not None and reply_stops(tx, campaign, intent.recipient, steps):
-            replied = Ending(
-                recipient=intent.recipient, status=RecipientStatus.COMPLETED, reason="replied", rule=Rule.FLOW
-            )
-            change += end(tx, wave.workspace_id, replied, now)
+            change += end(tx, wave.workspace_id, _replied(intent.recipient), now)
             changed = True
             continue
         capped = cap_reached(tx, wave.workspace_id, intent.to, now)
         if capped is not None:
-            put_off.append(_holding(intent, capped, Rule.FREQUENCY_CAP))
+            put_off.append(_holding(intent, capped, Rule.FREQUENCY_CAP, holds.FREQUENCY_CAP))
             continue
-        # A slot that is due now lies within any horizon: a commit that waited for its turn would commit nothing.
-        if slot > min(max(wave.horizon, now), wave.latest) or len(dispatches) >= places:
+        if slot > min(now + wave.look_ahead, wave.latest) or len(dispatches) >= places:
             break
         if intent.latest is not None and slot >= intent.latest:
             # Its evening comes before its slot. It is decided about again then; left due, it would be asked about
             # without a pause until then, and others behind it not at all.
-            put_off.append(_holding(intent, intent.latest, Rule.CONTACT_HOURS))
+            put_off.append(_holding(intent, intent.latest, Rule.CONTACT_HOURS, holds.CONTACT_HOURS))
             continue
         opened = open_dispatch(tx, wave, campaign, run, intent, slot, now)
         if opened is None:
@@ -179,8 +175,12 @@ def _opted_out(recipient: Recipient) -> Ending:
     return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="opted_out", rule=Rule.REGISTER)
 
 
-def _holding(intent: Intent, until: datetime, rule: Rule) -> Hold:
-    return Hold(recipient=intent.recipient, due_at=until, reason=rule.value, rule=rule)
+def _replied(recipient: Recipient) -> Ending:
+    return Ending(recipient=recipient, status=RecipientStatus.COMPLETED, reason="replied", rule=Rule.FLOW)
+
+
+def _holding(intent: Intent, until: datetime, rule: Rule, reason: str) -> Hold:
+    return Hold(recipient=intent.recipient, due_at=until, reason=reason, rule=rule)
 
 
 def _capped(

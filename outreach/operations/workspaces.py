@@ -11,6 +11,7 @@ from outreach.models.states import WorkspaceStatus
 from outreach.models.workspace import ApiKey, Workspace
 from outreach.operations import trail
 from outreach.operations.common import note, touch_running, workspace_of
+from outreach.operations.holds import rules_of
 from outreach.protocols.storage import Transaction
 
 
@@ -78,8 +79,9 @@ def update(tx: Transaction, workspace_id: str, change: WorkspaceChange, *, now: 
     )
     tx.workspaces.update(after)
     touch_running(tx, workspace_id, now)
-    if after.status is not before.status:
-        trail.workspace_moved(tx, workspace_id, after.status, actor=actor, now=now)
+    rules = rules_of(after) if rules_of(after) != rules_of(before) else None
+    if after.status is not before.status or rules is not None:
+        trail.workspace_moved(tx, workspace_id, after.status, reason=rules, actor=actor, now=now)
     changed = [
         f"{field.name}={getattr(after, field.name)}"
         for field in attrs.fields(Workspace)

@@ -17,7 +17,7 @@ from outreach.policy.settlement import PASSING_FAILURES
 _WAITS: Final[Mapping[str, Rule]] = MappingProxyType(
     {
         "retry": Rule.RETRY_BUDGET,
-        **{f"retry_{reason}": Rule.RETRY_BUDGET for reason in (*RETRIED_OUTCOMES, "temporary")},
+        **{f"retry_{reason}": Rule.RETRY_BUDGET for reason in RETRIED_OUTCOMES | PASSING_FAILURES},
         DOUBLE_DIAL: Rule.DOUBLE_DIAL,
         "flow": Rule.FLOW,
         "flow_wait": Rule.FLOW,

@@ -75,11 +75,11 @@ class CampaignRunner:
                 await self._complete(campaign)
                 return None
             if plan.workspace.status is not WorkspaceStatus.ACTIVE:
-                return earliest(await self._rest(campaign), campaign.scheduled_expires_at)
+                return earliest(await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
             hours = hours_of(campaign, self._clock.now())
             if hours.rule is not None:
                 await self._tell_closed(campaign, hours.rule, hours.again_at)
-                return earliest(hours.again_at, await self._rest(campaign), campaign.scheduled_expires_at)
+                return earliest(hours.again_at, await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
             if plan.holds_outdated:
                 await self._release(campaign)
                 continue
@@ -104,7 +104,7 @@ class CampaignRunner:
     async def _advance(self, unit: Unit) -> Campaign | None:
         grace = timedelta(seconds=self._config.missed_start_seconds)
         campaign = await self._storage.read(lambda tx: tx.campaigns.get(unit.workspace_id, unit.id))
-        if campaign is None or campaign.is_terminal:
+        if campaign is None or not campaign_moves.clock_asks(campaign, self._clock.now()):
             return campaign
         return await self._storage.write(
             lambda tx: campaign_moves.advance(tx, unit.workspace_id, unit.id, now=self._clock.now(), grace=grace)
@@ -164,10 +164,6 @@ class CampaignRunner:
             )
         )
 
-    async def _rest(self, campaign: Campaign) -> datetime | None:
-        """Do what is to be done while nobody is contacted; return when there is more of it."""
-        return earliest(await self._end_receipt_waits(campaign), self._receipts_by(campaign))
-
     async def _end_receipt_waits(self, campaign: Campaign) -> datetime | None:
         """End a slice of the waits for receipts that are over, also while nobody is contacted; tell the next one."""
 
@@ -180,8 +176,8 @@ class CampaignRunner:
             lambda tx: closing.next_receipt_wait(tx, campaign.workspace_id, campaign.id, now=self._clock.now())
         )
         if due is None or due > self._clock.now():
-            return due
-        return await self._storage.write(operation, bulk=True)
+            return due or self._receipts_by(campaign)
+        return await self._storage.write(operation, bulk=True) or self._receipts_by(campaign)
 
     async def _idle(self, plan: Plan) -> datetime | None:
         """Settle what is over without anything to send, and tell when the campaign is due next."""
@@ -302,7 +298,7 @@ class CampaignRunner:
             moves=moves,
             holds=holds,
             not_before=self._earliest_start(plan) or now,
-            horizon=now + timedelta(seconds=self._look_ahead(plan, channel)),
+            look_ahead=timedelta(seconds=self._look_ahead(plan, channel)),
             latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,
             spacing=channel.spacing(campaign),
             intent_lifetime=timedelta(seconds=self._config.intent_seconds),

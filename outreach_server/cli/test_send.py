@@ -71,6 +71,8 @@ def test_send(
         return await _watch(engine, item, wait)
 
     done = with_engine(work)
+    if done.status not in _ENDED:
+        note(f"Watched for {wait:g} s. It goes on without this command.")
     show(_document(done))
     if done.status in _BAD:
         sys.exit(1)

@@ -78,7 +78,7 @@ def test_what_is_wrong_with_what_was_given_is_told(
     assert cli.ask("accounts", "list", live_id) == []
 
 
-def test_an_account_that_is_not_there(cli: Cli) -> None:
+def test_an_account_that_is_not_there(cli: Cli, workspace_id: str) -> None:
     """The error says how to list those that are."""
     nobody = "0195554e-0000-7000-8000-00000000cafe"
     for command in ("check", "remove"):

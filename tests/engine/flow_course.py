@@ -88,7 +88,7 @@ class Course:
             moves=[one for one in decisions if isinstance(one, Move)],
             holds=[one for one in decisions if isinstance(one, Hold)],
             not_before=now,
-            horizon=now + HOUR,
+            look_ahead=HOUR,
             latest=now + HOUR,
             spacing=timedelta(milliseconds=1),
             intent_lifetime=timedelta(seconds=5),

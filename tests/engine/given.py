@@ -109,7 +109,7 @@ def make_wave(
         ),
         endings=tuple(endings),
         not_before=now,
-        horizon=now + timedelta(hours=1),
+        look_ahead=timedelta(hours=1),
         latest=now + timedelta(hours=1),
         spacing=SECOND,
         intent_lifetime=timedelta(seconds=5),

@@ -71,8 +71,9 @@ async def test_a_receipt_moves_its_message_once(open_storage: OpenStorage, fake:
         ]
 
 
+@pytest.mark.field(11)
 async def test_a_callback_before_the_answer_is_the_answer(open_storage: OpenStorage, fake: FakeAdapter) -> None:
-    """Field, test 11: a receipt that carries our id is evidence, while the request is still being answered."""
+    """Field, test 11 (Chatwoot PR #14149): a receipt that carries our id is evidence before the request is answered."""
     fake.carrier = ScriptedCarrier(lambda _: hang())
     async with live(open_storage) as (engine, workspace_id):
         caller, message_id, dispatch_id = await _given(engine, workspace_id)

@@ -268,8 +268,9 @@ async def test_pause_lets_calls_end_and_starts_none_until_resumed(open_storage: 
         await reaches(rig.engine, campaign, "completed")
 
 
+@pytest.mark.field(11)
 async def test_reports_out_of_order_twice_and_before_the_answer(open_storage: OpenStorage) -> None:
-    """Field, test 11: a status only goes up, and what a call came to is counted once."""
+    """Field, test 11 (twilio-csharp #633, Chatwoot PR #14149): a status only goes up, and a call counts once."""
     answered = anyio.Event()
 
     async def place(request: CallRequest) -> object:

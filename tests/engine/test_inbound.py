@@ -99,10 +99,10 @@ async def test_a_repeat_of_a_stop_does_not_undo_a_start(storage: Storage) -> Non
     assert await entry(storage) is None
 
 
-@pytest.mark.parametrize("body", ["thanks", "Ok thank you", "yes please", "start please", "who is this?", ""])
 @pytest.mark.field(10)
+@pytest.mark.parametrize("body", ["thanks", "Ok thank you", "yes please", "start please", "who is this?", ""])
 async def test_what_is_written_after_a_stop_changes_nothing_unless_it_is_a_start(storage: Storage, body: str) -> None:
-    """Still opted out, and nothing is answered; for mailroom a "thanks" after STOP lifted it."""
+    """Field, test 10 (mailroom opts in whoever writes anything): "thanks" changes nothing, and is not answered."""
     await write(storage, "STOP")
     before = await entry(storage)
     message = await write(storage, body, now=NOW + SECOND)
@@ -132,10 +132,10 @@ async def test_a_start_lifts_what_a_keyword_set_and_is_confirmed(storage: Storag
     assert [one.action for one in audit] == ["unsubscribes.remove", "unsubscribes.add"]
 
 
-@pytest.mark.parametrize("source", ["operator", "import", "api", "carrier", "call"])
 @pytest.mark.field(10)
+@pytest.mark.parametrize("source", ["operator", "import", "api", "carrier", "call"])
 async def test_a_start_lifts_nothing_that_something_else_set(storage: Storage, source: str) -> None:
-    """Lifted only if set by keyword, also where a STOP came on top of it; mailroom lifted whatever had set it."""
+    """Field, test 10 (mailroom lifts whatever there is): only a keyword's, even with a STOP on top of it."""
     put = make_unsubscribe(phone=PERSON, source=source, evidence="by hand", created_at=NOW - SECOND)
     await storage.write(lambda tx: tx.register.put(put))
     for later, body in enumerate(("START", "yes", "STOP", "START")):

@@ -102,7 +102,7 @@ async def test_the_rate_of_a_number_holds_over_its_campaigns_however_they_spell_
     for turn in range(40):
         campaign = campaigns[turn % 3]
         one = turn // 3
-        committed = await commit(storage, campaign, one, one + 20, now=clock.now(), horizon=clock.now() + 9 * SECOND)
+        committed = await commit(storage, campaign, one, one + 20, now=clock.now(), look_ahead=9 * SECOND)
         slots += [dispatch.slot_at for dispatch in committed.dispatches]
         clock.advance(1.3)
     assert len(slots) > 20
@@ -117,8 +117,8 @@ async def test_a_slow_number_does_not_hold_up_another(storage: Storage) -> None:
     await storage.write(lambda tx: tx.numbers.insert(make_number(phone=SENDER, rate_per_minute=1)))
     slow = await given_active(storage, 3, sms_from_number=SENDER)
     quick = await given_active(storage, 3, sms_from_number="+14155550188")
-    assert len((await commit(storage, slow, 0, 1, 2, horizon=NOW + 9 * SECOND)).dispatches) == 1
-    committed = await commit(storage, quick, 0, 1, 2, horizon=NOW + 9 * SECOND)
+    assert len((await commit(storage, slow, 0, 1, 2, look_ahead=9 * SECOND)).dispatches) == 1
+    committed = await commit(storage, quick, 0, 1, 2, look_ahead=9 * SECOND)
     assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW, NOW + SECOND, NOW + 2 * SECOND]
 
 

@@ -56,7 +56,7 @@ async def all_answered(rig: Rig, count: int) -> None:
 
 @pytest.mark.field(10)
 async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: OpenStorage) -> None:
-    """STOP between claim and dial: not contacted, and confirmed once. Rock blocked its own confirmation."""
+    """Field, test 10 (Rock #7049 blocks the confirmation by the opt-out itself): not contacted, and confirmed."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
@@ -95,8 +95,9 @@ async def test_a_stop_between_the_commit_and_the_request_of_a_call_is_heard(open
         assert rig.voice.requests == []
 
 
+@pytest.mark.field(10)
 async def test_the_confirmation_goes_out_once_though_the_webhook_comes_five_times(open_storage: OpenStorage) -> None:
-    """Field, test 10: by the number that was written to and by the same carrier, within its five minutes."""
+    """Field, test 10 (in GSA #659 nobody opts in again): by the way that the message came, within five minutes."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         taken = [

@@ -70,9 +70,10 @@ async def test_a_report_moves_a_call_up_or_not_at_all(storage: Storage, known: C
     agent = make_agent()
     await storage.write(lambda tx: tx.agents.insert(agent))
     for reported in C:
-        # A verdict that is missing is filled in later: here each end has its own already.
+        # A verdict and an answer that are missing are filled in later: here each end has its own already.
         outcome = {C.BUSY: "busy", C.NO_ANSWER: "no_answer", C.FAILED: "failed"}.get(known)
-        call = make_call(agent_id=agent.id, status=known, outcome=outcome, tries=1)
+        answered = NOW if known is C.COMPLETED else None
+        call = make_call(agent_id=agent.id, status=known, outcome=outcome, answered_at=answered, tries=1)
         dispatch = make_dispatch(channel="call", call_id=call.id, state=DispatchState.ACCEPTED, provider_id=call.id)
         event = CallReport(
             workspace_id=HERE,

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from outreach import BusinessHours, NewRecipient, SmsSettingsChange, Window, WorkspaceChange, WorkspaceStatus
+from outreach import (
+    BusinessHours,
+    NewRecipient,
+    SmsSettingsChange,
+    Window,
+    WorkspaceChange,
+    WorkspaceStatus,
+)
 from outreach.models.business_hours import DAYS
 from outreach.models.states import RecipientStatus
 from outreach.models.work import Unit

@@ -252,7 +252,7 @@ async def test_an_unknown_dispatch_keeps_the_campaign_from_completing(storage: S
 @pytest.mark.field(11)
 @pytest.mark.parametrize("by", ["dispatch", "provider"])
 async def test_receipts_move_up_only(storage: Storage, by: str) -> None:
-    """Late, doubled and unordered receipts, as of twilio-csharp; design, section 5: the rank only goes up."""
+    """Field, test 11 (twilio-csharp #633: a late `sent` overwrites `delivered`): the rank only goes up."""
     campaign = await given_active(storage)
     dispatch = await settle(storage, await given_dispatch(storage, campaign), ACCEPTED)
     heard = [await _report(storage, dispatch, status, by=by) for status in (MS.SENT, MS.SENT, MS.DELIVERED, MS.SENT)]

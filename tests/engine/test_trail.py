@@ -12,12 +12,14 @@ from outreach.errors import NotFound
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus, WorkspaceStatus
 from outreach.operations import campaign_moves as moves
-from outreach.operations import closing, reconciling, settling, workspaces
+from outreach.operations import closing, holds, reconciling, settling, workspaces
 from outreach.operations.histories import histories
+from outreach.operations.opting_out import end_waiting
 from outreach.operations.reconciling import Deadlines
+from outreach.operations.register import put_on_register
 from outreach.operations.workspaces import WorkspaceChange
-from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_dispatch
+from outreach.protocols.storage import Storage, Transaction
+from outreach.testing.builders import NOW, make_dispatch, make_unsubscribe
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE, THERE
 from tests.engine.given import (
@@ -361,8 +363,41 @@ async def test_the_frequency_cap_holds(storage: Storage) -> None:
     await storage.write(lambda tx: tx.dispatches.insert(sent))
     await commit(storage, campaign, now=at(2))
     found = await history(storage, campaign)
-    assert lines(found) == [LOADED, "held waiting (frequency_cap) by frequency_cap"]
+    assert lines(found) == [
+        LOADED,
+        "workspace active (contact_hours=False frequency_cap=1) by workspace",
+        "held waiting (frequency_cap) by frequency_cap",
+    ]
     assert found.due_at == at(1) + timedelta(hours=24)
+    freer = WorkspaceChange(frequency_cap=0)
+    await storage.write(lambda tx: workspaces.update(tx, HERE, freer, now=at(3), actor="library"))
+    await storage.write(lambda tx: holds.release(tx, HERE, campaign.id, now=at(4), limit=9))
+    found = await history(storage, campaign)
+    assert lines(found)[2:] == [
+        "held waiting (frequency_cap) by frequency_cap",
+        "workspace active (contact_hours=False frequency_cap=None) by workspace",
+    ]
+    assert (found.steps[2].until, found.steps[2].repeats) == (at(4), 1)
+
+
+async def test_who_opts_out_while_waiting_ends_at_once(storage: Storage) -> None:
+    """The wait, the opt-out, and the end that came of it."""
+    await given_settings(storage, retry_enabled=True)
+    campaign = await given_active(storage)
+    dispatch = await given_dispatch(storage, campaign, now=at(1))
+    await settle(storage, dispatch, refused("temporary"), now=at(2))
+    entry = make_unsubscribe(phone=dispatch.to, source="keyword", created_at=at(3))
+
+    def opt_out(tx: Transaction) -> None:
+        put_on_register(tx, entry)
+        end_waiting(tx, HERE, [dispatch.to], now=at(3))
+
+    await storage.write(opt_out)
+    assert (await told(storage, campaign))[3:] == [
+        "held waiting (retry) by retry_budget",
+        "opted_out all (keyword) by register",
+        "ended skipped (opted_out) by register",
+    ]
 
 
 async def test_another_workspace_is_told_nothing(storage: Storage) -> None:

@@ -349,3 +349,17 @@ async def test_a_call_that_falls_silent(storage: Storage) -> None:
         "call_ended completed (negative) by provider_report",
         "ended completed (negative) by provider_report",
     ]
+
+
+async def test_a_verdict_that_comes_after_the_end(storage: Storage) -> None:
+    """What it came to is told again, in other words; the call's end is, too."""
+    campaign = await given_calls(storage)
+    dispatch = await call(storage, campaign, at(1))
+    await report_call(storage, dispatch, CallStatus.COMPLETED, at=at(9))
+    await report_call(storage, dispatch, CallStatus.COMPLETED, at=at(20), outcome="negative")
+    assert (await told(storage, campaign))[3:] == [
+        "call_ended completed by provider_report",
+        "ended completed by provider_report",
+        "call_ended completed (negative) by provider_report",
+        "ended completed (negative) by provider_report",
+    ]

@@ -14,7 +14,7 @@ from outreach.models.states import CampaignStatus, DispatchState, RecipientStatu
 from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves, closing, waves
-from outreach.operations.wave import Ending
+from outreach.operations.wave import Committed, Ending
 from outreach.protocols.storage import AlreadyThere, Storage, Transaction
 from outreach.testing.builders import NOW, make_dispatch, make_lease, make_run, make_unsubscribe, make_workspace
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
@@ -75,21 +75,27 @@ async def test_unused_slots_are_not_made_up_for(storage: Storage) -> None:
     assert [dispatch.slot_at for dispatch in committed.dispatches] == [later, later + SECOND]
 
 
-async def test_no_slot_lies_before_not_before_or_after_the_horizon(storage: Storage) -> None:
-    """Slots after the horizon are left for the next wave; the horizon itself is still within."""
+async def test_no_slot_lies_before_not_before_or_after_the_look_ahead(storage: Storage) -> None:
+    """Slots farther ahead are left for the next wave; one that is just so far ahead is still within."""
     campaign = await given_active(storage, 5)
-    committed = await commit(storage, campaign, 0, 1, 2, 3, 4, not_before=NOW + SECOND, horizon=NOW + 3 * SECOND)
+    committed = await commit(storage, campaign, 0, 1, 2, 3, 4, not_before=NOW + SECOND, look_ahead=3 * SECOND)
     assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW + n * SECOND for n in (1, 2, 3)]
     assert [(await recipient(storage, campaign, position)).status for position in (3, 4)] == [
         RecipientStatus.PENDING
     ] * 2
 
 
-async def test_a_commit_that_waited_for_longer_than_its_horizon_takes_the_slot_of_now(storage: Storage) -> None:
-    """A database that is busy slows a campaign down; it does not keep it from sending for ever."""
-    campaign = await given_active(storage, 3)
-    committed = await commit(storage, campaign, 0, 1, horizon=NOW - SECOND)
-    assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW]
+async def test_a_commit_that_waited_for_its_turn_still_commits(storage: Storage) -> None:
+    """However long the writer was busy: slots count from the commit, or no wave of a busy machine would do anything."""
+    campaign = await given_active(storage, 2)
+
+    def operation(tx: Transaction) -> Committed:
+        people = [tx.recipients.get(HERE, campaign.id, position) for position in (0, 1)]
+        wave = make_wave(tx, campaign, [one for one in people if one is not None], look_ahead=SECOND / 10)
+        return waves.commit_wave(tx, wave, clock_now=lambda: NOW + 3 * SECOND)
+
+    committed = await storage.write(operation)
+    assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW + 3 * SECOND]
 
 
 async def test_no_slot_lies_after_closing_time_and_no_intent_is_valid_after_it(storage: Storage) -> None:
