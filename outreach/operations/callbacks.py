@@ -9,7 +9,7 @@ import attrs
 
 from outreach.ids import IdSource
 from outreach.models.account import Account, CallbackRecord, CallbackResult
-from outreach.models.reports import Report
+from outreach.models.reports import CallReport, Report
 from outreach.operations import inbound, settling
 from outreach.operations.common import workspace_of
 from outreach.policy.settlement import Backoff
@@ -77,6 +77,9 @@ def _merge(tx: Transaction, report: Report, to: str | None, intake: Intake, now:
         return "unmatched"
     if to is not None and to != dispatch.to:
         # What names the dispatch was not signed, and the number that was signed is another one.
+        return "mismatched"
+    if report.provider != dispatch.provider or isinstance(report, CallReport) is not (dispatch.channel == "call"):
+        # Signed by a provider that was never asked for it.
         return "mismatched"
     changed = settling.report(tx, report, backoff=intake.backoff, analyser=intake.analyser, now=now)
     return "merged" if changed else "unchanged"

@@ -44,6 +44,9 @@ _SETTLES_TO: Final[Mapping[DispatchState, frozenset[DispatchState]]] = MappingPr
                 DispatchState.ACCEPTED,
                 DispatchState.REFUSED,
                 DispatchState.NOT_SENT,
+                # A worker that stood still and was taken for lost says what it did: nothing.
+                DispatchState.WITHDRAWN,
+                DispatchState.DEFERRED,
                 DispatchState.UNCONFIRMED,
                 DispatchState.GIVEN_UP,
             }

@@ -121,6 +121,9 @@ class Outbox:
             if outcome.state is DispatchState.UNKNOWN:
                 # An adapter that breaks is trouble of the provider's, which its campaigns are paused for.
                 outcome = Outcome(state=DispatchState.UNKNOWN, reason="adapter_error")
+            else:
+                # Nobody was asked. What broke may go on breaking: the next try waits, longer each time.
+                outcome = Outcome(state=DispatchState.NOT_SENT, reason="not_asked")
             _log.exception(
                 "A request to a provider ended in an unexpected error.",
                 extra={"action": "dispatch_failed", "dispatch_id": errand.dispatch.id},

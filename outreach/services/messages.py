@@ -203,7 +203,9 @@ def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> tuple[str 
     if workspace.mode is WorkspaceMode.SANDBOX:
         return sender, carrier or "twilio"
     if carrier is None:
-        raise Conflict("The workspace has no number to send from. Add one, or name from_number and carrier.")
+        raise Conflict(
+            "Nothing tells which carrier is to send it: add a number with its carrier, or name from_number and carrier."
+        )
     if sender is None:
         raise Conflict(f"The workspace has no number of {carrier} to send from. Add one, or name from_number.")
     return sender, carrier

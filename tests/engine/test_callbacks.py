@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import attrs
 import pytest
 
 from outreach import CallbackRejected, NewMessage, NotFound, Outreach, RecipientUnsubscribed
 from outreach.models.states import MessageStatus
+from outreach.protocols.storage import Transaction
 from outreach.testing.carriers import ScriptedCarrier, hang
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import until
@@ -167,3 +169,19 @@ async def test_a_stop_by_callback_is_in_force_and_answered_by_one_of_us(
         asked = sorted((request.to, request.sender) for request in fake.carrier.requests)
         confirmation = [] if carrier_answers else [("+14155550101", "+14155550100")]
         assert asked == [*confirmation, ("+14155550102", asked[-1][1])]
+
+
+async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """Whoever signs for one account cannot settle what was asked of another provider."""
+    async with live(open_storage) as (engine, workspace_id):
+        caller, message_id, dispatch_id = await _given(engine, workspace_id)
+
+        def elsewhere(tx: Transaction) -> None:
+            dispatch = tx.dispatches.get(workspace_id, dispatch_id)
+            assert dispatch is not None
+            tx.dispatches.update(attrs.evolve(dispatch, provider="telnyx"))
+
+        await engine._storage.write(elsewhere)
+        event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "delivered"}
+        assert await caller.call(event) == ["mismatched"]
+        assert await _status(engine, workspace_id, message_id) is not MessageStatus.DELIVERED

@@ -47,7 +47,7 @@ AFTER: dict[DispatchState, tuple[RecipientStatus, str | None, int]] = {
 
 TAKES = {
     D.DISPATCHING: {D.ACCEPTED, D.REFUSED, D.NOT_SENT, D.WITHDRAWN, D.DEFERRED, D.UNKNOWN},
-    D.UNKNOWN: {D.ACCEPTED, D.REFUSED, D.NOT_SENT, D.UNCONFIRMED, D.GIVEN_UP},
+    D.UNKNOWN: {D.ACCEPTED, D.REFUSED, D.NOT_SENT, D.WITHDRAWN, D.DEFERRED, D.UNCONFIRMED, D.GIVEN_UP},
     D.UNCONFIRMED: {D.ACCEPTED, D.REFUSED},
     D.GIVEN_UP: {D.ACCEPTED, D.REFUSED},
 }
@@ -96,6 +96,21 @@ async def test_a_dispatch_takes_one_outcome_and_another_one_only_where_it_was_un
             assert settled == dispatch
             assert await recipient(storage, campaign) == before
         await reread(storage, campaign)
+
+
+@pytest.mark.parametrize("state", [D.NOT_SENT, D.DEFERRED, D.WITHDRAWN])
+async def test_a_worker_that_was_taken_for_lost_may_say_that_nobody_was_asked(
+    storage: Storage, state: DispatchState
+) -> None:
+    """Design, section 5, rule 8: merged whoever reports it; the contact has its turn, and nothing is in doubt."""
+    campaign = await given_active(storage)
+    dispatch = await settle(
+        storage, await given_dispatch(storage, campaign), Outcome(state=D.UNKNOWN, reason="worker_lost")
+    )
+    await settle(storage, dispatch, _outcome(state), now=NOW + TICK)
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason, after.attempts) == AFTER[state]
+    assert (await reread(storage, campaign)).status is C.ACTIVE
 
 
 async def test_a_dispatch_that_the_ledger_lacks_changes_nothing(storage: Storage) -> None:

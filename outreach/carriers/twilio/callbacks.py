@@ -29,7 +29,7 @@ STATUSES: Final[Mapping[str, MessageStatus]] = {
     "read": MessageStatus.DELIVERED,
     "undelivered": MessageStatus.FAILED,
     "failed": MessageStatus.FAILED,
-    "canceled": MessageStatus.CANCELED,
+    "canceled": MessageStatus.FAILED,
 }
 """The statuses of an outbound message, in the engine's words."""
 

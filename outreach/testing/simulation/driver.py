@@ -103,9 +103,11 @@ def simulate(seed: int, *, storage: StorageKind | None = None, path: Path | None
         simulation = _Simulation(seed, rng, faults, database)
         with _listening(simulation.hear_error), asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(simulation.run())
-    except Broken as broken:
+    except Exception as error:
+        # Whatever ends a simulation is its seed's: also what no check has foreseen.
+        what = str(error) if isinstance(error, Broken) else f"It ended in {error!r}."
         command = f"python -m outreach.testing.simulation --seed {seed} --storage {storage}"
-        raise Broken(f"{broken}\nReplay it with: {command}") from broken
+        raise Broken(f"{what}\nReplay it with: {command}") from error
     finally:
         database.close()
 

@@ -18,7 +18,9 @@ _MOVES: Final = {
     _D.DISPATCHING: frozenset(
         {_D.ACCEPTED, _D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED, _D.UNKNOWN},
     ),
-    _D.UNKNOWN: frozenset({_D.ACCEPTED, _D.REFUSED, _D.NOT_SENT, _D.UNCONFIRMED, _D.GIVEN_UP}),
+    _D.UNKNOWN: frozenset(
+        {_D.ACCEPTED, _D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED, _D.UNCONFIRMED, _D.GIVEN_UP}
+    ),
     _D.UNCONFIRMED: frozenset({_D.ACCEPTED, _D.REFUSED}),
     _D.GIVEN_UP: frozenset({_D.ACCEPTED, _D.REFUSED}),
 }

@@ -99,7 +99,6 @@ _REFUSALS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
     (("rate limit",), "rate_limited"),
     (("do_not_call",), "opted_out"),
     (("do not call",), "opted_out"),
-    (("dnc",), "opted_out"),
     (("payment",), "provider_funds"),
     (("credit",), "provider_funds"),
     (("to_number",), "invalid_number"),
@@ -112,7 +111,8 @@ _REFUSALS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
 """Words of the messages of a 400 and a 422, which have no code: the first row of which all words occur decides.
 
 Two of them are from the published document; the others are the names of fields. What none of the rows has goes by its
-status.
+status. `dnc` is in no row: a field of ours has it in its name, and an
+opt-out puts the contact on the register for good.
 """
 
 

@@ -146,6 +146,7 @@ async def test_a_call_without_a_caller_id_is_not_asked_for(recording: Recording)
         (422, "Cannot find requested asset under given api key.", DispatchState.REFUSED, "bad_sender"),
         (400, "Concurrency limit reached.", DispatchState.DEFERRED, "rate_limited"),
         (400, "Contact is marked do_not_call.", DispatchState.REFUSED, "opted_out"),
+        (400, "must NOT have additional properties: honor_internal_dnc", DispatchState.REFUSED, "rejected"),
         (400, "Invalid to_number.", DispatchState.REFUSED, "invalid_number"),
         (404, "from_number not found.", DispatchState.REFUSED, "bad_sender"),
         (400, "Invalid request format, please check API reference.", DispatchState.REFUSED, "rejected"),
