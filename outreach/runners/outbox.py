@@ -66,7 +66,11 @@ class Outbox:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
                 task_status.started()
-                await anyio.sleep_forever()
+                try:
+                    await anyio.sleep_forever()
+                finally:
+                    # Whoever ends this without a drain waits as little for what cannot be recorded.
+                    self._closing = True
         finally:
             self._tasks = None
 

@@ -10,6 +10,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from outreach import Outreach, SystemClock
+from outreach.errors import StorageError
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.states import DispatchState
@@ -23,7 +24,7 @@ from outreach.testing.storage_tables.base_contract import HERE
 from outreach.voice.analysis import ProviderVerdict
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active
-from tests.engine.rig import QUICK
+from tests.engine.rig import QUICK, WatchedStorage
 
 pytestmark = pytest.mark.anyio
 
@@ -108,6 +109,32 @@ async def test_without_a_lease_no_request_starts(open_storage: OpenStorage) -> N
         await _send(outbox, dispatch, asked)
         await outbox.drain(grace_seconds=10)
         assert asked == []
+
+
+async def test_whoever_cancels_does_not_wait_for_outcomes_that_cannot_be_recorded(open_storage: OpenStorage) -> None:
+    """Also without a drain before: one more attempt, and the next worker finds the dispatch without an outcome."""
+    watched = WatchedStorage(open_storage(CLOCK))
+    attempts: list[None] = []
+
+    def fail() -> None:
+        attempts.append(None)
+        if len(attempts) < 4:
+            raise StorageError("A scripted error of the database.")
+
+    async with _served(lambda _: watched) as (storage, outbox, campaign):
+        (dispatch,) = await _intents(storage, campaign, 1)
+        asked = anyio.Event()
+
+        async def ask() -> Outcome:
+            asked.set()
+            await anyio.sleep_forever()
+            return Outcome(state=DispatchState.ACCEPTED)
+
+        assert await outbox.reserve("account", _Unreserved())
+        outbox.send(Errand(dispatch=dispatch, find_provider=_asking(ask), account="account"))
+        await asked.wait()
+        watched.before_write = fail
+    assert len(attempts) == 1
 
 
 @asynccontextmanager
