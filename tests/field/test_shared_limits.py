@@ -67,4 +67,6 @@ async def test_two_campaigns_with_one_sender_keep_its_rate(open_storage: OpenSto
         for campaign in campaigns:
             await reaches(rig.engine, campaign, "completed")
     assert len(starts) == 10
-    assert min(later - earlier for earlier, later in pairwise(starts)) >= timedelta(seconds=0.3)
+    # Measured a moment after each turn was taken, and not always the same moment.
+    assert min(later - earlier for earlier, later in pairwise(starts)) >= timedelta(seconds=0.25)
+    assert starts[-1] - starts[0] >= 9 * timedelta(seconds=0.3) - timedelta(seconds=0.05)
