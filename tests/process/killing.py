@@ -20,6 +20,15 @@ MOST_UNKNOWN: Final = 100
 
 _SEED: Final = "OUTREACH_TEST_SEED"
 
+AT_ONCE: Final = {
+    "reconcile_after_seconds": 0.0,
+    "reconcile_every_seconds": 1.0,
+    "provider_timeout_seconds": 2.0,
+    "lease_seconds": 5.0,
+}
+"""Settings of an engine that looks unknown ones up at once, and for which no request of a killed one is on its way any
+more after some seconds: only then is "not found" believed."""
+
 
 def fresh_seed() -> int:
     """Return another seed each time, or the one that `OUTREACH_TEST_SEED` says is to be tried again."""

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.pace import assert_pace
-from tests.process.killing import Kills
+from tests.process.killing import AT_ONCE, Kills
 from tests.process.place import Place, body
 from tests.process.waiting import PATIENCE, wait_for
 
@@ -49,7 +49,7 @@ def test_twenty_kills_reach_nobody_twice_and_lose_nobody(place: Place) -> None:
     assert place.books.recipients() == {"completed": everybody - unknown, "unknown": unknown}, kills.told("lost")
     engine.kill()
     place.latency_ms = 5
-    place.dispatch(reconcile_after_seconds=0.0)
+    place.dispatch(**AT_ONCE)
     wait_for(
         kills.told("the unknown ones to be settled"),
         lambda: place.books.recipients() == {"completed": everybody},

@@ -4,7 +4,7 @@ import random
 import time
 from datetime import timedelta
 
-from tests.process.killing import Kills
+from tests.process.killing import AT_ONCE, Kills
 from tests.process.place import Place
 from tests.process.server import EngineProcess
 from tests.process.waiting import PATIENCE, wait_for
@@ -47,7 +47,7 @@ def test_kills_during_a_calling_campaign_call_nobody_twice(place: Place) -> None
     kills.check_listed()
     kills.kill(engine)
     place.latency_ms = 5
-    place.dispatch(reconcile_after_seconds=0.0, call_poll_seconds=0.2)
+    place.dispatch(**AT_ONCE, call_poll_seconds=0.2)
     everybody = CAMPAIGNS * RECIPIENTS
     wait_for(
         kills.told("everybody to be called"),
