@@ -181,9 +181,15 @@ async def reaches(engine: Outreach, campaign: Campaign, status: str) -> Campaign
         return found if found.status == status else None
 
     found: Campaign = await until(there)
-    assert (await engine.campaigns.get(campaign.workspace_id, campaign.id)).counters == await engine.campaigns.recount(
-        campaign.workspace_id, campaign.id
+    # Both in one transaction: what goes on meanwhile, such as the closing of an expired campaign, comes between two.
+    stored, counted = await engine._storage.read(
+        lambda tx: (
+            tx.campaigns.get(campaign.workspace_id, campaign.id),
+            tx.recipients.recount(campaign.workspace_id, campaign.id),
+        )
     )
+    assert stored is not None
+    assert stored.counters == counted
     return found
 
 
