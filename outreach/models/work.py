@@ -68,11 +68,15 @@ class Lease:
         epoch: Fencing number; each taking of the lease raises it.
         home: Where the database was when the lease was taken; None where that means nothing.
         renewed_at: The last heartbeat.
+        held_reason: Why the database was last kept from sending by itself: `moved` or `restored`; None for never.
+        held_epoch: The epoch of that; what was asked of a provider under an earlier one is not asked again.
     """
 
     epoch: int
     home: Home | None
     renewed_at: datetime
+    held_reason: str | None = None
+    held_epoch: int | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -13,6 +13,7 @@ from outreach.models.states import CALL_STATUS_RANK, ENDED_CALL_STATUSES, CallSt
 from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.operations import trail
+from outreach.operations.common import held_back
 from outreach.policy.deciding import rule_of_outcome
 from outreach.policy.settlement import Backoff
 from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
@@ -63,6 +64,13 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
         case _ if call.campaign_id is not None:
             # Its recipient waits for another call, which will have a record of its own.
             after = attrs.evolve(call, status=CallStatus.CANCELED, error=outcome.reason, ended_at=now)
+        case state if state is not DispatchState.GIVEN_UP and (held := held_back(tx, dispatch.epoch)) is not None:
+            # Where the database was before it may be placed again too.
+            after = attrs.evolve(call, status=CallStatus.CANCELED, error=held, ended_at=now)
+            tx.calls.update(after)
+            tx.work.touch(unit, None)
+            trail.call_moved(tx, dispatch, after, rule=Rule.COPIED_FILE, now=now)
+            return
         case _:
             tx.calls.update(attrs.evolve(call, status=CallStatus.QUEUED, error=outcome.reason))
             wait = outcome.state is not DispatchState.GIVEN_UP

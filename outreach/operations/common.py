@@ -48,6 +48,16 @@ def require_lease(tx: Transaction, epoch: int) -> Lease:
     return lease
 
 
+def held_back(tx: Transaction, epoch: int) -> str | None:
+    """Return why what was asked for under an epoch is not asked again by itself; None when it may be.
+
+    A database that was moved or restored does not start sending what it had before (design, section 5, rule 10).
+    """
+    lease = tx.leases.current()
+    held = lease is not None and lease.held_epoch is not None and epoch < lease.held_epoch
+    return lease.held_reason if lease is not None and held else None
+
+
 def settings_of(tx: Transaction, workspace_id: str) -> SmsSettings:
     """Return a workspace's SMS settings, the defaults before any change."""
     return tx.settings.get(workspace_id) or SmsSettings()

@@ -15,6 +15,7 @@ from outreach.models.trail import Rule
 from outreach.models.work import Run
 from outreach.operations.recipients import put_recipient, untouched
 from outreach.operations.wave import Intent, Wave
+from outreach.policy.call_settlement import second_leg_until
 from outreach.policy.caller_ids import caller_id
 from outreach.protocols.storage import AlreadyThere, Transaction
 
@@ -34,6 +35,7 @@ def open_dispatch(
     # The second call of a double dial belongs to the first one's attempt.
     attempt = current.attempts + 1 if current.leg == 1 else current.attempts
     caller, run = _caller(campaign, run, current, intent)
+    bounds = (wave.latest, slot + wave.intent_lifetime, intent.latest, second_leg_until(current))
     dispatch = Dispatch(
         id=intent.dispatch_id,
         workspace_id=wave.workspace_id,
@@ -51,7 +53,7 @@ def open_dispatch(
         body=intent.body,
         segments=intent.segments,
         slot_at=slot,
-        valid_until=min(wave.latest, slot + wave.intent_lifetime, *([intent.latest] if intent.latest else [])),
+        valid_until=min(bound for bound in bounds if bound is not None),
         epoch=wave.epoch,
         created_at=now,
     )

@@ -64,7 +64,12 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
             _respace_number(tx, number, now)
     if home is not None:
         tx.leases.set_home(home)
-    tx.leases.put(Lease(epoch=epoch, home=home, renewed_at=now))
+    held_reason, held_epoch = (current.held_reason, current.held_epoch) if current is not None else (None, None)
+    if reason is not None:
+        held_reason, held_epoch = reason, epoch
+    tx.leases.put(
+        Lease(epoch=epoch, home=home, renewed_at=now, held_reason=held_reason, held_epoch=held_epoch),
+    )
     note(tx, now=now, workspace_id=None, actor="engine", action="lease.take", subject=str(epoch), detail=reason)
     return Takeover(epoch=epoch, held_back=tuple(held_back), reason=reason)
 

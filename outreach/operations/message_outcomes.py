@@ -11,6 +11,7 @@ from outreach.models.message import Message
 from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.models.work import Unit
+from outreach.operations.common import held_back
 from outreach.policy.settlement import Backoff
 from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.storage import Transaction
@@ -38,6 +39,9 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
             after = attrs.evolve(message, status=MessageStatus.UNKNOWN, reason=outcome.reason)
         case DispatchState.UNCONFIRMED:
             after = attrs.evolve(message, status=MessageStatus.UNCONFIRMED, reason=outcome.reason, ended_at=now)
+        case state if state is not DispatchState.GIVEN_UP and (held := held_back(tx, dispatch.epoch)) is not None:
+            # Where the database was before it may be asked again too, and the contact reached twice.
+            after = attrs.evolve(message, status=MessageStatus.CANCELED, reason=held, ended_at=now)
         case _:
             tx.messages.update(
                 attrs.evolve(message, status=MessageStatus.QUEUED, reason=outcome.reason, attempts=message.attempts - 1)

@@ -23,7 +23,8 @@ from outreach.operations.intents import open_dispatch
 from outreach.operations.limits import cap_reached, sender_pace
 from outreach.operations.recipients import end, go_on_without_request, hold
 from outreach.operations.register import obstacle
-from outreach.operations.wave import Basis, Committed, Ending, Hold, Intent, Plan, Wave
+from outreach.operations.wave import Basis, Committed, Ending, Hold, Intent, Move, Plan, Wave
+from outreach.policy.call_settlement import second_leg_is_late
 from outreach.protocols.storage import Transaction
 
 
@@ -113,6 +114,11 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
             change += end(tx, wave.workspace_id, _replied(intent.recipient), now)
             changed = True
             continue
+        if second_leg_is_late(intent.recipient, now):
+            # It was in time when it was decided on; the commit has waited for its turn.
+            change += go_on_without_request(tx, campaign, _too_late(intent.recipient), now)
+            changed = True
+            continue
         capped = cap_reached(tx, wave.workspace_id, intent.to, now)
         if capped is not None:
             put_off.append(_holding(intent, capped, Rule.FREQUENCY_CAP, holds.FREQUENCY_CAP))
@@ -177,6 +183,10 @@ def _opted_out(recipient: Recipient) -> Ending:
 
 def _replied(recipient: Recipient) -> Ending:
     return Ending(recipient=recipient, status=RecipientStatus.COMPLETED, reason="replied", rule=Rule.FLOW)
+
+
+def _too_late(recipient: Recipient) -> Move:
+    return Move(recipient=recipient, kind="drop_second_leg")
 
 
 def _holding(intent: Intent, until: datetime, rule: Rule, reason: str) -> Hold:

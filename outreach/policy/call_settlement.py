@@ -118,10 +118,16 @@ def judge_ended_call(recipient: Recipient, outcome: CallOutcome | None) -> Recip
     return attrs.evolve(recipient, successful=positive, reason=None if positive else outcome)
 
 
+def second_leg_until(recipient: Recipient) -> datetime | None:
+    """Return until when the second call of a double dial may start; None for a recipient that waits for none."""
+    waits = recipient.status is RecipientStatus.WAITING and recipient.reason == DOUBLE_DIAL
+    return recipient.due_at + SECOND_LEG_WITHIN if waits and recipient.due_at is not None else None
+
+
 def second_leg_is_late(recipient: Recipient, now: datetime) -> bool:
     """Return whether a recipient waits for the second call of a double dial that may not start any more."""
-    waits = recipient.status is RecipientStatus.WAITING and recipient.reason == DOUBLE_DIAL
-    return waits and recipient.due_at is not None and now > recipient.due_at + SECOND_LEG_WITHIN
+    until = second_leg_until(recipient)
+    return until is not None and now > until
 
 
 def drop_second_leg(

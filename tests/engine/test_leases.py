@@ -2,17 +2,21 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import attrs
 import pytest
 
 from outreach.errors import LeaseLost
-from outreach.models.states import CampaignStatus
+from outreach.models.carriers import Channel
+from outreach.models.dispatch import Outcome
+from outreach.models.message import Message
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus
 from outreach.models.work import HighWater, Home
 from outreach.operations import leases, singles
 from outreach.operations.leases import Takeover
 from outreach.protocols.storage import Storage, Transaction
-from outreach.testing.builders import NOW, make_agent, make_call, make_campaign, make_message, make_run
+from outreach.testing.builders import NOW, make_agent, make_call, make_campaign, make_dispatch, make_message, make_run
 from outreach.testing.storage_tables.base_contract import HERE, given_campaign
-from tests.engine.given import reread
+from tests.engine.given import reread, settle
 
 pytestmark = pytest.mark.anyio
 
@@ -95,6 +99,35 @@ async def test_queued_singles_of_a_moved_database_are_canceled(storage: Storage)
     assert held[1] is not None
     assert (held[0].status, held[0].reason, held[1].status, held[1].error) == ("canceled", "moved", "canceled", "moved")
     assert await storage.read(lambda tx: list(tx.work.due())) == []
+
+
+@pytest.mark.parametrize("decided", [False, True])
+@pytest.mark.parametrize("channel", ["sms", "call"])
+async def test_a_single_that_was_not_sent_before_the_move_is_not_sent_after_it(
+    storage: Storage, channel: Channel, decided: bool
+) -> None:
+    """Design, section 5, rule 10: the original may send it again too; only an operator's word lets it go."""
+    agent = make_agent()
+    message, call = make_message(), make_call(agent_id=agent.id)
+    of = {"message_id": message.id} if channel == "sms" else {"call_id": call.id}
+    await storage.write(lambda tx: tx.agents.insert(agent))
+    await storage.write(lambda tx: tx.messages.insert(attrs.evolve(message, status=MessageStatus.UNKNOWN, tries=1)))
+    await storage.write(lambda tx: tx.calls.insert(attrs.evolve(call, status=CallStatus.UNKNOWN, tries=1)))
+    before = await _take(storage, home=HOME)
+    dispatch = make_dispatch(channel=channel, state=DispatchState.UNKNOWN, epoch=before.epoch, **of)
+    await storage.write(lambda tx: tx.dispatches.insert(dispatch))
+    moved = await _take(storage, home=ELSEWHERE[0])
+    # The mark stays when the next worker takes over.
+    await _take(storage, home=ELSEWHERE[0])
+    assert moved.reason == "moved"
+    state = DispatchState.GIVEN_UP if decided else DispatchState.NOT_SENT
+    await settle(storage, dispatch, Outcome(state=state))
+    found = await storage.read(
+        lambda tx: tx.messages.get(HERE, message.id) if channel == "sms" else tx.calls.get(HERE, call.id)
+    )
+    assert found is not None
+    told = found.reason if isinstance(found, Message) else found.error
+    assert (found.status, told) == (("queued", None) if decided else ("canceled", "moved"))
 
 
 @pytest.mark.parametrize("status", [CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED])

@@ -9,12 +9,16 @@ import pytest
 
 from outreach.errors import LeaseLost
 from outreach.models.campaign import Campaign
+from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
 from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves, closing, waves
-from outreach.operations.wave import Committed, Ending
+from outreach.operations.recipients import put_recipient
+from outreach.operations.wave import Committed, Ending, Wave
+from outreach.policy.call_settlement import DOUBLE_DIAL
+from outreach.policy.settlement import waiting
 from outreach.protocols.storage import AlreadyThere, Storage, Transaction
 from outreach.testing.builders import NOW, make_dispatch, make_lease, make_run, make_unsubscribe, make_workspace
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
@@ -96,6 +100,30 @@ async def test_a_commit_that_waited_for_its_turn_still_commits(storage: Storage)
 
     committed = await storage.write(operation)
     assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW + 3 * SECOND]
+
+
+@pytest.mark.parametrize(("waited", "placed"), [(timedelta(seconds=10), True), (timedelta(seconds=10.001), False)])
+async def test_a_second_call_whose_commit_came_too_late_is_dropped(
+    storage: Storage, waited: timedelta, placed: bool
+) -> None:
+    """Design, section 6, double dial: it starts within ten seconds of the first one's end, or its attempt is over."""
+    campaign = await given_active(storage)
+    first = await recipient(storage, campaign)
+    rang_out = attrs.evolve(waiting(first, DOUBLE_DIAL, NOW), attempts=1, leg=2)
+    wave = await storage.write(lambda tx: _put_and_plan(tx, campaign, rang_out))
+    committed = await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW + waited))
+    after = await recipient(storage, campaign)
+    if placed:
+        assert [(one.leg, one.valid_until) for one in committed.dispatches] == [(2, NOW + timedelta(seconds=10))]
+    else:
+        assert committed.dispatches == ()
+        assert committed.changed
+        assert (after.status, after.reason, after.leg) == (RecipientStatus.WAITING, "retry_no_answer", 1)
+
+
+def _put_and_plan(tx: Transaction, campaign: Campaign, rang_out: Recipient) -> Wave:
+    put_recipient(tx, campaign.workspace_id, rang_out, rang_out, rule=Rule.DOUBLE_DIAL, now=NOW)
+    return make_wave(tx, campaign, [rang_out])
 
 
 async def test_no_slot_lies_after_closing_time_and_no_intent_is_valid_after_it(storage: Storage) -> None:

@@ -13,7 +13,12 @@ from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState
 from outreach.models.work import Run
-from outreach.operations import error_budget, recipient_outcomes, settling, waves
+from outreach.operations import (
+    error_budget,
+    recipient_outcomes,
+    settling,
+    waves,
+)
 from outreach.operations.recipients import put_recipient
 from outreach.operations.wave import Committed, Intent, Plan, Wave
 from outreach.policy.settlement import Backoff
@@ -23,6 +28,7 @@ from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.channels import CampaignChannel
 from outreach.runners.reconciler import Reconciler
 from outreach.runners.worker import Worker
+from tests.simulation import broken_records
 
 
 def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
@@ -144,12 +150,24 @@ def go_on_in_trouble(patch: pytest.MonkeyPatch) -> None:
 BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "the provider is called before the intent is committed": (ask_before_the_commit, "without an intent"),
     "the counters move outside of the transaction": (count_in_a_transaction_of_its_own, "recount"),
-    "the pace is kept in memory only": (keep_the_pace_in_memory, "in the minute before"),
+    "the pace is kept in memory only": (keep_the_pace_in_memory, "the one before at"),
     "opt-outs are heard only when a campaign is created": (ask_the_register_only_at_creation, "on the register"),
-    "a look-up that finds nothing proves that nothing was sent": (take_not_found_as_not_sent, "has taken it"),
+    "a look-up that finds nothing proves that nothing was sent": (take_not_found_as_not_sent, "is not_sent"),
     "what was stopped meanwhile is committed all the same": (commit_on_what_was_true, "was committed"),
-    "what a dead worker has left is sent again": (send_what_was_left, "has taken it"),
+    "what a dead worker has left is sent again": (send_what_was_left, "is not_sent (worker_lost)"),
     "a campaign in trouble goes on": (go_on_in_trouble, "in trouble"),
+    "a contact has failed whose message was accepted": (broken_records.fail_without_cause, "nothing explains it"),
+    "a contact has failed who had attempts left": (broken_records.never_try_again, "nothing explains it"),
+    "a contact is skipped who never opted out": (broken_records.skip_without_cause, "nothing explains it"),
+    "what nobody knows of is given up before its deadline": (broken_records.give_up_early, "is unconfirmed at"),
+    "the answers of a worker that was replaced are lost": (
+        broken_records.drop_what_comes_late,
+        "the ledger says",
+    ),
+    "a single message counts as accepted that was not": (broken_records.take_singles_for_sent, "its last request is"),
+    "an opt-out is confirmed again and again": (broken_records.confirm_every_stop, "needs no confirmation"),
+    "a database that was moved goes on sending": (broken_records.send_from_a_copy, "has moved"),
+    "a request without an answer is made again": (broken_records.ask_twice, "began at"),
 }
 """What is wrong with each engine: the patch, and what the simulation says when it has found out."""
 

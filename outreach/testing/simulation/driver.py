@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -19,8 +19,8 @@ import attrs
 from outreach.config import EngineConfig
 from outreach.engine import Outreach
 from outreach.errors import OutreachError
-from outreach.testing.simulation.faults import Fault, Faults
-from outreach.testing.simulation.intents import Bounds
+from outreach.testing.simulation.bounds import Bounds
+from outreach.testing.simulation.faults import Fault, Faults, Turns
 from outreach.testing.simulation.invariants import Invariants
 from outreach.testing.simulation.ledger import Broken
 from outreach.testing.simulation.loop import VirtualClock, VirtualLoop
@@ -48,11 +48,13 @@ PEACE_SECONDS: Final = 4_000.0
 
 _BETWEEN_DOINGS_SECONDS: Final = 8.0
 _LEASE_LOST: Final = 0.03
+_LEASE_LOST_AT_REQUEST: Final = 0.02
 _POUNCE: Final = 0.3
 _LATEST_SECONDS: Final = 3.0
 
-_EXPECTED: Final = (Killed, ConnectionError)
-"""What the engine's errors are about where nothing is wrong with it: a dead process, a look-up that failed."""
+_EXPECTED: Final = (Killed, ConnectionError, TimeoutError)
+"""What the engine's errors are about where nothing is wrong with it: a dead process, a look-up that failed or that
+its process has not waited for to the end."""
 
 
 @attrs.frozen(kw_only=True)
@@ -94,11 +96,13 @@ def simulate(seed: int, *, storage: StorageKind | None = None, path: Path | None
     faults = Faults(_stream(rng))
     late = _stream(rng)
 
+    turns = Turns(_stream(rng), faults)
+
     def late_seconds() -> float:
         return late.random() * _LATEST_SECONDS if faults.draw("late_timer") else 0.0
 
     database: Database = MemoryDatabase() if storage == "memory" else SqliteDatabase(path)
-    loop = partial(VirtualLoop, _stream(rng), late_seconds)
+    loop = partial(VirtualLoop, _stream(rng), late_seconds, turns.gives_way)
     try:
         simulation = _Simulation(seed, rng, faults, database)
         with _listening(simulation.hear_error), asyncio.Runner(loop_factory=loop) as runner:
@@ -122,6 +126,7 @@ class _Simulation:
         self._invariants: Invariants | None = None
         self._broken: Broken | None = None
         self._held_up = anyio.Event()
+        self._lose_lease: Callable[[], object] = lambda: None
 
     def hear_error(self, message: str) -> None:
         """Take an error that the engine has logged and that no fault explains for a broken invariant."""
@@ -138,6 +143,9 @@ class _Simulation:
             power=self._rng.choice(("authoritative", "evidence")),
             on_request=self._on_request,
             on_reached=lambda entry: self._watch(lambda invariants: invariants.at_reach(entry)),
+            on_recorded=lambda dispatch_id, outcome: self._watch(
+                lambda invariants: invariants.after_answer(dispatch_id, outcome)
+            ),
         )
         operator = Outreach(self._storage(None, lambda: None), clock=clock, rng=_stream(self._rng), config=CONFIG)
         async with operator as engine:
@@ -160,25 +168,21 @@ class _Simulation:
             seed=self._seed,
             faults=self._faults.counts,
             checks=invariants.checked,
-            reached=sum(len(entries) for entries in world.reached.values()),
+            reached=sum(len(entries) for entries in world.books.reached.values()),
             trace=invariants.trace,
         )
 
     def _invariants_of(self, setting: Setting) -> Invariants:
-        bounds = Bounds(
-            max_unsettled=CONFIG.max_unsettled,
-            sms_attempts=setting.sms_attempts,
-            call_attempts=setting.call_attempts,
-            stale_after=timedelta(seconds=CONFIG.stale_seconds),
-        )
+        bounds = Bounds.of(CONFIG, sms_attempts=setting.sms_attempts, call_attempts=setting.call_attempts)
         invariants = Invariants(
             workspace_id=setting.workspace_id,
             bounds=bounds,
             faults=self._faults,
-            reached=self._world.reached,
+            books=self._world.books,
             now=self._clock.now,
         )
         invariants.requests.number_rate = setting.number_rate
+        invariants.intents.slots.number_rate = setting.number_rate
         return invariants
 
     def _storage(self, faults: Faults | None, die: Callable[[], None]) -> ProcessStorage:
@@ -208,17 +212,28 @@ class _Simulation:
             make=partial(self._engine, config),
             storage=partial(self._storage, self._faults),
             machine=self._machine,
+            moved=self._move,
             rng=_stream(self._rng),
             faults=self._faults,
         )
+
+    def _move(self, path: str) -> None:
+        # One that nobody has dispatched from is at home wherever it is first.
+        if self._database.read(lambda tx: tx.leases.home()) is not None:
+            self._world.books.moved[path] = self._clock.now()
 
     def _pounce(self) -> None:
         """Have the operators stop something while a decision waits to be committed, every third time."""
         if self._rng.random() < _POUNCE:
             self._held_up.set()
 
-    def _on_request(self, dispatch_id: str) -> None:
-        self._watch(lambda invariants: self._database.read(lambda tx: invariants.at_request(tx, dispatch_id)))
+    def _on_request(self, dispatch_id: str, not_after: datetime | None) -> None:
+        self._watch(
+            lambda invariants: self._database.read(lambda tx: invariants.at_request(tx, dispatch_id, not_after))
+        )
+        # A process that stops here comes back with an answer to what another one has taken over.
+        if self._rng.random() < _LEASE_LOST_AT_REQUEST:
+            self._lose_lease()
 
     def _watch(self, check: Callable[[Invariants], None]) -> None:
         # An invariant that breaks deep within the engine must end the simulation, not a slice of work.
@@ -232,14 +247,16 @@ class _Simulation:
         processes = self._processes(CONFIG)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(processes.keep_one)
+            self._lose_lease = partial(tasks.start_soon, processes.lose_lease)
             while self._clock.monotonic() < TURMOIL_SECONDS and self._broken is None:
                 self._held_up = anyio.Event()
                 with anyio.move_on_after(self._rng.random() * _BETWEEN_DOINGS_SECONDS):
                     await self._held_up.wait()
                 if self._rng.random() < _LEASE_LOST:
-                    tasks.start_soon(processes.lose_lease)
+                    self._lose_lease()
                 with suppress(OutreachError):
                     await operators.do_something(stop=self._held_up.is_set())
+            self._lose_lease = lambda: None
             tasks.cancel_scope.cancel()
         self._raise_broken()
 

@@ -5,41 +5,31 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-import attrs
-
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.common import workspace_of
 from outreach.protocols.storage import Transaction
-from outreach.testing.simulation.ledger import Broken, Ledger, named, subject_of
+from outreach.testing.simulation.books import Books
+from outreach.testing.simulation.bounds import Bounds
+from outreach.testing.simulation.ledger import Broken, Ledger, Subject, named, subject_of
+from outreach.testing.simulation.slots import SlotChecks
 
 _DAY: Final = timedelta(hours=24)
 _UNHEARD: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED})
-_MAY_PASS: Final = frozenset({"temporary", "unreachable", "rate_limited", "provider_auth", "provider_funds"})
+MAY_PASS: Final = frozenset({"temporary", "unreachable", "rate_limited", "provider_auth", "provider_funds"})
 """Refusals after which the contact has another turn: those that may pass, and those that are our account's trouble."""
 
-_NOBODY_TALKED: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
+NOBODY_TALKED: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
+"""Ends of a call after which another one may be placed."""
 
 
-@attrs.frozen(kw_only=True)
-class Bounds:
-    """What a simulation holds the engine to, in numbers.
-
-    Attributes:
-        max_unsettled: Intents without an outcome that one worker may have.
-        sms_attempts: Attempts that a recipient and message may take.
-        call_attempts: Attempts that a recipient of a calling campaign may take.
-        stale_after: How long a single call or message may wait.
-        second_leg_within: How long after the first the second call of a double dial may be committed.
-    """
-
-    max_unsettled: int
-    sms_attempts: int
-    call_attempts: int
-    stale_after: timedelta
-    second_leg_within: timedelta = timedelta(seconds=10)
+def is_forbidden(tx: Transaction, ledger: Ledger, dispatch: Dispatch) -> bool:
+    """Return whether the register stands against a dispatch: all but the confirmation of the opt-out itself."""
+    stopped = bool(tx.register.stopped(dispatch.workspace_id, dispatch.channel, {dispatch.to}))
+    message = ledger.messages.get(dispatch.message_id or "")
+    return not stopped if message is not None and message.purpose == "opt_out_confirmation" else stopped
 
 
 class IntentChecks:
@@ -47,12 +37,19 @@ class IntentChecks:
 
     Args:
         ledger: What has been written, this intent included.
+        books: What really happened.
         bounds: The bounds that hold.
+
+    Attributes:
+        slots: Which slots were taken.
     """
 
-    def __init__(self, ledger: Ledger, bounds: Bounds) -> None:
+    def __init__(self, ledger: Ledger, books: Books, bounds: Bounds) -> None:
         self._ledger = ledger
+        self._books = books
         self._bounds = bounds
+        self.slots = SlotChecks(bounds)
+        self._callers: dict[Subject, str | None] = {}
         self._positions: dict[tuple[str, str], int] = {}
 
     def check(self, tx: Transaction, intent: Dispatch, before: Recipient | None, now: datetime) -> None:
@@ -71,18 +68,23 @@ class IntentChecks:
         workspace = workspace_of(tx, intent.workspace_id)
         if workspace.status != "active":
             raise Broken(f"Intent {intent.id} was committed while the workspace is {workspace.status}.")
-        if tx.register.stopped(intent.workspace_id, intent.channel, {intent.to}):
+        if is_forbidden(tx, self._ledger, intent):
             raise Broken(f"Intent {intent.id} was committed for a number on the register.")
         self._check_earlier(intent)
+        moved_at = self._books.moved_at(lease.home)
         if intent.campaign_id is None:
-            self._check_single(intent, now)
+            self._check_single(intent, moved_at, now)
             return
         campaign = tx.campaigns.get(intent.workspace_id, intent.campaign_id)
         if campaign is None or campaign.status is not CampaignStatus.ACTIVE:
             raise Broken(f"Intent {intent.id} was committed while its campaign is {campaign and campaign.status}.")
         if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
             raise Broken(f"Intent {intent.id} was committed at {now}, after the expiry of its campaign.")
+        if moved_at is not None and campaign.updated_at < moved_at:
+            raise Broken(f"Intent {intent.id} was committed; the database has moved, and nobody has resumed it.")
         self._check_recipient(intent, before, campaign, now)
+        self._check_caller(intent, campaign)
+        self.slots.check(intent, campaign, now)
         self._check_cap(intent, workspace.frequency_cap)
         self._check_reply(tx, intent, campaign)
 
@@ -105,13 +107,13 @@ class IntentChecks:
             # A single message or call has one attempt.
             return False
         if dispatch.state is DispatchState.REFUSED:
-            return dispatch.reason in _MAY_PASS
+            return dispatch.reason in MAY_PASS
         if dispatch.state is not DispatchState.ACCEPTED:
             return False
         if dispatch.channel == "sms":
             return dispatch.report is MessageStatus.FAILED
         call = self._ledger.calls.get(dispatch.call_id or "")
-        return call is not None and not call.is_open and call.outcome in _NOBODY_TALKED
+        return call is not None and not call.is_open and call.outcome in NOBODY_TALKED
 
     def _check_recipient(self, intent: Dispatch, before: Recipient | None, campaign: Campaign, now: datetime) -> None:
         subject = named(subject_of(intent))
@@ -171,15 +173,22 @@ class IntentChecks:
         if tx.inbound.replied_since(campaign.workspace_id, intent.to, campaign.started_at or campaign.created_at):
             raise Broken(f"Intent {intent.id} was committed although its contact has replied.")
 
-    def _check_single(self, intent: Dispatch, now: datetime) -> None:
+    def _check_single(self, intent: Dispatch, moved_at: datetime | None, now: datetime) -> None:
         subject = subject_of(intent)
-        of_call = self._ledger.calls.get(subject[1])
-        of_message = self._ledger.messages.get(subject[1])
-        created = (of_call or of_message or intent).created_at
-        given_up = [
-            earlier.settled_at
-            for earlier in self._ledger.dispatched(subject)
-            if earlier.state is DispatchState.GIVEN_UP and earlier.settled_at is not None
-        ]
-        if now >= max([created, *given_up]) + self._bounds.stale_after:
-            raise Broken(f"{named(subject)} has an intent at {now}; it has been waiting since {created}.")
+        message = self._ledger.messages.get(subject[1])
+        since = self._ledger.waits_since(subject)
+        until = (
+            since + self._bounds.stale_after if message is None or message.send_until is None else message.send_until
+        )
+        if now >= until:
+            raise Broken(f"{named(subject)} has an intent at {now}; it has been waiting since {since}.")
+        if moved_at is not None and since < moved_at:
+            raise Broken(f"{named(subject)} has an intent; the database has moved since it was asked for, at {since}.")
+
+    def _check_caller(self, intent: Dispatch, campaign: Campaign) -> None:
+        """Check that a contact is called from one number of the group, however often."""
+        if campaign.cli_mode != "group":
+            return
+        known = self._callers.setdefault(subject_of(intent), intent.sender)
+        if known != intent.sender or intent.sender not in {entry.phone_e164 for entry in campaign.cli_group or ()}:
+            raise Broken(f"Intent {intent.id} has the caller ID {intent.sender}; its contact was called from {known}.")

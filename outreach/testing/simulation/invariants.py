@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import ASSUMED_SENT, Dispatch
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.protocols.storage import Transaction
+from outreach.testing.simulation.books import Books, Reached
+from outreach.testing.simulation.bounds import Bounds
+from outreach.testing.simulation.endings import EndingChecks
 from outreach.testing.simulation.faults import Faults
-from outreach.testing.simulation.intents import Bounds, IntentChecks
-from outreach.testing.simulation.ledger import Broken, Ledger, named
+from outreach.testing.simulation.intents import IntentChecks
+from outreach.testing.simulation.ledger import Broken, Ledger, Subject, named
+from outreach.testing.simulation.moves import MoveChecks
 from outreach.testing.simulation.requests import RequestChecks
+from outreach.testing.simulation.singles import SingleChecks
 from outreach.testing.simulation.standing import StandingChecks
 from outreach.testing.simulation.touched import Touched, nothing
-from outreach.testing.simulation.world import Reached
 
 AUDIT_EVERY: Final = 200
 """After so many commits everything is compared with the database, and not only what was written."""
@@ -37,12 +41,13 @@ class Invariants:
         workspace_id: The workspace that is simulated.
         bounds: The bounds that hold.
         faults: Gets what the engine was seen to do about its rules.
-        reached: The providers' books.
+        books: What really happened.
         now: The present moment.
 
     Attributes:
         ledger: What has been written.
         requests: What requests are checked by.
+        intents: What intents are checked by.
         checked: How many commits have been checked.
     """
 
@@ -52,18 +57,20 @@ class Invariants:
         workspace_id: str,
         bounds: Bounds,
         faults: Faults,
-        reached: Mapping[str, Sequence[Reached]],
+        books: Books,
         now: Callable[[], datetime],
     ) -> None:
         self._workspace_id = workspace_id
         self._faults = faults
-        self._reached = reached
+        self._books = books
         self._now = now
         self.ledger = ledger = Ledger(workspace_id)
-        self.requests = RequestChecks(ledger, reached)
-        self._intents = IntentChecks(ledger, bounds)
-        self._standing = StandingChecks(ledger, lambda dispatch_id: dispatch_id in reached)
-        self._bounds = bounds
+        self.requests = RequestChecks(ledger, books)
+        self.intents = IntentChecks(ledger, books, bounds)
+        self._moves = MoveChecks(books, bounds)
+        self._endings = EndingChecks(ledger, bounds)
+        self._singles = SingleChecks(ledger, books, bounds)
+        self._standing = StandingChecks(ledger)
         self._trace = hashlib.sha256()
         self.checked = 0
 
@@ -85,12 +92,17 @@ class Invariants:
         changes = self.ledger.take_in(tx, touched)
         self._note(touched, now)
         for intent, recipient in changes.intents:
-            self._intents.check(tx, intent, recipient, now)
+            self.intents.check(tx, intent, recipient, now)
         for dispatch, after in changes.settled:
-            self._standing.check_move(dispatch, after)
+            self._moves.check(tx, dispatch, after, now)
         for before, left in changes.recipients:
             self._standing.check_recipient(before, left)
+            self._endings.check(tx, before, left, now)
             self._see(left)
+        for message, written_message in changes.messages:
+            self._singles.check_message(tx, message, written_message, now)
+        for call, written_call in changes.calls:
+            self._singles.check_call(tx, call, written_call, now)
         for written in touched.dispatches.values():
             self._standing.check_dispatch(written)
         for campaign_id in {**touched.campaigns, **{key[0]: None for key in touched.recipients}}:
@@ -99,11 +111,15 @@ class Invariants:
         if self.checked % AUDIT_EVERY == 0:
             self.ledger.audit(tx)
 
-    def at_request(self, tx: Transaction, dispatch_id: str) -> None:
+    def at_request(self, tx: Transaction, dispatch_id: str, not_after: datetime | None) -> None:
         """Check a request that begins now."""
         now = self._now()
         self._write(f"request {dispatch_id} {now}")
-        self.requests.at_start(tx, dispatch_id, now)
+        self.requests.at_start(tx, dispatch_id, not_after, now)
+
+    def after_answer(self, dispatch_id: str, outcome: Outcome) -> None:
+        """Check what has become of an answer that a process got a good while ago, and has lived since."""
+        self._moves.check_answered(self.ledger.dispatches[dispatch_id], outcome)
 
     def at_reach(self, entry: Reached) -> None:
         """Check something that a provider has taken."""
@@ -131,13 +147,13 @@ class Invariants:
         for message in self.ledger.messages.values():
             if message.status in _OPEN_MESSAGE:
                 raise Broken(f"Message {message.id} is {message.status} at the end.")
-            done = message.status in {"accepted", "sent", "delivered", "failed"} and message.reason != "invalid_number"
-            self._check_single(("message", message.id, 0), done=done and message.ended_at is not None)
+            if message.status in {"accepted", "sent", "delivered"}:
+                self._check_single(("message", message.id, 0))
         for call in self.ledger.calls.values():
             if call.is_open:
                 raise Broken(f"Call {call.id} is {call.status} at the end.")
-            if call.campaign_id is None:
-                self._check_single(("call", call.id, 0), done=call.status in {"completed", "busy", "no-answer"})
+            if call.campaign_id is None and call.status in {"completed", "busy", "no-answer"}:
+                self._check_single(("call", call.id, 0))
 
     def _check_end(self, campaign: Campaign, recipient: Recipient) -> None:
         subject = ("recipient", campaign.id, recipient.position)
@@ -155,14 +171,11 @@ class Invariants:
         if open_ones:
             raise Broken(f"{named(subject)} has ended; {open_ones[0].id} is {open_ones[0].state}.")
 
-    def _check_single(self, subject: tuple[str, str, int], *, done: bool) -> None:
-        dispatches = list(self.ledger.dispatched(subject))
-        taken = any(one.state is DispatchState.ACCEPTED for one in dispatches)
-        if done and taken:
-            self._check_reached(subject, dispatches)
+    def _check_single(self, subject: Subject) -> None:
+        self._check_reached(subject, list(self.ledger.dispatched(subject)))
 
-    def _check_reached(self, subject: tuple[str, str, int], dispatches: Sequence[Dispatch]) -> None:
-        if not any(one.id in self._reached or one.reason == ASSUMED_SENT for one in dispatches):
+    def _check_reached(self, subject: Subject, dispatches: Sequence[Dispatch]) -> None:
+        if not any(one.id in self._books.reached or one.reason == ASSUMED_SENT for one in dispatches):
             raise Broken(f"{named(subject)} is done, and no provider has it in its books.")
 
     def _see(self, recipient: Recipient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 
 import attrs
 
@@ -52,11 +53,15 @@ class Changes:
         intents: New dispatches, each with its recipient as it was before; None for a single message or call.
         settled: Dispatches that have moved, before and after.
         recipients: Recipients that have moved, before and after.
+        messages: Single messages that were written, before and after; None before for a new one.
+        calls: The same of calls, also those of campaigns.
     """
 
     intents: list[tuple[Dispatch, Recipient | None]] = attrs.field(factory=list)
     settled: list[tuple[Dispatch, Dispatch]] = attrs.field(factory=list)
     recipients: list[tuple[Recipient, Recipient]] = attrs.field(factory=list)
+    messages: list[tuple[Message | None, Message]] = attrs.field(factory=list)
+    calls: list[tuple[Call | None, Call]] = attrs.field(factory=list)
 
 
 class Ledger:
@@ -66,6 +71,7 @@ class Ledger:
         workspace_id: The workspace that is simulated.
 
     Attributes:
+        workspace_id: The same.
         dispatches: All dispatches.
         of: What was dispatched for each subject, in the order of the commits.
         of_campaign: The same for each campaign.
@@ -74,12 +80,13 @@ class Ledger:
     """
 
     def __init__(self, workspace_id: str) -> None:
-        self._workspace_id = workspace_id
+        self.workspace_id = workspace_id
         self.recipients: dict[RecipientKey, Recipient] = {}
         self.dispatches: dict[str, Dispatch] = {}
         self.calls: dict[str, Call] = {}
         self.messages: dict[str, Message] = {}
         self.of: dict[Subject, list[str]] = {}
+        self._of_call: dict[str, list[str]] = {}
         self.of_campaign: dict[str, list[str]] = {}
         self.in_flight: Counter[str] = Counter()
         self.open_of_epoch: Counter[int] = Counter()
@@ -103,6 +110,8 @@ class Ledger:
             if earlier is not None:
                 self._put_recipient(key, earlier, recipient)
                 changes.recipients.append((earlier, recipient))
+        changes.calls.extend((self.calls.get(call.id), call) for call in touched.calls.values())
+        changes.messages.extend((self.messages.get(message.id), message) for message in touched.messages.values())
         self.calls.update(touched.calls)
         self.messages.update(touched.messages)
         return changes
@@ -127,6 +136,20 @@ class Ledger:
         """Return what was dispatched for a subject, in the order of the commits."""
         return (self.dispatches[dispatch_id] for dispatch_id in self.of.get(subject, ()))
 
+    def of_call(self, call_id: str) -> Iterator[Dispatch]:
+        """Return what was dispatched for a call, single or of a campaign, in the order of the commits."""
+        return (self.dispatches[dispatch_id] for dispatch_id in self._of_call.get(call_id, ()))
+
+    def waits_since(self, subject: Subject) -> datetime:
+        """Return since when a single message or call waits: an operator's decision to try it again begins anew."""
+        record = self.calls.get(subject[1]) or self.messages[subject[1]]
+        given_up = [
+            earlier.settled_at
+            for earlier in self.dispatched(subject)
+            if earlier.state is DispatchState.GIVEN_UP and earlier.settled_at is not None
+        ]
+        return max([record.created_at, *given_up])
+
     def audit(self, tx: Transaction) -> None:
         """Compare all of it with what the database holds, row by row.
 
@@ -136,14 +159,14 @@ class Ledger:
         for campaign_id in self._sums:
             rows = {
                 (campaign_id, row.position): row
-                for row in tx.recipients.page(self._workspace_id, campaign_id, limit=_EVERY_PAGE)
+                for row in tx.recipients.page(self.workspace_id, campaign_id, limit=_EVERY_PAGE)
             }
             seen = {key: row for key, row in self.recipients.items() if key[0] == campaign_id}
             if rows.keys() != seen.keys():
                 raise Broken(f"Campaign {campaign_id} has recipients {sorted(rows)}, not {sorted(seen)}.")
             for key, row in rows.items():
                 self._compare_recipient(tx, row, seen[key])
-            recount = tx.recipients.recount(self._workspace_id, campaign_id)
+            recount = tx.recipients.recount(self.workspace_id, campaign_id)
             if recount != self.recount(campaign_id):
                 raise Broken(f"Campaign {campaign_id}: the database counts {recount}, not {self.recount(campaign_id)}.")
 
@@ -153,19 +176,19 @@ class Ledger:
         subject = ("recipient", row.campaign_id, row.position)
         stored = {
             dispatch.id: dispatch
-            for dispatch in tx.dispatches.of_recipient(self._workspace_id, row.campaign_id, row.position)
+            for dispatch in tx.dispatches.of_recipient(self.workspace_id, row.campaign_id, row.position)
         }
         if stored != {dispatch.id: dispatch for dispatch in self.dispatched(subject)}:
             raise Broken(f"{named(subject)} has other dispatches in the database than were written.")
 
     def _read(self, tx: Transaction, campaign_id: str) -> None:
-        if tx.campaigns.get(self._workspace_id, campaign_id) is None:
+        if tx.campaigns.get(self.workspace_id, campaign_id) is None:
             return
         for key in [key for key in self.recipients if key[0] == campaign_id]:
             del self.recipients[key]
         self._sums[campaign_id] = [0] * 6
         self.in_flight[campaign_id] = 0
-        for recipient in tx.recipients.page(self._workspace_id, campaign_id, limit=_EVERY_PAGE):
+        for recipient in tx.recipients.page(self.workspace_id, campaign_id, limit=_EVERY_PAGE):
             self._put_recipient((campaign_id, recipient.position), None, recipient)
 
     def _put_recipient(self, key: RecipientKey, before: Recipient | None, after: Recipient) -> None:
@@ -182,6 +205,8 @@ class Ledger:
         self.dispatches[after.id] = after
         if before is None:
             self.of.setdefault(subject_of(after), []).append(after.id)
+            if after.call_id is not None:
+                self._of_call.setdefault(after.call_id, []).append(after.id)
             if after.campaign_id is not None:
                 self.of_campaign.setdefault(after.campaign_id, []).append(after.id)
         for dispatch, sign in ((before, -1), (after, 1)):

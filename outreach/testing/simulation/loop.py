@@ -32,10 +32,12 @@ class Standstill:
 
     Attributes:
         still: Set by whoever stops it.
+        went_on: When it last went on, by the loop's time.
     """
 
     def __init__(self) -> None:
         self.still = False
+        self.went_on = 0.0
         self._held: list[_Gate] = []
 
     def hold(self, gate: _Gate) -> None:
@@ -45,6 +47,7 @@ class Standstill:
     def go_on(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let everything that waits happen, in the order in which it fell due."""
         self.still = False
+        self.went_on = loop.time()
         held, self._held = self._held, []
         for gate in held:
             loop.call_soon(gate.late, context=gate.context)
@@ -102,18 +105,26 @@ class _JumpingSelector(selectors.DefaultSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An asyncio loop with a time of its own, which starts at 0 and moves only when everything waits.
 
-    Callbacks that are ready run in the order that asyncio guarantees. Timers fire a little late, by a seed, so that
-    those due at the same moment fire in any order.
+    Tasks that are ready run in any order, by a seed: one may have to let others go first, as asyncio promises nothing
+    else. Other callbacks keep the order that asyncio guarantees. Timers fire a little late, so that those due at the
+    same moment fire in any order.
 
     Args:
         rng: Decides how late.
         late_seconds: Asked for each timer: how much later than that it fires, in seconds; zero for most.
+        gives_way: Asked for each turn of a task: whether it lets the others go first.
     """
 
-    def __init__(self, rng: random.Random, late_seconds: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        late_seconds: Callable[[], float] = lambda: 0.0,
+        gives_way: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._jumping = _JumpingSelector()
         self._rng = rng
         self._extra = late_seconds
+        self._gives_way = gives_way
         super().__init__(self._jumping)
 
     def time(self) -> float:
@@ -129,8 +140,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if process is None:
             return super().call_soon(callback, *args, context=context)
         gate = _Gate(process, callback, args, context)
-        gate.handle = handle = super().call_soon(gate, context=context)
+        # A task has one turn at a time, so that its own turns keep their order.
+        late = isinstance(getattr(callback, "__self__", None), asyncio.Task) and self._gives_way()
+        first = (lambda: self._let_go_first(gate)) if late else gate
+        gate.handle = handle = super().call_soon(first, context=context)
         return handle
+
+    def _let_go_first(self, gate: _Gate) -> None:
+        super().call_soon(gate.late, context=gate.context)
 
     def call_at(
         self,

@@ -31,9 +31,12 @@ _WEIGHTS: Final[Mapping[Fault, int]] = {
     "opt_in": 2,
     "suspend": 2,
     "settings": 2,
+    "rules": 1,
     "operator_retry": 12,
     "assume_sent": 3,
     "reply": 2,
+    "stop": 2,
+    "start_again": 2,
     "single_message": 6,
     "single_call": 4,
     "outage": 4,
@@ -85,9 +88,12 @@ class Operators:
             "opt_in": self._opt_in,
             "suspend": self._suspend,
             "settings": self._change_settings,
+            "rules": self._change_rules,
             "operator_retry": self._retry,
             "assume_sent": self._assume_sent,
-            "reply": self._reply,
+            "reply": lambda: self._write("Sounds good"),
+            "stop": lambda: self._write("STOP"),
+            "start_again": lambda: self._write("START"),
             "single_message": self._message,
             "single_call": self._call,
             "outage": self._outage,
@@ -160,8 +166,9 @@ class Operators:
         return True
 
     async def _opt_in(self) -> bool:
-        workspace_id = self._setting.workspace_id
-        return bool(await self._engine.unsubscribes.remove(workspace_id, *self._setting.people[:3]))
+        people = self._setting.people[:3]
+        self._world.books.lifted.update(people)
+        return bool(await self._engine.unsubscribes.remove(self._setting.workspace_id, *people))
 
     async def _suspend(self) -> bool:
         change = WorkspaceChange(status=WorkspaceStatus.SUSPENDED)
@@ -173,6 +180,18 @@ class Operators:
     async def _change_settings(self) -> bool:
         change = SmsSettingsChange(footer_enabled=self._rng.random() < 0.5, retry_enabled=self._rng.random() < 0.5)
         await self._engine.settings.update(self._setting.workspace_id, change)
+        return True
+
+    async def _change_rules(self) -> bool:
+        """Change the rules of contact of a workspace that has some."""
+        workspace = await self._engine.workspaces.get(self._setting.workspace_id)
+        if self._setting.with_hours:
+            change = WorkspaceChange(contact_hours=not workspace.contact_hours)
+        elif self._setting.with_cap:
+            change = WorkspaceChange(frequency_cap=self._rng.choice((1, 2, 3)))
+        else:
+            return False
+        await self._engine.workspaces.update(self._setting.workspace_id, change)
         return True
 
     async def _retry(self) -> bool:
@@ -190,19 +209,25 @@ class Operators:
             # Counted before: the second request may begin before this call is back. One that is refused allows
             # nothing.
             self._retries[subject_of(dispatch), dispatch.step] += 1
+        decided = self._world.books.decided
+        decided[dispatch.id] = "retry" if retry else "assume_sent"
         try:
-            await self._engine.dispatches.resolve(
-                self._setting.workspace_id, dispatch.id, "retry" if retry else "assume_sent"
-            )
+            await self._engine.dispatches.resolve(self._setting.workspace_id, dispatch.id, decided[dispatch.id])
         except BaseException:
+            del decided[dispatch.id]
             if retry:
                 self._retries[subject_of(dispatch), dispatch.step] -= 1
             raise
         return True
 
-    async def _reply(self) -> bool:
+    async def _write(self, body: str) -> bool:
+        """Have somebody write to us; counted before, because what it does may be seen before this call is back."""
         person = self._rng.choice(self._setting.people)
-        await self._engine.messages.receive(self._setting.workspace_id, sender=person, to=SENDER, body="Yes")
+        books = self._world.books
+        counted = {"STOP": books.stops, "START": books.lifted}.get(body)
+        if counted is not None:
+            counted[person] += 1
+        await self._engine.messages.receive(self._setting.workspace_id, sender=person, to=SENDER, body=body)
         return True
 
     async def _message(self) -> bool:

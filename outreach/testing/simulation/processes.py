@@ -32,13 +32,14 @@ class Process:
     Args:
         storage: The database as it sees it.
         engine: Its engine.
+        standstill: Whether it stands still.
     """
 
-    def __init__(self, storage: ProcessStorage, engine: Outreach) -> None:
+    def __init__(self, storage: ProcessStorage, engine: Outreach, standstill: Standstill) -> None:
         self.storage = storage
-        self.standstill = Standstill()
+        self.standstill = standstill
         context = copy_context()
-        context.run(PROCESS.set, self.standstill)
+        context.run(PROCESS.set, standstill)
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(_live(engine), context=context)
 
@@ -65,6 +66,7 @@ class Processes:
         make: Makes a process's engine.
         storage: Makes the database as a process sees it, given what is called when that one is to die.
         machine: Where the lock is.
+        moved: Called when the database is started from another place, with that place.
         rng: Decides how long things take.
         faults: Counts the leases that were lost.
     """
@@ -75,12 +77,14 @@ class Processes:
         make: Making,
         storage: Callable[[Callable[[], None]], ProcessStorage],
         machine: Machine,
+        moved: Callable[[str], None],
         rng: random.Random,
         faults: Faults,
     ) -> None:
         self._make = make
         self._storage = storage
         self._machine = machine
+        self._moved = moved
         self._rng = rng
         self._faults = faults
         self._all: list[Process] = []
@@ -123,9 +127,17 @@ class Processes:
 
     def _start(self) -> Process:
         replaced = self._replaced
+        if self._all and self._faults.draw("moved"):
+            self._machine.moves += 1
+            self._moved(self._machine.path)
         storage = self._storage(lambda: self._died(process, replaced))
-        link = Link(alive=lambda: not storage.cut, die=storage.kill)
-        process = Process(storage, self._make(storage, link))
+        standstill = Standstill()
+        link = Link(
+            alive=lambda: not storage.cut,
+            at_work_since=lambda: None if standstill.still else standstill.went_on,
+            die=storage.kill,
+        )
+        process = Process(storage, self._make(storage, link), standstill)
         self._all.append(process)
         return process
 

@@ -12,7 +12,8 @@ from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage, ReportSink
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
-from outreach.testing.simulation.world import Link, Reached, World
+from outreach.testing.simulation.books import Reached
+from outreach.testing.simulation.world import Link, World
 
 _UNANSWERED: Final[Sequence[tuple[CallStatus, CallOutcome | None]]] = (
     (CallStatus.BUSY, None),
@@ -39,15 +40,17 @@ class WorldCarrier:
     @property
     def capabilities(self) -> CarrierCapabilities:
         """What the world's look-up can tell."""
-        return CarrierCapabilities(look_up=self._world.power, carries_not_after=False)
+        return CarrierCapabilities(look_up=self._world.power, carries_not_after=True)
 
     async def send(self, message: OutboundMessage) -> Outcome:
         """Take one message, or whatever else happens to it."""
-        return await self._world.request(self._link, message.dispatch_id, lambda: self._accept(message))
+        return await self._world.request(
+            self._link, message.dispatch_id, message.not_after, lambda: self._accept(message)
+        )
 
     async def look_up(self, question: LookUp) -> Outcome | None:
         """Look into the books."""
-        return self._world.look_up(question.dispatch_id)
+        return await self._world.look_up(self._link, question.dispatch_id)
 
     async def listen(self, sink: ReportSink) -> None:
         """Hand in reports as they fall due."""
@@ -102,21 +105,23 @@ class WorldVoice:
     @property
     def capabilities(self) -> VoiceCapabilities:
         """What the world's look-up can tell."""
-        return VoiceCapabilities(look_up=self._world.power, carries_not_after=False)
+        return VoiceCapabilities(look_up=self._world.power, carries_not_after=True)
 
     async def place(self, request: CallRequest) -> Outcome:
         """Place one call, or whatever else happens to it."""
-        return await self._world.request(self._link, request.dispatch_id, lambda: self._accept(request))
+        return await self._world.request(
+            self._link, request.dispatch_id, request.not_after, lambda: self._accept(request)
+        )
 
     async def look_up(self, question: LookUp) -> Outcome | None:
         """Look into the books."""
-        return self._world.look_up(question.dispatch_id)
+        return await self._world.look_up(self._link, question.dispatch_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Tell how far a call has come."""
-        entries = self._world.reached.get(dispatch_id)
-        passed = [status for moment, status in entries[-1].course if moment <= self._world.now()] if entries else []
-        return self._event(workspace_id, entries[-1], passed[-1])() if entries and passed else None
+        entry = await self._world.how_it_is(self._link, dispatch_id)
+        passed = [status for moment, status in entry.course if moment <= self._world.now()] if entry else []
+        return self._event(workspace_id, entry, passed[-1])() if entry and passed else None
 
     def _accept(self, request: CallRequest) -> Outcome:
         world = self._world

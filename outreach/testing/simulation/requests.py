@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignStatus, DispatchState
+from outreach.models.workspace import Workspace
 from outreach.operations.common import workspace_of
 from outreach.protocols.storage import Transaction
+from outreach.testing.simulation.books import Books, Reached
+from outreach.testing.simulation.intents import is_forbidden
 from outreach.testing.simulation.ledger import Broken, Ledger, Subject, named, subject_of
 from outreach.testing.simulation.reference import campaign_is_open, most_in_a_minute, person_is_awake
-from outreach.testing.simulation.world import Reached
 
 
 class RequestChecks:
@@ -21,21 +22,21 @@ class RequestChecks:
 
     Args:
         ledger: What has been written.
-        reached: The providers' books.
+        books: What really happened.
 
     Attributes:
         retries: How often an operator had which step of a subject tried again.
         number_rate: What the one sending number with a rate of its own may send a minute; None when it has none.
     """
 
-    def __init__(self, ledger: Ledger, reached: Mapping[str, Sequence[Reached]]) -> None:
+    def __init__(self, ledger: Ledger, books: Books) -> None:
         self._ledger = ledger
-        self._reached = reached
+        self._books = books
         self._starts: dict[str, list[datetime]] = {}
         self.retries: Counter[tuple[Subject, int]] = Counter()
         self.number_rate: int | None = None
 
-    def at_start(self, tx: Transaction, dispatch_id: str, now: datetime) -> None:
+    def at_start(self, tx: Transaction, dispatch_id: str, not_after: datetime | None, now: datetime) -> None:
         """Check a request that begins now: its intent, its time, every stop once more, hours and paces.
 
         Raises:
@@ -44,6 +45,10 @@ class RequestChecks:
         dispatch = self._ledger.dispatches.get(dispatch_id)
         if dispatch is None:
             raise Broken(f"The request of {dispatch_id} begins without an intent in the ledger.")
+        if dispatch_id in self._books.begun:
+            raise Broken(
+                f"The request of {dispatch_id} begins at {now}, and began at {self._books.begun[dispatch_id]}."
+            )
         if now > dispatch.valid_until:
             raise Broken(f"The request of {dispatch_id} begins at {now}, after its valid_until {dispatch.valid_until}.")
         if now < dispatch.slot_at:
@@ -53,7 +58,7 @@ class RequestChecks:
         workspace = workspace_of(tx, dispatch.workspace_id)
         if workspace.status != "active":
             raise Broken(f"The request of {dispatch_id} begins while the workspace is {workspace.status}.")
-        if tx.register.stopped(dispatch.workspace_id, dispatch.channel, {dispatch.to}):
+        if is_forbidden(tx, self._ledger, dispatch):
             raise Broken(f"The request of {dispatch_id} begins; its number is on the register.")
         if dispatch.campaign_id is None:
             return
@@ -66,6 +71,7 @@ class RequestChecks:
             raise Broken(f"The request of {dispatch_id} begins at {now}, outside its contact's hours.")
         if campaign.channel == "sms":
             self._check_paces(campaign, now)
+        self._check_not_after(dispatch, campaign, workspace, not_after)
 
     def at_reach(self, entry: Reached) -> None:
         """Check that nobody is reached more often than was meant, at the moment that a provider takes a request.
@@ -83,7 +89,7 @@ class RequestChecks:
             other
             for one in self._ledger.dispatched(subject)
             if one.step == dispatch.step
-            for other in self._reached.get(one.id, ())
+            for other in self._books.entries(one.id)
         ]
         allowed = (
             1 + self.retries[subject, dispatch.step] + sum(self._came_to_nothing(dispatch, one) for one in entries)
@@ -96,6 +102,27 @@ class RequestChecks:
     def _came_to_nothing(self, dispatch: Dispatch, entry: Reached) -> bool:
         # A single message or call is not tried again, whatever came of it.
         return entry.told and dispatch.campaign_id is not None
+
+    def _check_not_after(
+        self, dispatch: Dispatch, campaign: Campaign, workspace: Workspace, not_after: datetime | None
+    ) -> None:
+        """Check that the provider is told until when the contact may be reached, and nothing later."""
+        expires = campaign.scheduled_expires_at
+        bounded = expires is not None or workspace.contact_hours or campaign.business_hours is not None
+        if not_after is None:
+            if expires is not None or workspace.contact_hours:
+                raise Broken(f"The request of {dispatch.id} does not say until when its contact may be reached.")
+            return
+        last = not_after - timedelta(microseconds=1)
+        told_rightly = (
+            bounded
+            and not_after >= dispatch.valid_until
+            and (expires is None or not_after <= expires)
+            and campaign_is_open(campaign, last)
+            and (not workspace.contact_hours or person_is_awake(dispatch.to, last))
+        )
+        if not told_rightly:
+            raise Broken(f"The request of {dispatch.id} says that its contact may be reached until {not_after}.")
 
     def _check_paces(self, campaign: Campaign, now: datetime) -> None:
         rates = {campaign.id: campaign.sms_rate_per_minute, "the sending number": self.number_rate}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import date, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -12,7 +12,7 @@ import attrs
 from outreach.config import EngineConfig
 from outreach.engine import Outreach
 from outreach.models.business_hours import DAYS, MINUTES_A_DAY, BusinessHours, Window
-from outreach.models.campaign import NewCallCampaign, NewSmsCampaign
+from outreach.models.campaign import CliGroupEntry, NewCallCampaign, NewSmsCampaign
 from outreach.models.carriers import ScheduleType
 from outreach.models.directory import FlowStep
 from outreach.models.holidays import Holiday, HolidayCalendar
@@ -54,6 +54,7 @@ CALM: Final = attrs.evolve(
 
 SENDER: Final = "+14155550199"
 
+_CALLERS: Final = ("+14155550191", "+14155550192", "+14155550193")
 _ZONES: Final = ("UTC", "Asia/Kathmandu", "America/St_Johns", "Pacific/Kiritimati")
 _MIDNIGHT_ZONE: Final = "Pacific/Fiji"
 _NEAR: Final = tuple(f"+1415555{number:04d}" for number in range(100, 108))
@@ -76,6 +77,8 @@ class Setting:
     Attributes:
         people: Numbers of contacts, for opt-outs, replies, single messages and calls.
         campaign_ids: The campaigns, in the order of their creation.
+        with_hours: Whether the workspace has contact hours, now and then.
+        with_cap: Whether it has a frequency cap.
         number_rate: What the sending number may send a minute; None for no rate of its own.
         sms_attempts: Attempts that a message may take.
         call_attempts: Attempts that a recipient of a calling campaign may take.
@@ -85,6 +88,8 @@ class Setting:
     agent_id: str
     people: list[str]
     campaign_ids: list[str] = attrs.field(factory=list)
+    with_hours: bool
+    with_cap: bool
     number_rate: int | None
     sms_attempts: int
     call_attempts: int
@@ -102,6 +107,8 @@ async def set_up(engine: Outreach, rng: random.Random) -> Setting:
         workspace_id=workspace.id,
         agent_id=agent.id,
         people=rng.sample(_FAR + _NEAR[:2] if with_hours else _NEAR + _FAR, rng.randint(5, 8)),
+        with_hours=with_hours,
+        with_cap=cap is not None,
         number_rate=rng.choice((10, 20, 60)) if rng.random() < 0.6 else None,
         sms_attempts=rng.choice((2, 3)),
         call_attempts=rng.choice((1, 2, 3)),
@@ -122,7 +129,7 @@ async def set_up(engine: Outreach, rng: random.Random) -> Setting:
 async def make_campaigns(engine: Outreach, setting: Setting, rng: random.Random) -> None:
     """Make the campaigns, and start most of them."""
     workspace = await engine.workspaces.get(setting.workspace_id)
-    ends_late = workspace.contact_hours or workspace.frequency_cap is not None
+    ends_late = setting.with_hours or setting.with_cap
     for number in range(rng.randint(3, 5)):
         kind = rng.choice(("sms", "sms", "flow", "call", "call"))
         people = _people(setting, rng)
@@ -133,6 +140,7 @@ async def make_campaigns(engine: Outreach, setting: Setting, rng: random.Random)
                 agent_id=setting.agent_id,
                 batch_concurrency=rng.choice((1, 2)),
                 double_dial=rng.random() < 0.5,
+                **await _callers(engine, setting, rng),
                 **attrs.asdict(terms, recurse=False),
             )
             created = await engine.create_campaign.call(workspace.id, calling, people)
@@ -151,6 +159,21 @@ async def make_campaigns(engine: Outreach, setting: Setting, rng: random.Random)
         setting.campaign_ids.append(created.campaign.id)
         if rng.random() < 0.75:
             await engine.campaigns.start(workspace.id, created.campaign.id)
+
+
+async def _callers(engine: Outreach, setting: Setting, rng: random.Random) -> dict[str, Any]:
+    """Draw what a campaign calls from: a group of numbers, a trunk, or what the agent has."""
+    if rng.random() < 0.6:
+        return {}
+    if rng.random() < 0.3:
+        trunk = await engine.trunks.create(setting.workspace_id, "Trunk", address="sip.example.com")
+        return {"sip_trunk_id": trunk.id}
+    known = {number.phone: number for number in await engine.numbers.list(setting.workspace_id)}
+    group = []
+    for phone in _CALLERS[: rng.randint(1, 3)]:
+        number = known.get(phone) or await engine.numbers.add(setting.workspace_id, phone)
+        group.append(CliGroupEntry(phone_number_id=number.id, phone_e164=phone, count=rng.randint(1, 2)))
+    return {"cli_mode": "group", "cli_group": group}
 
 
 @attrs.frozen(kw_only=True)

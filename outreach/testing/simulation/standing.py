@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import ASSUMED_SENT, Dispatch
+from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.ledger import Broken, Ledger, named, subject_of
 
 _D = DispatchState
-_MOVES: Final = {
-    _D.DISPATCHING: frozenset(
-        {_D.ACCEPTED, _D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED, _D.UNKNOWN},
-    ),
-    _D.UNKNOWN: frozenset(
-        {_D.ACCEPTED, _D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED, _D.UNCONFIRMED, _D.GIVEN_UP}
-    ),
-    _D.UNCONFIRMED: frozenset({_D.ACCEPTED, _D.REFUSED}),
-    _D.GIVEN_UP: frozenset({_D.ACCEPTED, _D.REFUSED}),
-}
-_NOT_TAKEN: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED})
 _OPEN: Final = frozenset(
     {
         RecipientStatus.PENDING,
@@ -46,29 +34,11 @@ class StandingChecks:
 
     Args:
         ledger: What has been written.
-        taken: Tells whether a provider has taken a dispatch, by its own books.
     """
 
-    def __init__(self, ledger: Ledger, taken: Callable[[str], bool]) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._taken = taken
         self._over: dict[str, CampaignStatus] = {}
-
-    def check_move(self, before: Dispatch, after: Dispatch) -> None:
-        """Check how a dispatch has moved, against the providers' books.
-
-        Raises:
-            Broken: It must not move so, or what it says is not true.
-        """
-        if before.state is after.state:
-            return
-        if after.state not in _MOVES.get(before.state, frozenset()):
-            raise Broken(f"Dispatch {after.id} moved from {before.state} to {after.state}.")
-        taken = self._taken(after.id)
-        if taken and after.state in _NOT_TAKEN:
-            raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and the provider has taken it.")
-        if not taken and after.state is DispatchState.ACCEPTED and after.reason != ASSUMED_SENT:
-            raise Broken(f"Dispatch {after.id} is accepted, and the provider knows nothing of it.")
 
     def check_recipient(self, before: Recipient | None, after: Recipient) -> None:
         """Check that a recipient is in one state, and that its dispatches say the same.

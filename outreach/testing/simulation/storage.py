@@ -119,11 +119,21 @@ class Killed(StorageError):
 
 
 class Machine:
-    """What outlives a process: the lock file and the note beside the database."""
+    """What outlives a process: the lock file, the note beside the database, and where the database is.
+
+    Attributes:
+        moves: How often the database has been moved.
+    """
 
     def __init__(self) -> None:
         self.holder: object | None = None
         self.noted: HighWater | None = None
+        self.moves = 0
+
+    @property
+    def path(self) -> str:
+        """Where the database is."""
+        return f"/simulated-{self.moves}.db"
 
 
 class ProcessLock:
@@ -131,6 +141,7 @@ class ProcessLock:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
+        self._home = Home(host="simulated", path=machine.path)
 
     def acquire(self) -> bool:
         """Take the lock unless some process has it."""
@@ -146,7 +157,7 @@ class ProcessLock:
 
     def home(self) -> Home | None:
         """Return where the database is."""
-        return Home(host="simulated", path="/simulated.db")
+        return self._home
 
     def high_water(self) -> HighWater | None:
         """Return what was last noted."""
@@ -207,6 +218,7 @@ class ProcessStorage:
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation, unless the process is dead; it may die just before or just after the commit."""
         await self._take_time(writes=True)
+        self._require_alive()
         if self._faults is not None and self._faults.draw("kill_before_commit"):
             self.kill()
         self._require_alive()

@@ -7,39 +7,20 @@ import random
 from collections.abc import Callable
 from contextvars import Context
 from datetime import datetime
+from typing import Final
 
 import anyio
 import attrs
 
-from outreach.models.call import CallOutcome
 from outreach.models.dispatch import Outcome
 from outreach.models.reports import Report
-from outreach.models.states import CallStatus, DispatchState
+from outreach.models.states import DispatchState
 from outreach.protocols.carrier import LookUpPower, ReportSink
+from outreach.testing.simulation.books import Books, Reached
 from outreach.testing.simulation.faults import Faults
 
-
-@attrs.define(kw_only=True)
-class Reached:
-    """Something that a provider did, as its own books have it.
-
-    Attributes:
-        accepted_at: When the provider took it.
-        failed: A receipt says afterwards that it reached nobody.
-        unanswered: The call rings out, is busy, is declined or goes to voicemail.
-        told: Whether the engine has been told so: nobody may be contacted again before.
-        course: When a call comes to which status.
-        verdict: What the provider says of a call at its end.
-    """
-
-    dispatch_id: str
-    to: str
-    accepted_at: datetime
-    failed: bool = False
-    unanswered: bool = False
-    told: bool = False
-    course: list[tuple[datetime, CallStatus]] = attrs.field(factory=list)
-    verdict: CallOutcome | None = None
+_RECORDED_WITHIN: Final = 15.0
+"""Seconds in which a process that lives and does not stand still records what it was answered."""
 
 
 @attrs.define(kw_only=True)
@@ -48,10 +29,12 @@ class Link:
 
     Attributes:
         alive: Whether the process still is.
+        at_work_since: Since when it has not stood still, by the loop's time; None while it stands still.
         die: Has the process die, cut off first.
     """
 
     alive: Callable[[], bool]
+    at_work_since: Callable[[], float | None]
     die: Callable[[], None]
 
 
@@ -66,11 +49,12 @@ class World:
         rng: Decides everything.
         faults: Draws and counts what goes wrong.
         power: What a look-up can tell; one that is only evidence sometimes does not find what is there.
-        on_request: Called when a request begins, with the dispatch.
+        on_request: Called when a request begins, with the dispatch and until when its contact may be reached.
         on_reached: Called when a provider has taken one.
+        on_recorded: Called when an answer that a process got must stand in the ledger, if it still lives then.
 
     Attributes:
-        reached: The books, by dispatch.
+        books: What really happened.
         trouble: Why every request is refused at the moment; None while the providers work.
     """
 
@@ -82,25 +66,27 @@ class World:
         rng: random.Random,
         faults: Faults,
         power: LookUpPower,
-        on_request: Callable[[str], None],
+        on_request: Callable[[str, datetime | None], None],
         on_reached: Callable[[Reached], None],
+        on_recorded: Callable[[str, Outcome], None],
     ) -> None:
         self.now = now
         self.rng = rng
         self.faults = faults
         self.power = power
-        self.reached: dict[str, list[Reached]] = {}
+        self.books = Books()
         self.trouble: str | None = None
         self._loop = loop
         self._context = Context()
         self._on_request = on_request
         self._on_reached = on_reached
+        self._on_recorded = on_recorded
         self._outbox: list[Callable[[], Report]] = []
         self._news = anyio.Event()
 
     def record(self, entry: Reached) -> None:
         """Write into the books that a request was taken."""
-        self.reached.setdefault(entry.dispatch_id, []).append(entry)
+        self.books.reached.setdefault(entry.dispatch_id, []).append(entry)
         self._on_reached(entry)
 
     def tell(self, delay: float, make: Callable[[], Report]) -> None:
@@ -134,11 +120,30 @@ class World:
             with anyio.move_on_after(30):
                 await self._news.wait()
 
-    async def request(self, link: Link, dispatch_id: str, accept: Callable[[], Outcome]) -> Outcome:
+    async def request(
+        self, link: Link, dispatch_id: str, not_after: datetime | None, accept: Callable[[], Outcome]
+    ) -> Outcome:
         """Go through one request: heard or not, answered or not, by a process that may die in it."""
         if not link.alive():
             await anyio.sleep_forever()
-        self._on_request(dispatch_id)
+        self._on_request(dispatch_id, not_after)
+        self.books.begun[dispatch_id] = self.now()
+        outcome = await self._exchange(link, accept)
+        self.books.hear(dispatch_id, outcome)
+        self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, outcome))
+        return outcome
+
+    def _require_recorded(self, link: Link, dispatch_id: str, outcome: Outcome) -> None:
+        """Have it checked that an answer stands in the ledger, once the process has had the time to see to it."""
+        if not link.alive():
+            return
+        since = link.at_work_since()
+        if since is not None and self._loop.time() >= since + _RECORDED_WITHIN:
+            self._on_recorded(dispatch_id, outcome)
+        else:
+            self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, outcome))
+
+    async def _exchange(self, link: Link, accept: Callable[[], Outcome]) -> Outcome:
         faults, rng = self.faults, self.rng
         if faults.draw("not_sent"):
             return Outcome(state=DispatchState.NOT_SENT, reason="connection_refused")
@@ -152,16 +157,34 @@ class World:
         self._later(rng.random() * 0.5, lambda: self._hear(answer, accept))
         return await answer
 
-    def look_up(self, dispatch_id: str) -> Outcome | None:
-        """Tell from the books what became of a dispatch, or fail to."""
+    async def look_up(self, link: Link, dispatch_id: str) -> Outcome | None:
+        """Tell from the books what became of a dispatch, or fail to; who asks may die of it."""
+        await self._ask(link)
         if self.faults.draw("look_up_failed"):
             raise ConnectionError("The look-up failed.")
-        found = dispatch_id in self.reached
+        found = dispatch_id in self.books.reached
         if found and self.power == "evidence" and self.faults.draw("look_up_lied"):
             found = False
         if found:
             return Outcome(state=DispatchState.ACCEPTED, provider_id=f"p-{dispatch_id}")
-        return Outcome(state=DispatchState.NOT_SENT, reason="not_found")
+        nothing = Outcome(state=DispatchState.NOT_SENT, reason="not_found")
+        if self.power == "authoritative":
+            self.books.hear(dispatch_id, nothing)
+        return nothing
+
+    async def how_it_is(self, link: Link, dispatch_id: str) -> Reached | None:
+        """Tell from the books what a provider has of a call; who asks may die of it."""
+        await self._ask(link)
+        entries = self.books.entries(dispatch_id)
+        return entries[-1] if entries else None
+
+    async def _ask(self, link: Link) -> None:
+        """Let a question, which changes nothing at the provider, take its time."""
+        if link.alive() and self.faults.draw("kill_in_look_up"):
+            link.die()
+        await anyio.sleep(self.rng.random() * 2 if self.faults.draw("slow_look_up") else 0)
+        if not link.alive():
+            await anyio.sleep_forever()
 
     def _hear(self, answer: asyncio.Future[Outcome], accept: Callable[[], Outcome]) -> None:
         """Do what the provider does with a request that has come to it."""

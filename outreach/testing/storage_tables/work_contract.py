@@ -134,7 +134,7 @@ class WorkContract(ContractBase):
         """A put takes the place of the last one."""
         home = Home(host=text, path=f"/{text}")
         first = make_lease()
-        second = make_lease(epoch=BIGGEST, home=home, renewed_at=NOW + TICK)
+        second = make_lease(epoch=BIGGEST, home=home, renewed_at=NOW + TICK, held_reason="moved", held_epoch=BIGGEST)
         for lease in (first, second, first):
             await database.write(lambda tx, lease=lease: tx.leases.put(lease))  # type: ignore[misc]
             assert await database.read(lambda tx: tx.leases.current()) == lease

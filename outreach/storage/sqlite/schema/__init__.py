@@ -30,6 +30,12 @@ def _first(database: Database) -> None:
     _run_script(database, "0001_first.sql")
 
 
+@MIGRATIONS(name="0004_held_epoch")
+def _held_epoch(database: Database) -> None:
+    """Remember when a moved or restored database was kept from sending."""
+    _run_script(database, "0004_held_epoch.sql")
+
+
 def bring_up_to_date(raw: sqlite3.Connection) -> None:
     """Apply what a database lacks; all of it or nothing.
 

@@ -6,9 +6,11 @@ SELECT * FROM lease
 
 -- put --
 -- Taken or renewed.
-INSERT INTO lease (id, epoch, host, path, renewed_at) VALUES (1, :epoch, :host, :path, :renewed_at)
+INSERT INTO lease (id, epoch, host, path, renewed_at, held_reason, held_epoch)
+VALUES (1, :epoch, :host, :path, :renewed_at, :held_reason, :held_epoch)
 ON CONFLICT (id) DO UPDATE SET
-    epoch = excluded.epoch, host = excluded.host, path = excluded.path, renewed_at = excluded.renewed_at
+    epoch = excluded.epoch, host = excluded.host, path = excluded.path, renewed_at = excluded.renewed_at,
+    held_reason = excluded.held_reason, held_epoch = excluded.held_epoch
 
 -- database_id --
 -- Given when the schema was made.

@@ -78,7 +78,13 @@ class Leases(Table):
         if row is None:
             return None
         home = None if row["host"] is None else Home(host=row["host"], path=row["path"])
-        return Lease(epoch=row["epoch"], home=home, renewed_at=from_text(row["renewed_at"]))
+        return Lease(
+            epoch=row["epoch"],
+            home=home,
+            renewed_at=from_text(row["renewed_at"]),
+            held_reason=row["held_reason"],
+            held_epoch=row["held_epoch"],
+        )
 
     def put(self, lease: Lease) -> None:
         """Write the lease."""
@@ -90,6 +96,8 @@ class Leases(Table):
                 "host": None if home is None else home.host,
                 "path": None if home is None else home.path,
                 "renewed_at": to_text(lease.renewed_at),
+                "held_reason": lease.held_reason,
+                "held_epoch": lease.held_epoch,
             },
         )
 

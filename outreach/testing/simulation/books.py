@@ -1,0 +1,77 @@
+"""What really happened outside of the engine: what its answers and its ledger are held against."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+import attrs
+
+from outreach.models.call import CallOutcome
+from outreach.models.dispatch import Outcome
+from outreach.models.states import CallStatus, DispatchState
+from outreach.models.work import Home
+
+
+@attrs.define(kw_only=True)
+class Reached:
+    """Something that a provider did, as its own books have it.
+
+    Attributes:
+        accepted_at: When the provider took it.
+        failed: A receipt says afterwards that it reached nobody.
+        unanswered: The call rings out, is busy, is declined or goes to voicemail.
+        told: Whether the engine has been told so: nobody may be contacted again before.
+        course: When a call comes to which status.
+        verdict: What the provider says of a call at its end.
+    """
+
+    dispatch_id: str
+    to: str
+    accepted_at: datetime
+    failed: bool = False
+    unanswered: bool = False
+    told: bool = False
+    course: list[tuple[datetime, CallStatus]] = attrs.field(factory=list)
+    verdict: CallOutcome | None = None
+
+
+@attrs.define
+class Books:
+    """Everything that has happened outside, by dispatch or by number.
+
+    Attributes:
+        reached: What the providers took.
+        begun: When the request of a dispatch began.
+        heard: What a living process was answered about a dispatch, by a request or by a look-up that vouches for it.
+        decided: What an operator has decided about a dispatch that nobody knows of.
+        stops: How often who wrote STOP.
+        lifted: How often a number may have been taken off the register.
+        moved: When the database was started from which other place.
+    """
+
+    reached: dict[str, list[Reached]] = attrs.field(factory=dict)
+    begun: dict[str, datetime] = attrs.field(factory=dict)
+    heard: dict[str, list[Outcome]] = attrs.field(factory=dict)
+    decided: dict[str, Literal["retry", "assume_sent"]] = attrs.field(factory=dict)
+    stops: Counter[str] = attrs.field(factory=Counter)
+    lifted: Counter[str] = attrs.field(factory=Counter)
+    moved: dict[str, datetime] = attrs.field(factory=dict)
+
+    def moved_at(self, home: Home | None) -> datetime | None:
+        """Return when a database has come to where it is; None for one that has always been there."""
+        return self.moved.get(home.path) if home is not None else None
+
+    def entries(self, dispatch_id: str) -> Sequence[Reached]:
+        """Return what a provider has of a dispatch."""
+        return self.reached.get(dispatch_id, ())
+
+    def hear(self, dispatch_id: str, outcome: Outcome) -> None:
+        """Note that a living process has been told."""
+        self.heard.setdefault(dispatch_id, []).append(outcome)
+
+    def was_told(self, dispatch_id: str, state: DispatchState, reason: str | None) -> bool:
+        """Return whether a living process has been told just this about a dispatch."""
+        return any((one.state, one.reason) == (state, reason) for one in self.heard.get(dispatch_id, ()))

@@ -1,0 +1,53 @@
+"""The numbers that a simulation holds the engine to, apart from the engine's own reading of them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import attrs
+
+from outreach.config import EngineConfig
+
+
+@attrs.frozen(kw_only=True)
+class Bounds:
+    """What a simulation holds the engine to, in numbers.
+
+    Attributes:
+        max_unsettled: Intents without an outcome that one worker may have.
+        sms_attempts: Attempts that a recipient and message may take.
+        call_attempts: Attempts that a recipient of a calling campaign may take.
+        stale_after: How long a single call or message may wait.
+        unconfirmed_after: How long after its commit a dispatch that nobody knows of ends as unconfirmed.
+        request_may_take: How long a request may take before its outcome is unknown.
+        call_silence: How long a placed call may be silent before it ends as unconfirmed.
+        lifetime: How long after its slot an intent may be acted on.
+        look_ahead: How far ahead of its commit a slot may lie.
+        second_leg_within: How long after the first the second call of a double dial may be committed.
+    """
+
+    max_unsettled: int
+    sms_attempts: int
+    call_attempts: int
+    stale_after: timedelta
+    unconfirmed_after: timedelta
+    request_may_take: timedelta
+    call_silence: timedelta
+    lifetime: timedelta
+    look_ahead: timedelta
+    second_leg_within: timedelta = timedelta(seconds=10)
+
+    @classmethod
+    def of(cls, config: EngineConfig, *, sms_attempts: int, call_attempts: int) -> Bounds:
+        """Return what a configuration promises."""
+        return cls(
+            max_unsettled=config.max_unsettled,
+            sms_attempts=sms_attempts,
+            call_attempts=call_attempts,
+            stale_after=timedelta(seconds=config.stale_seconds),
+            unconfirmed_after=timedelta(seconds=config.reconcile_deadline_seconds),
+            request_may_take=timedelta(seconds=config.provider_timeout_seconds),
+            call_silence=timedelta(seconds=config.call_silence_seconds),
+            lifetime=timedelta(seconds=config.intent_seconds),
+            look_ahead=timedelta(seconds=max(config.look_ahead_seconds, config.single_look_ahead_seconds)),
+        )

@@ -1,0 +1,155 @@
+"""Why recipients end: each end has a cause that can be seen in the ledger, the register or the campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch
+from outreach.models.recipient import Recipient
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.operations.common import settings_of
+from outreach.protocols.storage import Transaction
+from outreach.testing.simulation.bounds import Bounds
+from outreach.testing.simulation.intents import MAY_PASS, NOBODY_TALKED
+from outreach.testing.simulation.ledger import Broken, Ledger, named
+
+_S = RecipientStatus
+_CLOSED_BY: Final = {_S.CANCELED: CampaignStatus.CANCELLED, _S.EXPIRED: CampaignStatus.EXPIRED}
+
+
+class EndingChecks:
+    """Checks the end of a recipient when it is written.
+
+    Args:
+        ledger: What has been written, this end included.
+        bounds: The bounds that hold.
+    """
+
+    def __init__(self, ledger: Ledger, bounds: Bounds) -> None:
+        self._ledger = ledger
+        self._bounds = bounds
+
+    def check(self, tx: Transaction, before: Recipient, after: Recipient, now: datetime) -> None:
+        """Check why a recipient has ended, or has ended otherwise than was thought.
+
+        Raises:
+            Broken: Nothing explains it.
+        """
+        same = (before.status, before.reason, before.successful) == (after.status, after.reason, after.successful)
+        if after.is_open or same:
+            return
+        campaign = tx.campaigns.get(self._ledger.workspace_id, after.campaign_id)
+        if campaign is None or not self._is_explained(tx, campaign, before, after, now):
+            subject = named(("recipient", after.campaign_id, after.position))
+            requests = [f"{one.step}: {one.state} ({one.reason}, {one.report})" for one in self._of(after)]
+            raise Broken(
+                f"{subject} was {before.status} ({before.reason}) and is {after.status} ({after.reason}, "
+                f"{'successful' if after.successful else 'not successful'}) at {now}, and nothing explains it; "
+                f"its campaign is {campaign and campaign.status}, its requests are {requests}."
+            )
+
+    def _is_explained(
+        self, tx: Transaction, campaign: Campaign, before: Recipient, after: Recipient, now: datetime
+    ) -> bool:
+        match after.status:
+            case _S.SKIPPED:
+                return self._is_skipped_rightly(tx, campaign, after)
+            case _S.CANCELED | _S.EXPIRED:
+                return campaign.status is _CLOSED_BY[after.status]
+            case _S.UNCONFIRMED:
+                return self._nobody_knows(after)
+            case _S.FAILED:
+                return self._has_failed(tx, campaign, before, after)
+            case _ if after.reason == "replied":
+                since = campaign.started_at or campaign.created_at
+                return tx.inbound.replied_since(campaign.workspace_id, after.phone or "", since)
+            case _ if campaign.channel == "call":
+                return self._call_is_done(after)
+            case _:
+                return self._message_is_done(tx, campaign, before, after, now)
+
+    def _is_skipped_rightly(self, tx: Transaction, campaign: Campaign, after: Recipient) -> bool:
+        if after.reason == "opted_out":
+            return bool(tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}))
+        return after.reason == "invalid_number" and after.phone is None
+
+    def _nobody_knows(self, after: Recipient) -> bool:
+        latest = self._latest(after)
+        if latest is None or latest.state is DispatchState.UNCONFIRMED:
+            return latest is not None
+        call = self._ledger.calls.get(latest.call_id or "")
+        return call is not None and call.status is CallStatus.UNCONFIRMED
+
+    def _has_failed(self, tx: Transaction, campaign: Campaign, before: Recipient, after: Recipient) -> bool:
+        """Return whether an attempt has failed so, and no other one was due to it."""
+        if not any(self._failed_so(one, after.reason) for one in self._of(after) if one.step == after.step):
+            return False
+        # Spent, switched off, over with the campaign; or it had ended before, and does not begin again.
+        if after.reason not in MAY_PASS | NOBODY_TALKED or campaign.is_terminal or not before.is_open:
+            return True
+        if campaign.channel == "call":
+            return after.attempts >= self._bounds.call_attempts
+        settings = settings_of(tx, campaign.workspace_id)
+        return not settings.retry_enabled or after.attempts >= settings.retry_max_attempts
+
+    def _failed_so(self, dispatch: Dispatch, reason: str | None) -> bool:
+        if dispatch.state is DispatchState.REFUSED:
+            return dispatch.reason == reason
+        if dispatch.channel == "sms":
+            return dispatch.report is MessageStatus.FAILED
+        call = self._ledger.calls.get(dispatch.call_id or "")
+        return call is not None and not call.is_open and call.outcome == reason
+
+    def _call_is_done(self, after: Recipient) -> bool:
+        latest = self._latest(after, DispatchState.ACCEPTED)
+        if latest is None:
+            return False
+        if after.reason == ASSUMED_SENT:
+            return latest.reason == ASSUMED_SENT and not after.successful
+        call = self._ledger.calls.get(latest.call_id or "")
+        if call is None or call.is_open or call.outcome in NOBODY_TALKED:
+            return False
+        positive = call.outcome == "positive"
+        return after.successful is positive and after.reason == (None if positive else call.outcome)
+
+    def _message_is_done(
+        self, tx: Transaction, campaign: Campaign, before: Recipient, after: Recipient, now: datetime
+    ) -> bool:
+        """Return whether every message of its course was accepted, and no receipt is waited for any more."""
+        goes_on = before.is_open and not campaign.is_terminal
+        sent = [step for step in self._steps_to_send(tx, campaign) if goes_on or step == after.step]
+        accepted = [self._accepted_of(after, step) for step in sent]
+        if not after.successful or None in accepted:
+            return False
+        last = accepted[-1]
+        if after.reason == "no_receipt":
+            return campaign.is_terminal or (before.due_at is not None and before.due_at <= now)
+        if after.reason is not None or last is None:
+            return False
+        delivered = last.report is MessageStatus.DELIVERED
+        return delivered or not goes_on or not settings_of(tx, campaign.workspace_id).retry_enabled
+
+    def _accepted_of(self, after: Recipient, step: int) -> Dispatch | None:
+        accepted = [
+            one
+            for one in self._of(after)
+            if one.step == step and one.state is DispatchState.ACCEPTED and one.report is not MessageStatus.FAILED
+        ]
+        return accepted[-1] if accepted else None
+
+    def _steps_to_send(self, tx: Transaction, campaign: Campaign) -> Sequence[int]:
+        if campaign.sms_message_source != "flow":
+            return (0,)
+        flow = tx.flows.get(campaign.workspace_id, campaign.sms_flow_id or "")
+        steps = flow.steps if flow is not None else ()
+        return [number for number, step in enumerate(steps) if step.kind == "send"]
+
+    def _latest(self, after: Recipient, *states: DispatchState) -> Dispatch | None:
+        fitting = [one for one in self._of(after) if not states or one.state in states]
+        return fitting[-1] if fitting else None
+
+    def _of(self, recipient: Recipient) -> Iterator[Dispatch]:
+        return self._ledger.dispatched(("recipient", recipient.campaign_id, recipient.position))

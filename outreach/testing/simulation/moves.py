@@ -1,0 +1,122 @@
+"""How a dispatch may move, and what must have happened outside for it to have moved so (design, section 5)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
+from outreach.models.states import DispatchState, MessageStatus
+from outreach.protocols.storage import Transaction
+from outreach.testing.simulation.books import Books
+from outreach.testing.simulation.bounds import Bounds
+from outreach.testing.simulation.ledger import Broken
+
+_D = DispatchState
+_MOVES: Final = {
+    _D.DISPATCHING: frozenset(
+        {_D.ACCEPTED, _D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED, _D.UNKNOWN},
+    ),
+    _D.UNKNOWN: frozenset(
+        {_D.ACCEPTED, _D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED, _D.UNCONFIRMED, _D.GIVEN_UP}
+    ),
+    _D.UNCONFIRMED: frozenset({_D.ACCEPTED, _D.REFUSED}),
+    _D.GIVEN_UP: frozenset({_D.ACCEPTED, _D.REFUSED}),
+}
+_NOT_TAKEN: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED})
+_TOLD: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.DEFERRED})
+"""What only the provider can have told."""
+
+_STANDS_AFTER: Final = {
+    # By now a look-up may have proved it, or an operator have decided; nothing else may stand in its place.
+    _D.REFUSED: frozenset({_D.REFUSED, _D.NOT_SENT, _D.ACCEPTED}),
+    _D.ACCEPTED: frozenset({_D.ACCEPTED}),
+}
+
+
+class MoveChecks:
+    """Checks how dispatches move.
+
+    Args:
+        books: What really happened.
+        bounds: The bounds that hold.
+    """
+
+    def __init__(self, books: Books, bounds: Bounds) -> None:
+        self._books = books
+        self._bounds = bounds
+
+    def check(self, tx: Transaction, before: Dispatch, after: Dispatch, now: datetime) -> None:
+        """Check a move against what has happened outside.
+
+        Raises:
+            Broken: It must not move so, or what it says is not true.
+        """
+        if before.report is not after.report:
+            self._check_report(after)
+        if before.state is after.state:
+            return
+        if after.state not in _MOVES.get(before.state, frozenset()):
+            raise Broken(f"Dispatch {after.id} moved from {before.state} to {after.state}.")
+        taken = bool(self._books.entries(after.id))
+        if taken and after.state in _NOT_TAKEN:
+            raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and the provider has taken it.")
+        if after.state is _D.ACCEPTED:
+            self._check_accepted(after, taken=taken)
+        elif after.state in _TOLD and not self._books.was_told(after.id, after.state, after.reason):
+            raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and nobody has told so.")
+        elif after.state is _D.WITHDRAWN and after.id in self._books.begun:
+            raise Broken(f"Dispatch {after.id} is withdrawn ({after.reason}); its request had begun.")
+        elif after.state is _D.UNKNOWN:
+            self._check_unknown(tx, after, now)
+        elif after.state is _D.UNCONFIRMED and now < after.created_at + self._bounds.unconfirmed_after:
+            raise Broken(f"Dispatch {after.id} is unconfirmed at {now}; it was committed at {after.created_at}.")
+        elif after.state is _D.GIVEN_UP and self._books.decided.get(after.id) != "retry":
+            raise Broken(f"Dispatch {after.id} was given up, and no operator has decided so.")
+
+    def check_answered(self, dispatch: Dispatch, outcome: Outcome) -> None:
+        """Check that an answer that a process has got, and had time to record, stands in the ledger.
+
+        Raises:
+            Broken: It was lost.
+        """
+        stands = _STANDS_AFTER.get(outcome.state)
+        lost = dispatch.state is _D.DISPATCHING or (
+            dispatch.state not in stands
+            if stands is not None
+            else outcome.state is not _D.UNKNOWN and dispatch.state in {_D.UNKNOWN, _D.UNCONFIRMED}
+        )
+        if lost:
+            raise Broken(
+                f"The answer to dispatch {dispatch.id} was {outcome.state} ({outcome.reason}); the ledger says "
+                f"{dispatch.state} ({dispatch.reason})."
+            )
+
+    def _check_accepted(self, after: Dispatch, *, taken: bool) -> None:
+        if after.reason == ASSUMED_SENT:
+            if self._books.decided.get(after.id) != "assume_sent":
+                raise Broken(f"Dispatch {after.id} is assumed sent, and no operator has decided so.")
+        elif not taken:
+            raise Broken(f"Dispatch {after.id} is accepted, and the provider knows nothing of it.")
+
+    def _check_unknown(self, tx: Transaction, after: Dispatch, now: datetime) -> None:
+        match after.reason:
+            case "worker_lost":
+                lease = tx.leases.current()
+                explained = lease is not None and lease.epoch > after.epoch
+            case "timeout":
+                begun = self._books.begun.get(after.id)
+                explained = begun is not None and now >= begun + self._bounds.request_may_take
+            case reason:
+                explained = self._books.was_told(after.id, _D.UNKNOWN, reason)
+        if not explained:
+            raise Broken(f"Dispatch {after.id} is unknown ({after.reason}) at {now}, and nothing explains it.")
+
+    def _check_report(self, after: Dispatch) -> None:
+        entries = self._books.entries(after.id)
+        failed = after.report is MessageStatus.FAILED
+        if not entries or (
+            after.report in {MessageStatus.FAILED, MessageStatus.DELIVERED}
+            and failed is not any(entry.failed for entry in entries)
+        ):
+            raise Broken(f"Dispatch {after.id} is reported {after.report}, which nobody has told.")

@@ -1,0 +1,119 @@
+"""Engines that do what they should and record something else, or act twice; each broken on purpose in one place."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.message import InboundMessage
+from outreach.models.recipient import Recipient
+from outreach.models.states import DispatchState, RecipientStatus
+from outreach.operations import inbound, leases, message_outcomes, recipient_outcomes, reconciling
+from outreach.policy import settlement
+from outreach.policy.settlement import Backoff, ended
+from outreach.protocols.storage import Transaction
+from outreach.runners import outbox
+from outreach.runners.worker import Worker
+
+
+def fail_without_cause(patch: pytest.MonkeyPatch) -> None:
+    """Record every fifth message that was accepted as a contact that has failed."""
+    settle_recipient = settlement.settle_recipient
+
+    def failing(recipient: Recipient, outcome: Outcome, **given: Any) -> Recipient:
+        after = settle_recipient(recipient, outcome, **given)
+        if outcome.state is DispatchState.ACCEPTED and recipient.position % 5 == 0:
+            return attrs.evolve(
+                after, status=RecipientStatus.FAILED, reason="rejected", due_at=None, ended_at=given["now"]
+            )
+        return after
+
+    patch.setattr(recipient_outcomes, "settle_recipient", failing)
+
+
+def never_try_again(patch: pytest.MonkeyPatch) -> None:
+    """Let a contact fail with its first attempt, whatever the settings say."""
+
+    def failed(recipient: Recipient, reason: str, *, now: datetime, **_: Any) -> Recipient:
+        return ended(attrs.evolve(recipient, successful=False), RecipientStatus.FAILED, reason, now)
+
+    patch.setattr(settlement, "failed_attempt", failed)
+
+
+def skip_without_cause(patch: pytest.MonkeyPatch) -> None:
+    """Skip a contact as opted out that is put back."""
+    store = recipient_outcomes.store
+
+    def skipping(tx: Transaction, before: Recipient, after: Recipient, campaign: Campaign, **why: Any) -> None:
+        if after.reason == "deferred":
+            after = ended(after, RecipientStatus.SKIPPED, "opted_out", why["now"])
+        store(tx, before, after, campaign, **why)
+
+    patch.setattr(recipient_outcomes, "store", skipping)
+
+
+def give_up_early(patch: pytest.MonkeyPatch) -> None:
+    """End what nobody knows of as unconfirmed the first time that it is looked up, long before the deadline."""
+    confirm = reconciling.confirm
+
+    def hasty(tx: Transaction, dispatch: Dispatch, evidence: Outcome | None, **given: Any) -> Dispatch | None:
+        deadlines = attrs.evolve(given.pop("deadlines"), unconfirmed_after=timedelta())
+        return confirm(tx, dispatch, evidence, deadlines=deadlines, **given)
+
+    patch.setattr(reconciling, "confirm", hasty)
+
+
+def drop_what_comes_late(patch: pytest.MonkeyPatch) -> None:
+    """Throw away what a worker was answered that has been replaced meanwhile."""
+    settle = Worker.settle
+
+    async def dropping(self: Worker, dispatch: Dispatch, outcome: Outcome) -> None:
+        lease = await self._storage.read(lambda tx: tx.leases.current())
+        if lease is not None and lease.epoch == dispatch.epoch:
+            await settle(self, dispatch, outcome)
+
+    patch.setattr(Worker, "settle", dropping)
+
+
+def take_singles_for_sent(patch: pytest.MonkeyPatch) -> None:
+    """Mark a single message as accepted that was refused for now."""
+    settle = message_outcomes.settle
+
+    def believing(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
+        if outcome.state is DispatchState.DEFERRED:
+            outcome = Outcome(state=DispatchState.ACCEPTED)
+        settle(tx, dispatch, outcome, backoff, now)
+
+    patch.setattr(message_outcomes, "settle", believing)
+
+
+def confirm_every_stop(patch: pytest.MonkeyPatch) -> None:
+    """Confirm an opt-out as often as it is written."""
+    stop = inbound._stop
+
+    def every(tx: Transaction, message: InboundMessage, *more: Any) -> bool:
+        stop(tx, message, *more)
+        return True
+
+    patch.setattr(inbound, "_stop", every)
+
+
+def send_from_a_copy(patch: pytest.MonkeyPatch) -> None:
+    """Go on with a database that has been moved as if nothing had happened."""
+    patch.setattr(leases, "move", lambda tx, campaign, *_, **__: campaign)
+
+
+def ask_twice(patch: pytest.MonkeyPatch) -> None:
+    """Ask a provider again that did not answer in time, as many a library does by itself."""
+    ask = outbox.Outbox._ask
+
+    async def insisting(self: outbox.Outbox, dispatch: Dispatch, request: Any) -> Outcome:
+        first = await ask(self, dispatch, request)
+        return await ask(self, dispatch, request) if first.reason == "timeout" else first
+
+    patch.setattr(outbox.Outbox, "_ask", insisting)
