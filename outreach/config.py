@@ -37,7 +37,7 @@ class EngineConfig:
     Attributes:
         max_unsettled: Intents without an outcome in this process at a time: the bound on what a crash can
             leave unknown.
-        intent_seconds: No request starts later than this after its pace slot.
+        intent_seconds: No request starts later than this after the commit of its intent.
         look_ahead_seconds: How long before its slot an intent may be committed, where several slots lie so close.
         single_look_ahead_seconds: The same where slots lie farther apart: an intent that waits takes a place.
         provider_timeout_seconds: After this a request without an answer is unknown.

@@ -35,7 +35,7 @@ def open_dispatch(
     # The second call of a double dial belongs to the first one's attempt.
     attempt = current.attempts + 1 if current.leg == 1 else current.attempts
     caller, run = _caller(campaign, run, current, intent)
-    bounds = (wave.latest, slot + wave.intent_lifetime, intent.latest, second_leg_until(current))
+    bounds = (wave.latest, now + wave.intent_lifetime, intent.latest, second_leg_until(current))
     dispatch = Dispatch(
         id=intent.dispatch_id,
         workspace_id=wave.workspace_id,

@@ -126,14 +126,15 @@ def _put_and_plan(tx: Transaction, campaign: Campaign, rang_out: Recipient) -> W
     return make_wave(tx, campaign, [rang_out])
 
 
-async def test_no_slot_lies_after_closing_time_and_no_intent_is_valid_after_it(storage: Storage) -> None:
-    """Design, section 5, rule 4: valid_until is the earliest of the wave's latest and its slot plus 5 s."""
+@pytest.mark.parametrize(("latest", "last"), [(3, 3), (6, 5)])
+async def test_no_slot_lies_after_closing_time_and_no_intent_is_valid_after_it(
+    storage: Storage, latest: int, last: int
+) -> None:
+    """Design, section 5, rule 4: valid_until is the earliest of the wave's latest and its commit plus 5 s."""
     campaign = await given_active(storage, 9)
-    committed = await commit(storage, campaign, *range(9), latest=NOW + 6 * SECOND)
-    assert [dispatch.slot_at - NOW for dispatch in committed.dispatches] == [n * SECOND for n in range(7)]
-    assert [dispatch.valid_until - NOW for dispatch in committed.dispatches] == [
-        timedelta(seconds=min(6, n + 5)) for n in range(7)
-    ]
+    committed = await commit(storage, campaign, *range(9), latest=NOW + latest * SECOND)
+    assert [dispatch.slot_at - NOW for dispatch in committed.dispatches] == [n * SECOND for n in range(last + 1)]
+    assert {dispatch.valid_until - NOW for dispatch in committed.dispatches} == {last * SECOND}
 
 
 async def test_after_its_latest_moment_a_wave_is_stale(storage: Storage) -> None:

@@ -21,7 +21,7 @@ class Bounds:
         unconfirmed_after: How long after its commit a dispatch that nobody knows of ends as unconfirmed.
         request_may_take: How long a request may take before its outcome is unknown.
         call_silence: How long a placed call may be silent before it ends as unconfirmed.
-        lifetime: How long after its slot an intent may be acted on.
+        lifetime: How long after its commit an intent may be acted on.
         look_ahead: How far ahead of its commit a slot may lie.
         second_leg_within: How long after the first the second call of a double dial may be committed.
     """

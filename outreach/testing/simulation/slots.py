@@ -36,8 +36,8 @@ class SlotChecks:
         """
         if not now <= intent.slot_at <= now + self._bounds.look_ahead:
             raise Broken(f"Intent {intent.id} has its slot at {intent.slot_at}; it was committed at {now}.")
-        if not intent.slot_at <= intent.valid_until <= intent.slot_at + self._bounds.lifetime:
-            raise Broken(f"Intent {intent.id} has its slot at {intent.slot_at} and lives until {intent.valid_until}.")
+        if not intent.slot_at <= intent.valid_until <= now + self._bounds.lifetime:
+            raise Broken(f"Intent {intent.id}, committed at {now}, lives until {intent.valid_until}.")
         if campaign.scheduled_expires_at is not None and intent.valid_until > campaign.scheduled_expires_at:
             raise Broken(f"Intent {intent.id} lives until {intent.valid_until}, beyond the expiry of its campaign.")
         if campaign.channel == "sms":
