@@ -25,8 +25,8 @@ _UNANSWERED: Final[Sequence[tuple[CallStatus, CallOutcome | None]]] = (
 """How a call ends that reached nobody, and what the provider says of it."""
 
 
-class WorldCarrier:
-    """The carrier as one process sees it; with `listen`, the ear for both providers."""
+class _Provider:
+    """What both providers have: a name, and books to look into."""
 
     def __init__(self, world: World, link: Link) -> None:
         self._world = world
@@ -36,6 +36,14 @@ class WorldCarrier:
     def name(self) -> str:
         """The name under which it is logged."""
         return "simulated"
+
+    async def look_up(self, question: LookUp) -> Outcome | None:
+        """Look into the books."""
+        return await self._world.look_up(self._link, question.dispatch_id)
+
+
+class WorldCarrier(_Provider):
+    """The carrier as one process sees it; with `listen`, the ear for both providers."""
 
     @property
     def capabilities(self) -> CarrierCapabilities:
@@ -47,10 +55,6 @@ class WorldCarrier:
         return await self._world.request(
             self._link, message.dispatch_id, message.not_after, lambda: self._accept(message)
         )
-
-    async def look_up(self, question: LookUp) -> Outcome | None:
-        """Look into the books."""
-        return await self._world.look_up(self._link, question.dispatch_id)
 
     async def listen(self, sink: ReportSink) -> None:
         """Hand in reports as they fall due."""
@@ -90,17 +94,8 @@ class WorldCarrier:
         return make
 
 
-class WorldVoice:
+class WorldVoice(_Provider):
     """The voice provider as one process sees it."""
-
-    def __init__(self, world: World, link: Link) -> None:
-        self._world = world
-        self._link = link
-
-    @property
-    def name(self) -> str:
-        """The name under which it is logged."""
-        return "simulated"
 
     @property
     def capabilities(self) -> VoiceCapabilities:
@@ -112,10 +107,6 @@ class WorldVoice:
         return await self._world.request(
             self._link, request.dispatch_id, request.not_after, lambda: self._accept(request)
         )
-
-    async def look_up(self, question: LookUp) -> Outcome | None:
-        """Look into the books."""
-        return await self._world.look_up(self._link, question.dispatch_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Tell how far a call has come."""
