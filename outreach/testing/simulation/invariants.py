@@ -23,6 +23,7 @@ from outreach.testing.simulation.requests import RequestChecks
 from outreach.testing.simulation.singles import SingleChecks
 from outreach.testing.simulation.standing import StandingChecks
 from outreach.testing.simulation.touched import Touched, nothing
+from outreach.testing.simulation.waits import WaitChecks
 
 AUDIT_EVERY: Final = 200
 """After so many commits everything is compared with the database, and not only what was written."""
@@ -68,6 +69,7 @@ class Invariants:
         self.requests = RequestChecks(ledger, books)
         self.intents = IntentChecks(ledger, books, bounds)
         self._moves = MoveChecks(books, bounds)
+        self._waits = WaitChecks(books)
         self._endings = EndingChecks(ledger, bounds)
         self._singles = SingleChecks(ledger, books, bounds)
         self._standing = StandingChecks(ledger)
@@ -93,8 +95,10 @@ class Invariants:
         self._note(touched, now)
         for intent, recipient in changes.intents:
             self.intents.check(tx, intent, recipient, now)
+            self._waits.check(intent, now)
         for dispatch, after in changes.settled:
             self._moves.check(tx, dispatch, after, now)
+            self._waits.learn(dispatch, after, now)
         for before, left in changes.recipients:
             self._standing.check_recipient(before, left)
             self._endings.check(tx, before, left, now)
@@ -116,6 +120,7 @@ class Invariants:
         now = self._now()
         self._write(f"request {dispatch_id} {now}")
         self.requests.at_start(tx, dispatch_id, not_after, now)
+        self._waits.check(self.ledger.dispatches[dispatch_id], now)
 
     def after_answer(self, dispatch_id: str, outcome: Outcome) -> None:
         """Check what has become of an answer that a process got a good while ago, and has lived since."""

@@ -1,0 +1,40 @@
+"""How long providers want to be left alone: whoever said so is not asked again before, for nobody."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from outreach.models.dispatch import Dispatch
+from outreach.models.states import DispatchState
+from outreach.testing.simulation.books import Books
+from outreach.testing.simulation.ledger import Broken
+
+
+class WaitChecks:
+    """Checks that the wishes of providers are honoured, once they stand in the ledger.
+
+    Args:
+        books: What the providers said.
+    """
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._until: dict[str, datetime] = {}
+
+    def learn(self, before: Dispatch, after: Dispatch, now: datetime) -> None:
+        """Take in that an answer was recorded, which may name a time to wait."""
+        if before.state is after.state or after.state is not DispatchState.DEFERRED:
+            return
+        wishes = [one.retry_after_seconds for one in self._books.heard.get(after.id, ()) if one.retry_after_seconds]
+        until = now + timedelta(seconds=max(wishes, default=0.0))
+        self._until[after.provider] = max(until, self._until.get(after.provider, until))
+
+    def check(self, dispatch: Dispatch, now: datetime) -> None:
+        """Check an intent that is committed now, or a request that begins.
+
+        Raises:
+            Broken: Its provider wants to be left alone.
+        """
+        until = self._until.get(dispatch.provider)
+        if until is not None and now < until:
+            raise Broken(f"{dispatch.provider} is asked for {dispatch.id} at {now}; it wants to be left until {until}.")
