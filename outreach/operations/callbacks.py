@@ -86,4 +86,12 @@ def _do(tx: Transaction, account: Account, event: CallbackEvent, intake: Intake,
             )
             return "received" if taken is not None else "unchanged"
         case report:
-            return matching.take_event(tx, report, event.to, backoff=intake.backoff, analyser=intake.analyser, now=now)
+            return matching.take_event(
+                tx,
+                report,
+                to=event.to,
+                other_id=event.other_id,
+                backoff=intake.backoff,
+                analyser=intake.analyser,
+                now=now,
+            )

@@ -56,7 +56,14 @@ def take_report(tx: Transaction, report: Report, *, backoff: Backoff, analyser: 
 
 
 def take_event(
-    tx: Transaction, report: Report, to: str | None, *, backoff: Backoff, analyser: Analyser, now: datetime
+    tx: Transaction,
+    report: Report,
+    *,
+    to: str | None = None,
+    other_id: bool = False,
+    backoff: Backoff,
+    analyser: Analyser,
+    now: datetime,
 ) -> CallbackResult:
     """Merge what a callback reports, where it belongs to a dispatch; return what it did.
 
@@ -64,6 +71,7 @@ def take_event(
         tx: The transaction.
         report: What the callback tells.
         to: The number that is signed, where what names the dispatch is not (`CallbackEvent.to`).
+        other_id: Whether the provider may have answered with another identifier (`CallbackEvent.other_id`).
         backoff: How long a dispatch that turns out to be deferred waits.
         analyser: Decides what came of a call that has ended.
         now: The present moment.
@@ -76,6 +84,10 @@ def take_event(
         return "mismatched"
     if report.provider != dispatch.provider or isinstance(report, CallReport) is not (dispatch.channel == "call"):
         # Signed by a provider that was never asked for it.
+        return "mismatched"
+    named = {report.provider_id, dispatch.provider_id} - {None}
+    if len(named) > 1 and not other_id:
+        # It names one dispatch by our identifier and another by the provider's, as of somebody with two messages.
         return "mismatched"
     changed = take_report(tx, report, backoff=backoff, analyser=analyser, now=now)
     return "merged" if changed else "unchanged"
@@ -94,6 +106,6 @@ def catch_up(
     for record in early:
         if record.report is not None:
             report = attrs.evolve(record.report, dispatch_id=None)
-            result = take_event(tx, report, None, backoff=backoff, analyser=analyser, now=now)
+            result = take_event(tx, report, backoff=backoff, analyser=analyser, now=now)
             tx.callbacks.update(attrs.evolve(record, result=result, report=None))
     return tx.dispatches.get(dispatch.workspace_id, dispatch.id) if early else dispatch

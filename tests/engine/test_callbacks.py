@@ -220,6 +220,25 @@ async def test_an_event_that_came_too_early_is_merged_when_the_answer_tells_whos
         assert await caller.call(delivered) == []
 
 
+async def test_an_event_of_one_message_does_not_name_anothers_dispatch(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
+    """Somebody may have two messages, so that the number fits both: the provider's identifier fits one."""
+    fake.carrier = ScriptedCarrier([accept("SM1")])
+    async with live(open_storage) as (engine, workspace_id):
+        caller, message_id, dispatch_id = await _given(engine, workspace_id)
+
+        async def known() -> bool:
+            return await _status(engine, workspace_id, message_id) is MessageStatus.ACCEPTED
+
+        await until(known)
+        event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "failed", "to": "+14155550101"}
+        assert await caller.call({**event, "message": "SM2"}) == ["mismatched"]
+        assert await _status(engine, workspace_id, message_id) is MessageStatus.ACCEPTED
+        assert await caller.call({**event, "message": "SM1"}) == ["merged"]
+        assert await caller.call({**event, "id": "e2", "status": "delivered"}) == ["merged"]
+
+
 @pytest.mark.parametrize("changes", [{"dispatch": "nobody's"}, {"to": "+14155550999"}])
 async def test_an_event_that_could_not_be_matched_is_tried_again_when_it_comes_again(
     open_storage: OpenStorage, fake: FakeAdapter, changes: dict[str, Any]

@@ -261,6 +261,20 @@ def test_callbacks_without_our_reference_wait_for_the_answer(
     anyio.run(run)
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("part_of", [*CARRIERS, *VOICES])
+async def test_an_event_that_names_two_dispatches_is_believed_where_calls_have_two_identifiers(
+    part_of: type[CarrierPart] | type[VoicePart],
+) -> None:
+    """ElevenLabs alone: its answer may have the telephony's identifier, and its events have the conversation's."""
+    async with line(part_of()) as here:
+        await here.answer(ANSWERS[0])
+        told = _everything(here.part, attrs.evolve(here.taken, provider_id="another"), datetime.now(UTC))
+        results = {result for event in told for result in await here.hear(event)}
+        assert results == ({"merged"} if here.part.name == "elevenlabs" else {"mismatched"})
+        await here.check_kept()
+
+
 def _everything(part: Part, taken: Taken, ended: datetime) -> Sequence[Event]:
     """Return what a provider tells of a message that is delivered, or of a call that goes well."""
     if isinstance(part, VoicePart):
