@@ -24,7 +24,7 @@ from outreach.voice.analysis import ProviderVerdict
 from tests.engine.given import EPOCH
 from tests.providers.carriers import CARRIERS, SENDER, CarrierPart
 from tests.providers.parts import PUBLIC_URL, Event, Part, Taken
-from tests.providers.voices import SUMMARY, TALKED, VOICES, VoicePart
+from tests.providers.voices import SUMMARY, TALKED, VOICES, Retell, Vapi, VoicePart
 
 PERSON: Final = "+14155550100"
 PROVIDER_ID: Final = "00000000-0000-4000-8000-0000000000a1"
@@ -301,6 +301,26 @@ async def test_a_call_that_has_ended_keeps_its_end(part_of: type[VoicePart], fir
             await here.hear(event)
         await here.answer(ANSWERS[0])
         assert await here.engine.calls.get(here.workspace_id, here.item_id) == before
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("part_of", [Vapi, Retell])
+@pytest.mark.parametrize("place", range(4))
+async def test_an_end_without_its_reason_decides_nothing(part_of: type[VoicePart], place: int) -> None:
+    """It says that the call is over, not how: a busy line stays one, wherever it comes; and it is no end by itself."""
+    async with line(part_of()) as here:
+        ended = datetime.now(UTC).replace(microsecond=0)
+        (over,) = here.part.over(here.taken, ended)
+        await here.hear(over)
+        call = await here.engine.calls.get(here.workspace_id, here.item_id)
+        assert (call.status, call.outcome, call.ended_at) == ("initiated", None, None)
+        assert (call.provider_call_id, call.is_open) == (PROVIDER_ID, True)
+        events = [*here.part.busy(here.taken, ended)]
+        events.insert(place, over)
+        for event in events:
+            await here.hear(event)
+        call = await here.engine.calls.get(here.workspace_id, here.item_id)
+        assert (call.status, call.outcome, call.ended_at) == ("busy", "busy", ended)
 
 
 @pytest.mark.anyio
