@@ -133,7 +133,7 @@ async def test_a_start_lifts_what_a_keyword_set_and_is_confirmed(storage: Storag
 
 
 @pytest.mark.field(10)
-@pytest.mark.parametrize("source", ["operator", "import", "api", "carrier", "call"])
+@pytest.mark.parametrize("source", ["operator", "import", "api", "call"])
 async def test_a_start_lifts_nothing_that_something_else_set(storage: Storage, source: str) -> None:
     """Field, test 10 (mailroom lifts whatever there is): only a keyword's, even with a STOP on top of it."""
     put = make_unsubscribe(phone=PERSON, source=source, evidence="by hand", created_at=NOW - SECOND)
