@@ -17,6 +17,8 @@ import cattrs
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from outreach.clock import from_text, to_text
+from outreach.convert.reports import report_from_text, report_text
+from outreach.models.account import CallbackRecord
 from outreach.models.business_hours import BusinessHours, Window
 from outreach.models.call import Call
 from outreach.models.campaign import AgentSnapshot, Campaign, Counters
@@ -185,6 +187,11 @@ def _make_rows() -> cattrs.Converter:
             field.name: override(rename=_RENAMED[field.name]) for field in attrs.fields(model) if field.name in _RENAMED
         }
         _register(converter, model, names)
+    report = override(
+        unstruct_hook=lambda value: None if value is None else report_text(value),
+        struct_hook=lambda text, _: None if text is None else report_from_text(text),
+    )
+    _register(converter, CallbackRecord, {"report": report})
     _register(converter, Campaign, {"counters": override(omit=True), "agent": override(omit=True)}, reading={})
     return converter
 

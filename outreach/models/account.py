@@ -8,6 +8,7 @@ from typing import Final, Literal
 import attrs
 
 from outreach.models.carriers import CARRIERS
+from outreach.models.reports import Report
 
 ProviderKind = Literal["carrier", "voice"]
 
@@ -49,8 +50,11 @@ class CallbackRecord:
     """One event that a provider told, as it came.
 
     Attributes:
-        event_id: Identifies it among those of its account: a second one is dropped.
+        event_id: Identifies it among those of its account: a second one is dropped, but for one that could not be
+            matched, which is tried again.
         body: The callback's bytes, as they were verified.
+        report: What an unmatched event tells, which is merged when a dispatch turns out to have the identifier of the
+            provider that it names; None for every other event.
     """
 
     workspace_id: str
@@ -59,3 +63,4 @@ class CallbackRecord:
     result: CallbackResult
     body: bytes = attrs.field(repr=False)
     received_at: datetime
+    report: Report | None = attrs.field(default=None, repr=False)

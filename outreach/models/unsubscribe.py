@@ -21,6 +21,13 @@ CALL: Final = "call"
 """Source of an entry that somebody made by asking, in a call, for no more."""
 
 
+_STRENGTH: Final = {CARRIER: 0, KEYWORD: 1}
+"""Sources whose place another one takes: one that is greater."""
+
+_LASTING: Final = 2
+"""Of every other source: the first one stays."""
+
+
 @attrs.frozen(kw_only=True)
 class Unsubscribe:
     """A number that must not be contacted.
@@ -48,12 +55,12 @@ class Unsubscribe:
         """Return this entry after the number was to be put on the register once more.
 
         What it stops can only grow, and growing counts as put there now. The first evidence stays, so that an
-        operator's entry is never weakened; but for an entry of a keyword, which a START would take back: whatever
-        else stops the number takes its place, a carrier's refusal not, which only repeats the keyword.
+        operator's entry is never weakened; but for an entry of a keyword or of a carrier: whatever else stops the
+        number takes its place, so that a START does not lift that. Of these two the keyword stays, whichever comes
+        first: the carrier's refusal only repeats what the person wrote to it.
         """
         scope = self.scope if other.scope == self.scope else "all"
-        lasting = self.source == KEYWORD and other.source not in {KEYWORD, CARRIER}
-        shown = other if lasting else self
+        shown = other if _STRENGTH.get(other.source, _LASTING) > _STRENGTH.get(self.source, _LASTING) else self
         return attrs.evolve(
             self,
             scope=scope,

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final, TypeGuard
 
 import attrs
 
 from outreach.ids import IdSource
 from outreach.models.account import Account, CallbackRecord, CallbackResult
-from outreach.models.reports import CallReport, Report
-from outreach.operations import inbound, settling
+from outreach.models.reports import CallReport, MessageReport, Report
+from outreach.operations import inbound, matching
 from outreach.operations.common import workspace_of
 from outreach.policy.settlement import Backoff
 from outreach.protocols.adapter import CallbackEvent, InboundText
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
+
+_NOWHERE: Final = frozenset({"unmatched", "mismatched"})
+"""Results of events that belonged to nothing: they have not been processed."""
 
 
 @attrs.frozen(kw_only=True)
@@ -30,26 +34,40 @@ class Intake:
 def take_in(
     tx: Transaction, account: Account, events: Sequence[CallbackEvent], body: bytes, *, intake: Intake, now: datetime
 ) -> Sequence[CallbackRecord]:
-    """Do what a verified callback says, and keep it; return the events that were new.
+    """Do what a verified callback says, and keep it; return the events that were new, or could be matched only now.
 
-    An event that has come before changes nothing, however often it comes. What it tells is merged by the rules of
-    every report: statuses only move up (design, section 5).
+    An event that has come before changes nothing, however often it comes; but one that belonged to nothing then is
+    tried again, because what it names may be known by now, and a repeat may name it better. What an event tells is
+    merged by the rules of every report: statuses only move up (design, section 5).
     """
     new = []
     for event in events:
-        if tx.callbacks.known(account.workspace_id, account.id, event.event_id):
+        known = tx.callbacks.get(account.workspace_id, account.id, event.event_id)
+        if known is not None and known.result not in _NOWHERE:
             continue
-        record = CallbackRecord(
-            workspace_id=account.workspace_id,
-            account_id=account.id,
-            event_id=event.event_id,
-            result=_do(tx, account, event, intake, now),
-            body=body,
-            received_at=now,
-        )
-        tx.callbacks.insert(record)
-        new.append(record)
+        result = _do(tx, account, event, intake, now)
+        early = event.content if result == "unmatched" and _names_something(event.content) else None
+        if known is None:
+            record = CallbackRecord(
+                workspace_id=account.workspace_id,
+                account_id=account.id,
+                event_id=event.event_id,
+                result=result,
+                body=body,
+                received_at=now,
+                report=early,
+            )
+            tx.callbacks.insert(record)
+            new.append(record)
+        elif result != known.result:
+            record = attrs.evolve(known, result=result, report=early)
+            tx.callbacks.update(record)
+            new.append(record)
     return new
+
+
+def _names_something(content: object) -> TypeGuard[Report]:
+    return isinstance(content, MessageReport | CallReport) and content.provider_id is not None
 
 
 def _do(tx: Transaction, account: Account, event: CallbackEvent, intake: Intake, now: datetime) -> CallbackResult:
@@ -68,18 +86,12 @@ def _do(tx: Transaction, account: Account, event: CallbackEvent, intake: Intake,
             )
             return "received" if taken is not None else "unchanged"
         case report:
-            return _merge(tx, report, event.to, intake, now)
-
-
-def _merge(tx: Transaction, report: Report, to: str | None, intake: Intake, now: datetime) -> CallbackResult:
-    dispatch = settling.dispatch_of(tx, report)
-    if dispatch is None:
-        return "unmatched"
-    if to is not None and to != dispatch.to:
-        # What names the dispatch was not signed, and the number that was signed is another one.
-        return "mismatched"
-    if report.provider != dispatch.provider or isinstance(report, CallReport) is not (dispatch.channel == "call"):
-        # Signed by a provider that was never asked for it.
-        return "mismatched"
-    changed = settling.report(tx, report, backoff=intake.backoff, analyser=intake.analyser, now=now)
-    return "merged" if changed else "unchanged"
+            return matching.take_event(
+                tx,
+                report,
+                to=event.to,
+                other_id=event.other_id,
+                backoff=intake.backoff,
+                analyser=intake.analyser,
+                now=now,
+            )

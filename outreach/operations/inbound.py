@@ -20,6 +20,7 @@ from outreach.operations.singles import create_message
 from outreach.policy.keywords import Reading, keyword_of
 from outreach.policy.phones import normalise
 from outreach.policy.replies import CONFIRM_WITHIN, HELP_EVERY, reply_text
+from outreach.policy.senders import sender_of
 from outreach.policy.texts import quoted, storable
 from outreach.protocols.adapter import InboundText
 from outreach.protocols.storage import AlreadyThere, Transaction
@@ -56,10 +57,13 @@ def receive(
         ids: Where identifiers come from.
         now: The time of the commit.
     """
-    phone = normalise(text.sender, workspace.default_region)
-    sender = phone or storable(text.sender[:_LONGEST_NUMBER])
+    who = sender_of(text.sender, workspace.default_region)
+    sender = who.phone or storable(text.sender[:_LONGEST_NUMBER])
     entry = tx.register.get(workspace.id, sender)
     reading = _read(text, opted_out_by_keyword=entry is not None and entry.source == KEYWORD)
+    if who.channel is not None and reading is not None and reading.keyword != "stop":
+        # Whoever writes STOP on another channel wants no more from us; a START there is none for SMS and calls.
+        reading = None
     message = InboundMessage(
         id=ids(),
         workspace_id=workspace.id,
@@ -78,9 +82,10 @@ def receive(
     except AlreadyThere:
         return None
     trail.replied(tx, message)
-    if phone is not None and reading is not None:
+    if who.phone is not None and reading is not None:
         answer = _obey(tx, message, reading, entry, now)
-        if answer is not None and not (answers_keywords or text.answered):
+        # An answer by SMS would come from a number that the person has not written to.
+        if answer is not None and who.channel is None and not (answers_keywords or text.answered):
             _reply(tx, workspace, message, answer, ids=ids, now=now)
     return message
 

@@ -88,6 +88,23 @@ def normalise_slowly(raw: str, default_region: str | None) -> str | None:
     return None
 
 
+def reached_at(written: str, default_region: str | None) -> str | None:
+    """Return the one text under which a number is contacted and stands on the register; None for no number.
+
+    That is its E.164 form; numbering plans may lag behind, so that digits that have the form of E.164 are taken as
+    they stand, and are the provider's to refuse. What is sent to and who opts out are both read by this one rule, so
+    that every number that can be reached can opt out; and what it returns it returns again, under any region.
+
+    Args:
+        written: The number as somebody wrote it, or as a provider gives it.
+        default_region: As in `normalise`.
+    """
+    phone = normalise(written, default_region)
+    if phone is None and is_dialable(written):
+        return "+" + written.removeprefix("+")
+    return phone
+
+
 def is_dialable(to: str) -> bool:
     r"""Return whether a text is what POST /calls accepts: `^\+?[1-9]\d{6,14}$`, ASCII digits, the whole text."""
     return _DIALABLE.fullmatch(to) is not None

@@ -124,11 +124,14 @@ class CallbackEvent:
         content: A report or a message; None for an event of which only the receipt is kept.
         to: The contact's number as the provider gives it in an event whose address is not signed: a report is believed
             only when it is that of its dispatch. None where the signature covers what names the dispatch.
+        other_id: Whether the provider may have answered the request with another identifier than events name. Where
+            it does not, a report that names our dispatch and another identifier than this has is not believed.
     """
 
     event_id: str
     content: Report | InboundText | None
     to: str | None = None
+    other_id: bool = False
 
 
 @attrs.frozen(kw_only=True)

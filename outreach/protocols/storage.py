@@ -142,11 +142,19 @@ class Accounts(Protocol):
 class Callbacks(Protocol):
     """What providers called back; (account, event) is unique."""
 
-    def known(self, workspace_id: str, account_id: str, event_id: str) -> bool:
-        """Return whether an event of an account has come before."""
+    def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord | None:
+        """Return an event of an account that has come before."""
         ...
 
     def insert(self, record: CallbackRecord) -> None: ...
+    def update(self, record: CallbackRecord) -> None:
+        """Write over an event's result and report; the rest stays as it is."""
+        ...
+
+    def waiting(self, workspace_id: str, provider: str, provider_id: str, *, limit: int) -> Sequence[CallbackRecord]:
+        """Return events whose report names this identifier of this provider, oldest first by (received_at, event)."""
+        ...
+
     def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
         """Return the newest events, newest first by (received_at, account, event), all descending."""
         ...

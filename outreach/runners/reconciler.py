@@ -13,11 +13,11 @@ from outreach.config import EngineConfig
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.states import DispatchState
 from outreach.models.workspace import Workspace
-from outreach.operations import reconciling
+from outreach.operations import matching, reconciling
 from outreach.operations.common import workspace_of
 from outreach.operations.reconciling import Deadlines
 from outreach.protocols.carrier import Carrier, LookUp
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Storage, Transaction
 from outreach.protocols.voice import VoiceProvider
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.worker import Worker
@@ -86,18 +86,23 @@ class Reconciler:
             asked_at = self._clock.now()
             self._looked_up[dispatch.id] = asked_at
             evidence = await self._look_up(dispatch)
-            try:
-                await self._storage.write(
-                    lambda tx: reconciling.confirm(
-                        tx,
-                        dispatch,
-                        evidence,
-                        asked_at=asked_at,
-                        deadlines=self._deadlines,
-                        backoff=self._worker.backoff,
-                        now=self._clock.now(),
-                    )
+            backoff, analyser = self._worker.backoff, self._worker.analyser
+
+            def operation(tx: Transaction) -> None:
+                now = self._clock.now()
+                settled = reconciling.confirm(
+                    tx,
+                    dispatch,
+                    evidence,
+                    asked_at=asked_at,
+                    deadlines=self._deadlines,
+                    backoff=backoff,
+                    now=now,
                 )
+                matching.catch_up(tx, settled, backoff=backoff, analyser=analyser, now=now)
+
+            try:
+                await self._storage.write(operation)
             except Exception:
                 # One that cannot be settled keeps none of the others waiting.
                 _log.exception(

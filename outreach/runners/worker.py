@@ -12,7 +12,7 @@ from outreach.config import EngineConfig
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import Report
 from outreach.models.work import DueWork
-from outreach.operations import leases, settling, singles
+from outreach.operations import leases, matching, settling, singles
 from outreach.policy.settlement import Backoff
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Storage, Transaction
@@ -40,13 +40,17 @@ class Worker:
         clock: Where the time comes from.
         config: Lease, back-off.
         analyser: Decides what came of a call that has ended.
+
+    Attributes:
+        analyser: As it was given.
+        backoff: How long things wait after an outcome.
     """
 
     def __init__(self, *, storage: Storage, clock: Clock, config: EngineConfig, analyser: Analyser) -> None:
         self._storage = storage
         self._clock = clock
         self._config = config
-        self._analyser = analyser
+        self.analyser = analyser
         self._lease_ends = float("-inf")
         self.backoff = backoff_of(config)
 
@@ -111,15 +115,23 @@ class Worker:
     async def settle(self, dispatch: Dispatch, outcome: Outcome) -> None:
         """Record the outcome of a dispatch."""
         await self._storage.write(
-            lambda tx: settling.settle(
-                tx, dispatch.workspace_id, dispatch.id, outcome, backoff=self.backoff, now=self._clock.now()
+            lambda tx: matching.take_outcome(
+                tx,
+                dispatch.workspace_id,
+                dispatch.id,
+                outcome,
+                backoff=self.backoff,
+                analyser=self.analyser,
+                now=self._clock.now(),
             )
         )
 
     async def report(self, event: Report) -> None:
         """Merge what a provider tells."""
         await self._storage.write(
-            lambda tx: settling.report(tx, event, backoff=self.backoff, analyser=self._analyser, now=self._clock.now())
+            lambda tx: matching.take_report(
+                tx, event, backoff=self.backoff, analyser=self.analyser, now=self._clock.now()
+            )
         )
 
     async def sweep(self) -> None:

@@ -16,7 +16,7 @@ from outreach.operations import singles
 from outreach.operations.accounts import require_account
 from outreach.operations.common import agent_of, require_available, workspace_of
 from outreach.operations.requests import Answer
-from outreach.policy.phones import is_dialable, normalise
+from outreach.policy.phones import is_dialable, reached_at
 from outreach.policy.variables import as_text
 from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
@@ -82,7 +82,7 @@ class Calls:
                 provider=agent.provider,
                 # Read as everywhere else, so that an opt-out stops the person however the number is written; what
                 # the numbering plans do not know is dialled as it stands, because the interface's pattern decides.
-                to=normalise(new.to, workspace.default_region) or "+" + new.to.removeprefix("+"),
+                to=reached_at(new.to, workspace.default_region) or new.to,
                 sender=agent.from_number,
                 variables={key: as_text(value) for key, value in new.variables.items()},
                 created_at=now,

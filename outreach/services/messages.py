@@ -15,12 +15,13 @@ from outreach.operations import inbound, singles
 from outreach.operations.accounts import require_account
 from outreach.operations.common import require_available, workspace_of
 from outreach.operations.requests import Answer
-from outreach.policy.phones import is_dialable, normalise
+from outreach.policy.phones import normalise, reached_at
 from outreach.policy.segments import count_segments
+from outreach.policy.senders import sender_of
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import InboundText
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_choice, check_phone
+from outreach.services.checks import check_choice
 from outreach.services.context import ServiceContext
 from outreach.services.requests import Claim
 
@@ -65,10 +66,7 @@ class Messages:
             now = context.now()
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
-            to = normalise(new.to, workspace.default_region)
-            if to is None and is_dialable(new.to):
-                # Numbering plans may lag behind: what has the form of E.164 is the carrier's to refuse.
-                to = "+" + new.to.removeprefix("+")
+            to = reached_at(new.to, workspace.default_region)
             if to is None:
                 raise InvalidRequest.at("to", "is no possible phone number; write it like +14155550102")
             sender, carrier = _route(tx, workspace, new)
@@ -112,7 +110,7 @@ class Messages:
 
         Args:
             workspace_id: Whose number was written to.
-            sender: Who wrote; normalised to E.164.
+            sender: Who wrote; normalised to E.164. A channel may stand before it: `whatsapp:+14155550102`.
             to: Our number.
             body: What was written; empty for a message of media alone.
             provider: The carrier that brought it, and that answers go by; None leaves that to the number.
@@ -140,9 +138,11 @@ class Messages:
             # The time of the commit: a campaign that began to load while this waited drops who opted out meanwhile.
             now = context.now()
             workspace = workspace_of(tx, workspace_id)
+            if sender_of(sender, workspace.default_region).phone is None:
+                raise InvalidRequest.at("sender", "is no possible phone number; write it like +14155550102")
             text = InboundText(
                 provider_id=provider_id or "",
-                sender=check_phone("sender", sender, workspace.default_region) or "",
+                sender=sender,
                 to=to,
                 body=body,
                 at=written_at or now,

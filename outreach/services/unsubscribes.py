@@ -13,7 +13,7 @@ from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
 from outreach.operations.common import note, workspace_of
 from outreach.operations.opting_out import end_waiting
 from outreach.operations.register import put_on_register
-from outreach.policy.phones import normalise
+from outreach.policy.phones import normalise, reached_at
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice
 from outreach.services.context import ServiceContext
@@ -126,7 +126,7 @@ class Unsubscribes:
         row = 0
         async for raw in rows:
             row += 1
-            phone = normalise(raw, region)
+            phone = _number(raw, region)
             if phone is None:
                 rejected.append((row, raw[:80]))
                 continue
@@ -194,7 +194,7 @@ class Unsubscribes:
 def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
     normalised, details = [], []
     for index, raw in enumerate(phones):
-        phone = normalise(raw, region)
+        phone = _number(raw, region)
         if phone is None:
             details.append(ErrorDetail(f"phones[{index}]", "is no possible phone number; write it like +14155550102"))
         else:
@@ -202,3 +202,12 @@ def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
     if details:
         raise InvalidRequest(details=details)
     return normalised
+
+
+def _number(raw: str, region: str | None) -> str | None:
+    """Return what a number stands on the register under, None when it is none.
+
+    What the numbering plans do not know may have been written to all the same, and its owner may have opted out: it is
+    taken as it stands when it has its plus sign. Without one it is likelier that a digit or a country code is missing.
+    """
+    return reached_at(raw, region) if raw.lstrip().startswith("+") else normalise(raw, region)

@@ -17,7 +17,15 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message
 from outreach.models.recipient import PreparedRecipient, Recipient
-from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus, WorkspaceMode, WorkspaceStatus
+from outreach.models.reports import CallReport, MessageReport
+from outreach.models.states import (
+    CallStatus,
+    CampaignStatus,
+    MessageStatus,
+    RecipientStatus,
+    WorkspaceMode,
+    WorkspaceStatus,
+)
 from outreach.models.trail import Rule, TrailEntry, What
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry, Lease, RequestWindow, Run, StoredRequest
@@ -315,6 +323,32 @@ def make_callback(**changes: Any) -> CallbackRecord:
         received_at=NOW,
     )
     return attrs.evolve(record, **changes)
+
+
+def make_message_report(**changes: Any) -> MessageReport:
+    """Return the receipt of a message that was delivered, of which only the carrier's identifier is told."""
+    report = MessageReport(
+        workspace_id=WORKSPACE_ID,
+        provider="twilio",
+        dispatch_id=None,
+        provider_id=new_id(),
+        status=MessageStatus.DELIVERED,
+        at=NOW,
+    )
+    return attrs.evolve(report, **changes)
+
+
+def make_call_report(**changes: Any) -> CallReport:
+    """Return the end of a call, of which only the provider's identifier is told."""
+    report = CallReport(
+        workspace_id=WORKSPACE_ID,
+        provider="vapi",
+        dispatch_id=None,
+        provider_id=new_id(),
+        status=CallStatus.COMPLETED,
+        at=NOW,
+    )
+    return attrs.evolve(report, **changes)
 
 
 def make_lease(**changes: Any) -> Lease:

@@ -7,7 +7,7 @@ A provider that has no field of its own for an option gets it as a variable, so 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import attrs
@@ -115,6 +115,27 @@ NOT_CONNECTED: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reaso
 FUNDS: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="provider_funds")
 BROKE: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="provider_error")
 """The provider failed, and somebody may have answered: the call is not made again. Also what nobody knows yet."""
+
+
+REASON_WITHIN: Final = timedelta(minutes=5)
+"""How long after a call's end its reason may still come, with the provider's report or in its record of the call."""
+
+WITHOUT_REASON: Final = ":without-reason"
+"""Ends the identifier of an event that tells an end alone, so that the same event with its reason is another one."""
+
+
+def end_without_reason(end: CallEnd, ended_at: datetime | None, *, now: datetime) -> CallEnd | CallStatus:
+    """Return what a call's end means for which no reason is told (yet): that there was a call, and later how it ended.
+
+    Until the reason has had its time, an end of whatever kind would be made up, and could not be taken back. Who asks
+    for the call afterwards is told its end; where no time of it is known the call ends by its silence.
+
+    Args:
+        end: How it ended, going by the status alone.
+        ended_at: When, by the provider's clock; None where it does not say.
+        now: The present moment.
+    """
+    return end if ended_at is not None and now - ended_at >= REASON_WITHIN else CallStatus.INITIATED
 
 
 def report_of(

@@ -3,13 +3,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import anyio
 import attrs
 import pytest
 
 from outreach import CallbackRejected, NewMessage, NotFound, Outreach, RecipientUnsubscribed
+from outreach.models.dispatch import Outcome
 from outreach.models.states import MessageStatus
+from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import Transaction
-from outreach.testing.carriers import ScriptedCarrier, hang
+from outreach.testing.carriers import ScriptedCarrier, accept, hang
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import until
 from tests.engine.test_accounts import live
@@ -185,3 +188,83 @@ async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenS
         event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "delivered"}
         assert await caller.call(event) == ["mismatched"]
         assert await _status(engine, workspace_id, message_id) is not MessageStatus.DELIVERED
+
+
+async def test_an_event_that_came_too_early_is_merged_when_the_answer_tells_whose_it_is(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
+    """Field, test 11: a receipt may overtake the answer, and name the message by the provider's identifier alone."""
+    answered = anyio.Event()
+
+    class Late(ScriptedCarrier):
+        async def send(self, message: OutboundMessage) -> Outcome:
+            await answered.wait()
+            return await super().send(message)
+
+    fake.carrier = Late(lambda _: accept("SM1"))
+    async with live(open_storage) as (engine, workspace_id):
+        caller, message_id, _ = await _given(engine, workspace_id)
+        delivered = {"kind": "report", "id": "e1", "message": "SM1", "status": "delivered"}
+        assert await caller.call(delivered, {**delivered, "id": "e2", "message": "SM2"}) == ["unmatched"] * 2
+        assert await caller.call(delivered) == []
+        answered.set()
+
+        async def known() -> bool:
+            return await _status(engine, workspace_id, message_id) is MessageStatus.DELIVERED
+
+        await until(known)
+        records = {record.event_id: record for record in await engine.callbacks.list(workspace_id)}
+        assert {name: record.result for name, record in records.items()} == {"e1": "merged", "e2": "unmatched"}
+        assert json.loads(records["e1"].body) == [delivered, {**delivered, "id": "e2", "message": "SM2"}]
+        assert records["e1"].report is None
+        assert await caller.call(delivered) == []
+
+
+async def test_an_event_of_one_message_does_not_name_anothers_dispatch(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
+    """Somebody may have two messages, so that the number fits both: the provider's identifier fits one."""
+    fake.carrier = ScriptedCarrier([accept("SM1")])
+    async with live(open_storage) as (engine, workspace_id):
+        caller, message_id, dispatch_id = await _given(engine, workspace_id)
+
+        async def known() -> bool:
+            return await _status(engine, workspace_id, message_id) is MessageStatus.ACCEPTED
+
+        await until(known)
+        event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "failed", "to": "+14155550101"}
+        assert await caller.call({**event, "message": "SM2"}) == ["mismatched"]
+        assert await _status(engine, workspace_id, message_id) is MessageStatus.ACCEPTED
+        assert await caller.call({**event, "message": "SM1"}) == ["merged"]
+        assert await caller.call({**event, "id": "e2", "status": "delivered"}) == ["merged"]
+
+
+@pytest.mark.parametrize("changes", [{"dispatch": "nobody's"}, {"to": "+14155550999"}])
+async def test_an_event_that_could_not_be_matched_is_tried_again_when_it_comes_again(
+    open_storage: OpenStorage, fake: FakeAdapter, changes: dict[str, Any]
+) -> None:
+    """What belonged to nothing has not been processed: its identifier is not used up, and it is kept once."""
+    async with live(open_storage) as (engine, workspace_id):
+        caller, message_id, dispatch_id = await _given(engine, workspace_id)
+        event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "delivered"}
+        first = await caller.call({**event, **changes})
+        assert first == (["unmatched"] if "dispatch" in changes else ["mismatched"])
+        assert await caller.call({**event, **changes}) == []
+        assert await caller.call(event) == ["merged"]
+        assert await caller.call(event) == []
+        assert await _status(engine, workspace_id, message_id) is MessageStatus.DELIVERED
+        (record,) = await engine.callbacks.list(workspace_id)
+        assert (record.result, json.loads(record.body)) == ("merged", [{**event, **changes}])
+
+
+async def test_a_report_that_tells_the_identifier_brings_in_what_came_before_it(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
+    """One event may carry our reference, and an earlier one not."""
+    fake.carrier = ScriptedCarrier(lambda _: hang())
+    async with live(open_storage) as (engine, workspace_id):
+        caller, message_id, dispatch_id = await _given(engine, workspace_id)
+        early = {"kind": "report", "id": "e1", "message": "SM1", "status": "delivered"}
+        assert await caller.call(early) == ["unmatched"]
+        assert await caller.call({**early, "id": "e2", "dispatch": dispatch_id, "status": "sent"}) == ["merged"]
+        assert await _status(engine, workspace_id, message_id) is MessageStatus.DELIVERED

@@ -133,7 +133,7 @@ async def test_a_start_lifts_what_a_keyword_set_and_is_confirmed(storage: Storag
 
 
 @pytest.mark.field(10)
-@pytest.mark.parametrize("source", ["operator", "import", "api", "carrier", "call"])
+@pytest.mark.parametrize("source", ["operator", "import", "api", "call"])
 async def test_a_start_lifts_nothing_that_something_else_set(storage: Storage, source: str) -> None:
     """Field, test 10 (mailroom lifts whatever there is): only a keyword's, even with a STOP on top of it."""
     put = make_unsubscribe(phone=PERSON, source=source, evidence="by hand", created_at=NOW - SECOND)
@@ -410,6 +410,39 @@ async def test_a_message_of_no_phone_number_is_kept_and_not_obeyed(storage: Stor
     assert list(await storage.read(lambda tx: tx.inbound.list(HERE))) == [message]
     assert list(await storage.read(lambda tx: tx.register.list(HERE))) == []
     assert await answers(storage) == []
+
+
+async def test_whoever_can_be_reached_can_opt_out(storage: Storage) -> None:
+    """47 CFR 64.1200(a)(10): also by a number that no numbering plan knows, which is sent to as it stands."""
+    unknown = "+999123456789"
+    message = await write(storage, "STOP", sender=unknown)
+    assert (message.sender, message.keyword) == (unknown, "stop")
+    assert await entry(storage, unknown) is not None
+    assert [reply.to for reply in await answers(storage)] == [unknown]
+    await write(storage, "START", sender=unknown, now=NOW + SECOND)
+    assert await entry(storage, unknown) is None
+
+
+@pytest.mark.parametrize("channel", ["whatsapp", "rcs"])
+async def test_a_stop_on_another_channel_counts_and_is_not_answered(storage: Storage, channel: str) -> None:
+    """The person wants no more from us; an SMS would come from where they have not written to."""
+    message = await write(storage, "Stop", sender=f"{channel}:{PERSON}", to=f"{channel}:{OURS}")
+    assert (message.sender, message.to, message.keyword) == (PERSON, f"{channel}:{OURS}", "stop")
+    found = await entry(storage)
+    assert found is not None
+    assert (found.scope, found.source) == ("all", "keyword")
+    assert await answers(storage) == []
+
+
+@pytest.mark.parametrize("body", ["START", "yes", "HELP"])
+async def test_another_channel_opts_nobody_in(storage: Storage, body: str) -> None:
+    """What is agreed to there is not SMS and calls; nor does it make a STOP that is under way the older word."""
+    await write(storage, "STOP")
+    message = await write(storage, body, sender=f"whatsapp:{PERSON}", now=NOW + 2 * SECOND)
+    assert message.keyword is None
+    assert await entry(storage) is not None
+    assert len(await answers(storage)) == 1
+    assert await storage.read(lambda tx: tx.inbound.last_keyword(HERE, PERSON, "start")) is None
 
 
 async def test_the_evidence_is_bounded(storage: Storage) -> None:

@@ -11,12 +11,13 @@ from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
 from outreach.operations import settling
+from outreach.operations.register import put_on_register
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
 from outreach.voice.analysis import ProviderVerdict
 from tests.engine.given import BACKOFF, given_active, given_dispatch, reread, settle
-from tests.engine.writing import PERSON, entry, write
+from tests.engine.writing import PERSON, answers, entry, write
 
 pytestmark = pytest.mark.anyio
 
@@ -184,7 +185,12 @@ async def test_what_is_said_in_a_call_takes_the_place_of_a_keyword(storage: Stor
         (("sms", "operator"), ("sms", "import"), ("sms", "operator", 0)),
         (("sms", "operator"), ("call", "api"), ("all", "operator", 1)),
         (("all", "operator"), ("sms", "keyword"), ("all", "operator", 0)),
-        (("call", "carrier"), ("all", "keyword"), ("all", "carrier", 1)),
+        (("call", "carrier"), ("all", "keyword"), ("all", "keyword", 1)),
+        (("all", "carrier"), ("all", "keyword"), ("all", "keyword", 0)),
+        (("all", "carrier"), ("all", "carrier"), ("all", "carrier", 0)),
+        (("all", "carrier"), ("sms", "operator"), ("all", "operator", 0)),
+        (("all", "operator"), ("all", "carrier"), ("all", "operator", 0)),
+        (("all", "call"), ("all", "operator"), ("all", "call", 0)),
         (("all", "keyword"), ("sms", "operator"), ("all", "operator", 0)),
         (("all", "keyword"), ("all", "call"), ("all", "call", 0)),
         (("all", "keyword"), ("all", "carrier"), ("all", "keyword", 0)),
@@ -194,7 +200,7 @@ async def test_what_is_said_in_a_call_takes_the_place_of_a_keyword(storage: Stor
 def test_an_entry_only_grows(
     known: tuple[UnsubscribeScope, str], other: tuple[UnsubscribeScope, str], wanted: tuple[str, str, int]
 ) -> None:
-    """The first evidence stays, but for a keyword's, which a START would lift; growing counts as put there now."""
+    """The first evidence stays, but a carrier's and a keyword's give way; growing counts as put there now."""
     entries: list[Unsubscribe] = [
         make_unsubscribe(phone=PERSON, scope=scope, source=source, evidence=f"of {source}", created_at=NOW + n * TICK)
         for n, (scope, source) in enumerate((known, other))
@@ -203,3 +209,35 @@ def test_an_entry_only_grows(
     scope, source, later = wanted
     assert (merged.scope, merged.source, merged.created_at) == (scope, source, NOW + later * TICK)
     assert merged.evidence == f"of {source}"
+
+
+async def test_a_start_lifts_what_the_carrier_told_before_the_stop_arrived(storage: Storage) -> None:
+    """The refusal may overtake the STOP that it comes from: it is the person's word all the same, and theirs to lift."""
+    dispatch = await given_message_dispatch(storage)
+    await settle(storage, dispatch, OPTED_OUT, now=NOW)
+    await write(storage, "START", now=NOW + SECOND)
+    found = await entry(storage)
+    assert found is not None
+    assert found.source == "carrier"
+    await write(storage, "STOP", now=NOW + 2 * SECOND)
+    found = await entry(storage)
+    assert found is not None
+    assert (found.source, found.created_at) == ("keyword", NOW)
+    assert 'wrote "STOP"' in (found.evidence or "")
+    # Messages could not reach the number before: nothing is confirmed.
+    assert await answers(storage) == []
+    await write(storage, "START", now=NOW + 3 * SECOND)
+    assert await entry(storage) is None
+
+
+async def test_an_operators_word_outlasts_a_carriers_and_a_keywords(storage: Storage) -> None:
+    """Whoever was put there by hand is not lifted by a START, whatever came before and after."""
+    dispatch = await given_message_dispatch(storage)
+    await settle(storage, dispatch, OPTED_OUT, now=NOW)
+    put = make_unsubscribe(phone=PERSON, source="operator", evidence="by hand", created_at=NOW + SECOND)
+    await storage.write(lambda tx: put_on_register(tx, put))
+    for later, body in enumerate(("STOP", "START"), start=2):
+        await write(storage, body, now=NOW + later * SECOND)
+    found = await entry(storage)
+    assert found is not None
+    assert (found.source, found.evidence) == ("operator", "by hand")

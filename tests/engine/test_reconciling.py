@@ -20,7 +20,7 @@ from outreach.protocols.voice import CallRequest
 from outreach.runners import reconciler as reconciler_module
 from outreach.runners.reconciler import Reconciler
 from outreach.storage.sqlite import SqliteStorage
-from outreach.testing.builders import new_id
+from outreach.testing.builders import make_call_report, make_callback, make_message_report, new_id
 from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, drop, hang, not_sent, refuse
 from outreach.testing.clock import ShiftedClock
 from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, given_calls
@@ -124,6 +124,26 @@ async def test_a_look_up_that_finds_it_settles_it(open_storage: OpenStorage, cha
         done = await reaches(doubt.rig.engine, doubt.campaign, "completed")
         assert (done.counters.completed, done.counters.successful) == (1, 1)
         assert len(await doubt.dispatches()) == 1
+
+
+@channels
+async def test_what_was_called_back_before_the_look_up_is_caught_up_with(
+    open_storage: OpenStorage, channel: str
+) -> None:
+    """A callback that named the provider's identifier alone is merged when the look-up tells whose that is."""
+    async with in_doubt(open_storage, channel=channel, look_up="evidence") as doubt:
+        workspace_id = doubt.campaign.workspace_id
+        told = {"workspace_id": workspace_id, "provider": (await doubt.first()).provider, "provider_id": "P-1"}
+        report = make_message_report(**told) if channel == "sms" else make_call_report(outcome="positive", **told)
+        early = make_callback(workspace_id=workspace_id, result="unmatched", report=report)
+        await doubt.rig.storage.write(lambda tx: tx.callbacks.insert(early))
+        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-1"))
+        await doubt.later(minutes=2)
+        assert await doubt.contact() == (R.COMPLETED, None)
+        if channel == "sms":
+            assert (await doubt.first()).report == "delivered"
+        (record,) = await doubt.rig.engine.callbacks.list(workspace_id)
+        assert record == attrs.evolve(early, result="merged", report=None)
 
 
 @channels

@@ -23,6 +23,7 @@ from outreach import (
     NewSmsCampaign,
     NotFound,
     Outreach,
+    RecipientUnsubscribed,
     SmsCampaignsDisabled,
     SmsSettingsChange,
     SystemClock,
@@ -200,6 +201,23 @@ async def test_the_register_normalises_merges_and_lists(engine: Outreach) -> Non
     assert [detail.path for detail in caught.value.details] == ["phones[1]"]
     assert await engine.unsubscribes.remove(workspace.id, "415-555-0102", "+14155550104") == 1
     assert await engine.unsubscribes.stopped(workspace.id, "sms", listed) == {"+14155550103"}
+
+
+async def test_whoever_is_sent_to_can_be_put_on_the_register(engine: Outreach) -> None:
+    """One reading on both sides; an operator writes what no plan knows with its plus sign, so that a slip is told."""
+    workspace = await given_workspace(engine)
+    unknown = "+999123456789"
+    message = await engine.messages.send(workspace.id, NewMessage(to=unknown[1:], body="Hi"))
+    assert message.to == unknown
+    await engine.messages.receive(workspace.id, sender=unknown, to="+14155550199", body="STOP")
+    assert await engine.unsubscribes.stopped(workspace.id, "sms", [unknown]) == {unknown}
+    with pytest.raises(RecipientUnsubscribed):
+        await engine.messages.send(workspace.id, NewMessage(to=unknown[1:], body="Hi"))
+    assert await engine.unsubscribes.remove(workspace.id, unknown) == 1
+    (added,) = await engine.unsubscribes.add(workspace.id, unknown)
+    assert added.phone == unknown
+    with pytest.raises(InvalidRequest):
+        await engine.unsubscribes.add(workspace.id, unknown[1:])
 
 
 async def test_an_import_takes_the_good_rows_and_names_the_bad_ones(engine: Outreach) -> None:

@@ -14,15 +14,17 @@ from hypothesis import strategies as st
 from outreach import EngineConfig, NewCall, NewMessage, Outreach, SystemClock, WorkspaceMode
 from outreach.models.dispatch import Outcome
 from outreach.models.states import DispatchState
-from outreach.operations import settling, singles
+from outreach.operations import singles
 from outreach.operations.singles import IntentTerms
 from outreach.protocols.storage import Transaction
+from outreach.runners.worker import Worker
 from outreach.storage.memory import MemoryStorage
 from outreach.testing.builders import make_lease, new_id
-from tests.engine.given import BACKOFF, EPOCH
+from outreach.voice.analysis import ProviderVerdict
+from tests.engine.given import EPOCH
 from tests.providers.carriers import CARRIERS, SENDER, CarrierPart
 from tests.providers.parts import PUBLIC_URL, Event, Part, Taken
-from tests.providers.voices import SUMMARY, TALKED, VOICES, VoicePart
+from tests.providers.voices import SUMMARY, TALKED, VOICES, Retell, Vapi, VoicePart
 
 PERSON: Final = "+14155550100"
 PROVIDER_ID: Final = "00000000-0000-4000-8000-0000000000a1"
@@ -63,12 +65,21 @@ class Line(Generic[P]):
         )
         return [record.result for record in records]
 
+    @property
+    def unnamed(self) -> Taken:
+        """The same, without our identifier: as events tell of it where the provider does not bring that back."""
+        return attrs.evolve(self.taken, dispatch_id="")
+
     async def answer(self, outcome: Outcome) -> None:
         """Merge what the request came to, as the outbox does."""
-        now = self.engine.now()
-        await self.engine._storage.write(
-            lambda tx: settling.settle(tx, self.workspace_id, self.taken.dispatch_id, outcome, backoff=BACKOFF, now=now)
+        worker = Worker(
+            storage=self.engine._storage, clock=SystemClock(), config=EngineConfig(), analyser=ProviderVerdict()
         )
+        dispatch = await self.engine._storage.read(
+            lambda tx: tx.dispatches.get(self.workspace_id, self.taken.dispatch_id)
+        )
+        assert dispatch is not None
+        await worker.settle(dispatch, outcome)
 
     async def go_through(self, events: Sequence[Event], answer: Outcome, place: int) -> None:
         """Hear events in their order, and the answer before the one at a place."""
@@ -209,6 +220,71 @@ def test_the_events_of_a_call_come_to_the_same_in_every_order(
 
 
 @pytest.mark.field(11)
+@pytest.mark.parametrize("part_of", [*CARRIERS, *VOICES])
+@settings(max_examples=25, deadline=None)
+@given(data=st.data(), answers=st.sampled_from([ANSWERS[:1], ANSWERS[::-1]]))
+def test_callbacks_without_our_reference_wait_for_the_answer(
+    part_of: type[CarrierPart] | type[VoicePart], data: st.DataObject, answers: Sequence[Outcome]
+) -> None:
+    """What the provider's identifier alone names is merged when the answer, or a look-up after it, tells that.
+
+    In every order, before it and after it, once and often; and what is nobody's waits for nobody.
+    """
+
+    async def run() -> None:
+        async with line(part_of()) as here:
+            ended = datetime.now(UTC).replace(microsecond=0)
+            told = [*_everything(here.part, here.unnamed, ended)]
+            again = data.draw(st.lists(st.sampled_from(range(len(told))), max_size=4))
+            nobodys = _everything(here.part, attrs.evolve(NOBODYS, dispatch_id=""), ended)[-1:]
+            course: list[Event | Outcome] = [
+                *data.draw(st.permutations([*told, *(told[index] for index in again), *nobodys]))
+            ]
+            place = 0
+            for answer in answers:
+                place = data.draw(st.integers(place, len(course)))
+                course.insert(place, answer)
+                place += 1
+            for one in course:
+                await (here.answer(one) if isinstance(one, Outcome) else here.hear(one))
+            if here.part.channel == "sms":
+                assert (await here.engine.messages.get(here.workspace_id, here.item_id)).status == "delivered"
+            else:
+                call = await here.engine.calls.get(here.workspace_id, here.item_id)
+                assert (call.status, call.outcome, call.answered_by) == ("completed", "positive", "human")
+                assert (call.summary, call.ended_at) == (SUMMARY, ended)
+                assert call.duration_seconds == TALKED.total_seconds()
+            await here.check_kept()
+            for record in await here.engine.callbacks.list(here.workspace_id):
+                assert (record.result == "unmatched") == (NOBODYS.provider_id in record.event_id), record
+
+    anyio.run(run)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("part_of", [*CARRIERS, *VOICES])
+async def test_an_event_that_names_two_dispatches_is_believed_where_calls_have_two_identifiers(
+    part_of: type[CarrierPart] | type[VoicePart],
+) -> None:
+    """ElevenLabs alone: its answer may have the telephony's identifier, and its events have the conversation's."""
+    async with line(part_of()) as here:
+        await here.answer(ANSWERS[0])
+        told = _everything(here.part, attrs.evolve(here.taken, provider_id="another"), datetime.now(UTC))
+        results = {result for event in told for result in await here.hear(event)}
+        assert results == ({"merged"} if here.part.name == "elevenlabs" else {"mismatched"})
+        await here.check_kept()
+
+
+def _everything(part: Part, taken: Taken, ended: datetime) -> Sequence[Event]:
+    """Return what a provider tells of a message that is delivered, or of a call that goes well."""
+    if isinstance(part, VoicePart):
+        # The sound that comes beside it tells nothing.
+        return [event for event in part.talk(taken, ended) if event.content.get("type") != "post_call_audio"]
+    assert isinstance(part, CarrierPart)
+    return [part.receipt(taken, status, ended) for status in ("sent", "failed", "delivered")]
+
+
+@pytest.mark.field(11)
 @pytest.mark.anyio
 @pytest.mark.parametrize("part_of", VOICES)
 @pytest.mark.parametrize("first", ["talk", "busy"])
@@ -225,6 +301,26 @@ async def test_a_call_that_has_ended_keeps_its_end(part_of: type[VoicePart], fir
             await here.hear(event)
         await here.answer(ANSWERS[0])
         assert await here.engine.calls.get(here.workspace_id, here.item_id) == before
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("part_of", [Vapi, Retell])
+@pytest.mark.parametrize("place", range(4))
+async def test_an_end_without_its_reason_decides_nothing(part_of: type[VoicePart], place: int) -> None:
+    """It says that the call is over, not how: a busy line stays one, wherever it comes; and it is no end by itself."""
+    async with line(part_of()) as here:
+        ended = datetime.now(UTC).replace(microsecond=0)
+        (over,) = here.part.over(here.taken, ended)
+        await here.hear(over)
+        call = await here.engine.calls.get(here.workspace_id, here.item_id)
+        assert (call.status, call.outcome, call.ended_at) == ("initiated", None, None)
+        assert (call.provider_call_id, call.is_open) == (PROVIDER_ID, True)
+        events = [*here.part.busy(here.taken, ended)]
+        events.insert(place, over)
+        for event in events:
+            await here.hear(event)
+        call = await here.engine.calls.get(here.workspace_id, here.item_id)
+        assert (call.status, call.outcome, call.ended_at) == ("busy", "busy", ended)
 
 
 @pytest.mark.anyio

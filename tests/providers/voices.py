@@ -39,6 +39,10 @@ class VoicePart(Part):
         """Return the events of a call to a busy line."""
         raise NotImplementedError("A subclass knows its provider's events.")
 
+    def over(self, taken: Taken, ended: datetime) -> Sequence[Event]:
+        """Return the events that tell a call's end before its reason is known; none where all tell it."""
+        return ()
+
     def do_not_call(self, taken: Taken, ended: datetime) -> Sequence[Event]:
         """Return the events of a call in which somebody said that no more are wanted."""
         raise NotImplementedError("A subclass knows its provider's events.")
@@ -84,6 +88,10 @@ class Vapi(VoicePart):
             _vapi({"type": "end-of-call-report", **end}),
         ]
 
+    def over(self, taken: Taken, ended: datetime) -> Sequence[Event]:
+        """A status alone."""
+        return [_vapi({"type": "status-update", "status": "ended", "call": _vapi_call(taken)})]
+
     def sign(self, event: Event, *, url: str, at: datetime) -> Callback:
         """Bring the secret; Vapi signs neither body nor time unless it is told to."""
         body = json.dumps(event.content).encode()
@@ -127,6 +135,11 @@ class Retell(VoicePart):
         """A call that was not connected, and its analysis, which has nothing to say."""
         over = self._ended(taken, ended, "dial_busy", status="not_connected")
         return [Event(content={"event": kind, "call": over}) for kind in ("call_ended", "call_analyzed")]
+
+    def over(self, taken: Taken, ended: datetime) -> Sequence[Event]:
+        """The call object, as far as it is known."""
+        call = {**self._ended(taken, ended, ""), "disconnection_reason": None}
+        return [Event(content={"event": "call_ended", "call": call})]
 
     def do_not_call(self, taken: Taken, ended: datetime) -> Sequence[Event]:
         """The reason says it."""

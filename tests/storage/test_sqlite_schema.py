@@ -12,9 +12,10 @@ import anyio
 import pytest
 from sqlite_utils import Database, Migrations
 
-from outreach.clock import SystemClock
+from outreach.clock import SystemClock, to_text
 from outreach.errors import DatabaseNewer, StorageError
 from outreach.storage.sqlite import SqliteStorage, connect, schema
+from outreach.testing.builders import make_callback, make_message_report
 from tests.storage.sqlite_support import dispatch, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
@@ -147,6 +148,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
             await storage.__aexit__(None, None, None)
     assert [m.name for m in schema.MIGRATIONS.applied(Database(database))] == [
         "0001_first",
+        "0002_early_events",
         "0004_held_epoch",
     ]
 
@@ -215,6 +217,29 @@ async def test_a_later_migration_is_applied_to_a_database_with_content(
     assert "nickname" in Database(database)["workspaces"].columns_dict
     with pytest.raises(DatabaseNewer, match="9001_second"):
         await storage_at(database).__aenter__()
+
+
+async def test_events_of_the_first_version_are_kept(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What had been called back before is there afterwards, and what comes then can wait for its dispatch."""
+    first = Migrations("outreach")
+    migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
+    first(name=migration.name)(migration.fn)
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS", first)
+        async with storage_at(database) as storage:
+            await storage.write(set_up)
+    old = make_callback(workspace_id="w1", result="unmatched")
+    with opened(database) as other:
+        other.execute(
+            "INSERT INTO callbacks (workspace_id, account_id, event_id, result, body, received_at) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (old.workspace_id, old.account_id, old.event_id, old.result, old.body, to_text(old.received_at)),
+        )
+    late = make_callback(workspace_id="w1", result="unmatched", report=make_message_report(provider_id="SM-1"))
+    async with storage_at(database) as storage:
+        assert await storage.read(lambda tx: tx.callbacks.get("w1", old.account_id, old.event_id)) == old
+        await storage.write(lambda tx: tx.callbacks.insert(late))
+        assert list(await storage.read(lambda tx: tx.callbacks.waiting("w1", "twilio", "SM-1", limit=9))) == [late]
 
 
 def test_statements_are_taken_apart_where_they_end() -> None:

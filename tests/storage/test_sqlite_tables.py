@@ -30,6 +30,7 @@ LARGE = (
     "idempotency_keys",
     "audit",
     "trail",
+    "callbacks",
 )
 
 

@@ -23,6 +23,10 @@ STATUSES: Final[Mapping[str, MessageStatus]] = {
 """The statuses of a message, in the engine's words."""
 
 _SMS: Final = "sms"
+_MMS: Final = "mms"
+_BY_NUMBER: Final = frozenset({_SMS, _MMS, "rcs", "whatsapp", "viber_service"})
+"""Channels that know people by their phone numbers: a STOP by one of them is heard. Messages are sent by SMS alone."""
+
 _NUMBER: Final = re.compile(r"[1-9][0-9]{6,14}")
 
 
@@ -72,12 +76,14 @@ def _report(connection: Connection, event: Mapping[str, Any], uuid: str, status:
 
 def _inbound(connection: Connection, event: Mapping[str, Any], uuid: str) -> InboundText | None:
     sender, to = text_in(event, "from"), text_in(event, "to")
-    if sender is None or to is None or text_in(event, "channel") != _SMS:
+    channel = text_in(event, "channel")
+    if sender is None or to is None or channel not in _BY_NUMBER:
         return None
+    before = "" if channel in {_SMS, _MMS} else f"{channel}:"
     return InboundText(
         provider_id=uuid,
-        sender=_e164(sender),
-        to=_e164(to),
+        sender=before + _e164(sender),
+        to=before + _e164(to),
         body=text_in(event, "text") or "",
         at=moment_in(event, "timestamp", otherwise=connection.clock.now()),
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+import attrs
+
 from outreach.models.account import Account, CallbackRecord
 from outreach.protocols.storage import AlreadyThere
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.owned import OwnedRows
-from outreach.storage.memory.table import Table
+from outreach.storage.memory.table import Place, Table
 
 
 class Accounts:
@@ -62,16 +64,29 @@ class Callbacks:
         self._by_workspace = self._rows.index(
             lambda row: (row.workspace_id, (row.received_at, row.account_id, row.event_id))
         )
+        self._waiting = self._rows.index(_waits_for)
         self._by_time = self._rows.index(lambda row: (None, (row.received_at, row.account_id, row.event_id)))
 
-    def known(self, workspace_id: str, account_id: str, event_id: str) -> bool:
-        """Return whether an event has come before."""
+    def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord | None:
+        """Return an event that has come before."""
         row = self._rows.get((account_id, event_id))
-        return row is not None and row.workspace_id == workspace_id
+        return row if row is not None and row.workspace_id == workspace_id else None
 
     def insert(self, record: CallbackRecord) -> None:
         """Write an event."""
-        self._rows.insert((record.account_id, record.event_id), record)
+        self._rows.insert((record.account_id, record.event_id), _stored(record))
+
+    def update(self, record: CallbackRecord) -> None:
+        """Write over an event's result and report."""
+        key = (record.account_id, record.event_id)
+        known = self.get(record.workspace_id, *key)
+        if known is None:
+            raise self._rows.missing(key)
+        self._rows.put(key, _stored(attrs.evolve(known, result=record.result, report=record.report)))
+
+    def waiting(self, workspace_id: str, provider: str, provider_id: str, *, limit: int) -> Sequence[CallbackRecord]:
+        """Return events whose report names this identifier, oldest first."""
+        return self._rows.rows(self._waiting.keys((workspace_id, provider, provider_id), limit=limit))
 
     def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
         """Return the newest events, newest first."""
@@ -83,3 +98,17 @@ class Callbacks:
         for row in old:
             self._rows.delete((row.account_id, row.event_id))
         return len(old)
+
+
+def _waits_for(row: CallbackRecord) -> Place | None:
+    if row.report is None:
+        return None
+    group = (row.workspace_id, row.report.provider, row.report.provider_id)
+    return group, (row.received_at, row.event_id, row.account_id)
+
+
+def _stored(record: CallbackRecord) -> CallbackRecord:
+    """Return a record as it is read again: the provider's own event is in the body alone."""
+    if record.report is None:
+        return record
+    return attrs.evolve(record, report=attrs.evolve(record.report, raw=None))

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import attrs
 import pytest
 
 from outreach.models.account import CallbackRecord
+from outreach.models.states import CallStatus
 from outreach.protocols.storage import AlreadyThere, Storage, Transaction
-from outreach.testing.builders import NOW, make_account, make_callback, new_id
+from outreach.testing.builders import (
+    NOW,
+    make_account,
+    make_call_report,
+    make_callback,
+    make_message_report,
+    new_id,
+)
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK, ContractBase
 
 
@@ -68,22 +77,69 @@ class AccountsContract(ContractBase):
             await storage.write(lambda tx, account=account: tx.accounts.insert(account))  # type: ignore[misc]
         assert list(await storage.read(lambda tx: tx.accounts.list(HERE))) == [first, later]
 
-    async def test_an_event_is_known_once_it_is_written(self, storage: Storage) -> None:
+    async def test_an_event_is_found_once_it_is_written(self, storage: Storage) -> None:
         """By its account and its own identifier; a second insert is refused."""
         record = make_callback(body=b"\x00\xff{")
         await storage.write(lambda tx: tx.callbacks.insert(record))
 
-        def known(tx: Transaction) -> list[bool]:
+        def found(tx: Transaction) -> list[CallbackRecord | None]:
             return [
-                tx.callbacks.known(HERE, record.account_id, record.event_id),
-                tx.callbacks.known(THERE, record.account_id, record.event_id),
-                tx.callbacks.known(HERE, new_id(), record.event_id),
-                tx.callbacks.known(HERE, record.account_id, "other"),
+                tx.callbacks.get(HERE, record.account_id, record.event_id),
+                tx.callbacks.get(THERE, record.account_id, record.event_id),
+                tx.callbacks.get(HERE, new_id(), record.event_id),
+                tx.callbacks.get(HERE, record.account_id, "other"),
             ]
 
-        assert await storage.read(known) == [True, False, False, False]
+        assert await storage.read(found) == [record, None, None, None]
         with pytest.raises(AlreadyThere):
             await storage.write(lambda tx: tx.callbacks.insert(record))
+        assert list(await storage.read(lambda tx: tx.callbacks.list(HERE))) == [record]
+
+    async def test_what_waits_for_an_identifier_is_found_by_it(self, storage: Storage) -> None:
+        """The oldest first, at most so many; of one provider, in one workspace, and no more once it is matched."""
+        calls = {"status": CallStatus.COMPLETED, "outcome": "positive", "summary": "Will come.", "reason": None}
+        reports = [
+            make_message_report(provider_id="SM-1", error_code="30003", reason="unreachable", at=NOW + TICK),
+            make_message_report(provider_id="SM-1", dispatch_id="nobody's"),
+            make_message_report(provider_id="SM-2"),
+            make_message_report(provider_id="SM-1", provider="telnyx"),
+            make_call_report(provider_id="SM-1", provider="vapi", do_not_call=True, answered_by="human", **calls),
+        ]
+        made = [
+            make_callback(result="unmatched", report=report, received_at=NOW - TICK * later, account_id=new_id())
+            for later, report in enumerate(reports)
+        ]
+        elsewhere = make_callback(workspace_id=THERE, report=reports[0])
+        for record in (*made, elsewhere, make_callback()):
+            await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
+
+        async def waiting(provider: str = "twilio", limit: int = 9, where: str = HERE) -> list[CallbackRecord]:
+            return list(await storage.read(lambda tx: tx.callbacks.waiting(where, provider, "SM-1", limit=limit)))
+
+        assert await waiting() == [made[1], made[0]]
+        assert await waiting(limit=1) == [made[1]]
+        assert await waiting("telnyx") == [made[3]]
+        assert await waiting("vapi") == [made[4]]
+        assert await waiting(where=THERE) == [elsewhere]
+        matched = attrs.evolve(made[1], result="merged", report=None)
+        await storage.write(lambda tx: tx.callbacks.update(attrs.evolve(matched, body=b"other", received_at=NOW)))
+        assert await waiting() == [made[0]]
+        assert await storage.read(lambda tx: tx.callbacks.get(HERE, matched.account_id, matched.event_id)) == matched
+
+    async def test_the_providers_own_event_is_kept_in_the_body_alone(self, storage: Storage) -> None:
+        """What it tells, in the engine's words, is kept beside it."""
+        record = make_callback(report=make_message_report(provider_id="SM-1", raw={"MessageSid": "SM-1"}))
+        await storage.write(lambda tx: tx.callbacks.insert(record))
+        found = await storage.read(lambda tx: tx.callbacks.get(HERE, record.account_id, record.event_id))
+        assert found == attrs.evolve(record, report=make_message_report(provider_id="SM-1"))
+
+    @pytest.mark.parametrize("changes", [{"workspace_id": THERE}, {"account_id": THERE}, {"event_id": "other"}])
+    async def test_an_event_that_is_not_there_is_not_written_over(self, storage: Storage, changes: Any) -> None:
+        """Its workspace, its account and its identifier say which it is."""
+        record = make_callback()
+        await storage.write(lambda tx: tx.callbacks.insert(record))
+        with pytest.raises(LookupError):
+            await storage.write(lambda tx: tx.callbacks.update(attrs.evolve(record, result="merged", **changes)))
         assert list(await storage.read(lambda tx: tx.callbacks.list(HERE))) == [record]
 
     async def test_events_are_listed_newest_first(self, storage: Storage) -> None:

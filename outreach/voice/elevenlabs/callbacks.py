@@ -38,9 +38,9 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     if kind == "post_call_transcription":
         return _conversation(connection, data, identity)
     if kind == "call_initiation_failure":
-        return [CallbackEvent(event_id=f"{identity}:failed", content=_failure(connection, data, at))]
+        return [_event(f"{identity}:failed", _failure(connection, data, at))]
     if kind == "answering_machine_detection":
-        return [CallbackEvent(event_id=f"{identity}:answered", content=_answered(connection, data, at))]
+        return [_event(f"{identity}:answered", _answered(connection, data, at))]
     return [CallbackEvent(event_id=f"{identity}:{int(at.timestamp())}", content=None)]
 
 
@@ -58,12 +58,17 @@ def _verify(connection: Connection, callback: Callback) -> None:
 def _conversation(connection: Connection, data: Mapping[str, Any], identity: str) -> list[CallbackEvent]:
     """Return the two things that a conversation's end tells: when somebody answered, and how it ended."""
     report = report_of_conversation(connection, data)
-    events = [CallbackEvent(event_id=f"{identity}:{name_at(data, 'status')}", content=report)]
+    events = [_event(f"{identity}:{name_at(data, 'status')}", report)]
     moment = answered_at(data)
     if report is not None and report.status is CallStatus.COMPLETED and moment is not None:
         begun = _report(connection, data, CallStatus.IN_PROGRESS, moment)
-        events.insert(0, CallbackEvent(event_id=f"{identity}:begun", content=begun))
+        events.insert(0, _event(f"{identity}:begun", begun))
     return events
+
+
+def _event(event_id: str, report: CallReport | None) -> CallbackEvent:
+    # Where the answer named no conversation, the call is known by the identifier of its telephony.
+    return CallbackEvent(event_id=event_id, content=report, other_id=True)
 
 
 def _failure(connection: Connection, data: Mapping[str, Any], at: datetime) -> CallReport:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection
-from outreach.voice.retell.provider import report_of_call
+from outreach.voice import base
+from outreach.voice.retell.provider import reason_of, report_of_call
+from outreach.voice.retell.reasons import ENDED
 from outreach.wire.callbacks import json_event
 from outreach.wire.fields import name_at, object_at
 from outreach.wire.signatures import keyed_digest, require_header, require_recent, require_same
@@ -32,6 +34,8 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     report = report_of_call(connection, call) if kind in REPORTED else None
     # A transcript or a transfer is told several times of one call; each time it is another event.
     mark = status if kind in REPORTED else name_at(event, "event_timestamp") or _signed_at(callback)
+    if kind in REPORTED and status in ENDED and reason_of(call) is None:
+        mark = f"{status}{base.WITHOUT_REASON}"
     return [CallbackEvent(event_id=f"{name_at(call, 'call_id')}:{kind}:{mark}", content=report)]
 
 

@@ -161,6 +161,11 @@ def reference_of(call: object) -> str | None:
     return name_at(call, "metadata", METADATA_KEY) or name_at(call, "retell_llm_dynamic_variables", base.REFERENCE)
 
 
+def reason_of(call: object) -> str | None:
+    """Return why a call ended; None where that is not told."""
+    return name_at(call, "disconnection_reason")
+
+
 def report_of_call(
     connection: Connection, call: Mapping[str, Any], *, dispatch_id: str | None = None
 ) -> CallReport | None:
@@ -170,7 +175,7 @@ def report_of_call(
     reason speaks of a talk makes no second call of it, whichever of the two came first.
     """
     status = name_at(call, "call_status") or "none"
-    reason = name_at(call, "disconnection_reason")
+    reason = reason_of(call)
     analysis = object_at(call, "call_analysis")
     end: base.CallEnd | CallStatus
     if status in STATUSES:
@@ -178,9 +183,12 @@ def report_of_call(
         at = moment_at(call, "start_timestamp")
     elif reason is not None or status in {"ended", "not_connected", "error"}:
         end = end_of(status, reason)
-        at = moment_at(call, "end_timestamp") or moment_at(call, "start_timestamp")
+        ended_at = moment_at(call, "end_timestamp")
+        at = ended_at or moment_at(call, "start_timestamp")
         if end == base.TALKED:
             end = _talked(value_at(analysis, "in_voicemail"))
+        elif reason is None:
+            end = base.end_without_reason(end, ended_at, now=connection.clock.now())
     else:
         return None
     successful = value_at(analysis, "call_successful")

@@ -8,6 +8,7 @@ header of a signature takes callbacks with a signature only; the secret alone wo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from outreach.models.states import CallStatus
@@ -32,7 +33,7 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     if kind == "status-update":
         return [_status_update(connection, message, call, call_id)]
     if kind == "end-of-call-report":
-        return [_end_of_call(connection, message, call, call_id)]
+        return [_ended(connection, f"{call_id}:end-of-call-report:ended", message, call)]
     at = text_at(message, "timestamp") or str(value_at(message, "timestamp"))
     return [CallbackEvent(event_id=f"{call_id}:{kind}:{at[:40]}", content=None)]
 
@@ -66,21 +67,23 @@ def _status_update(
 ) -> CallbackEvent:
     status = name_at(message, "status") or "none"
     event_id = f"{call_id}:status-update:{status}"
-    end: base.CallEnd | CallStatus
     if status == "ended":
-        end = end_of(name_at(message, "endedReason") or name_at(call, "endedReason"))
-    elif status in STATUSES:
-        end = STATUSES[status]
-    else:
-        return CallbackEvent(event_id=event_id, content=None)
-    return _event(connection, event_id, end, message, call)
+        return _ended(connection, event_id, message, call)
+    if status in STATUSES:
+        return _event(connection, event_id, STATUSES[status], message, call)
+    return CallbackEvent(event_id=event_id, content=None)
 
 
-def _end_of_call(
-    connection: Connection, message: Mapping[str, Any], call: Mapping[str, Any], call_id: str | None
-) -> CallbackEvent:
-    end = end_of(name_at(message, "endedReason") or name_at(call, "endedReason"))
-    return _event(connection, f"{call_id}:end-of-call-report:ended", end, message, call)
+def _ended(connection: Connection, event_id: str, message: Mapping[str, Any], call: Mapping[str, Any]) -> CallbackEvent:
+    reason = name_at(message, "endedReason") or name_at(call, "endedReason")
+    if reason is not None:
+        return _event(connection, event_id, end_of(reason), message, call)
+    end = base.end_without_reason(end_of(None), _ended_at(message, call), now=connection.clock.now())
+    return _event(connection, event_id + base.WITHOUT_REASON, end, message, call)
+
+
+def _ended_at(message: Mapping[str, Any], call: Mapping[str, Any]) -> datetime | None:
+    return moment_at(message, "endedAt") or moment_at(call, "endedAt")
 
 
 def _event(
@@ -92,7 +95,7 @@ def _event(
 ) -> CallbackEvent:
     analysis = object_at(message, "analysis") or object_at(call, "analysis")
     ended = isinstance(end, base.CallEnd)
-    at = (moment_at(message, "endedAt") or moment_at(call, "endedAt")) if ended else None
+    at = _ended_at(message, call) if ended else None
     report = base.report_of(
         end,
         workspace_id=connection.workspace_id,

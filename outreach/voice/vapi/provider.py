@@ -179,8 +179,11 @@ def report_of_call(connection: Connection, call: Mapping[str, Any], *, dispatch_
     status = name_at(call, "status") or "none"
     end: base.CallEnd | CallStatus
     if status == "ended":
-        end = end_of(name_at(call, "endedReason"))
         at = moment_at(call, "endedAt") or moment_at(call, "updatedAt")
+        reason = name_at(call, "endedReason")
+        end = end_of(reason)
+        if reason is None:
+            end = base.end_without_reason(end, at, now=connection.clock.now())
     elif status in STATUSES:
         end = STATUSES[status]
         at = moment_at(call, "startedAt") if end is CallStatus.IN_PROGRESS else None

@@ -111,7 +111,7 @@ def test_a_failure_has_its_reason(error: object, reason: str, code: str | None) 
     [
         a_status("pondering"),
         a_status("delivered", channel="whatsapp"),
-        {**INBOUND, "channel": "mms"},
+        {**INBOUND, "channel": "messenger"},
         {**INBOUND, "from": None},
         {"message_uuid": UUID},
     ],
@@ -134,6 +134,18 @@ def test_a_message_is_an_inbound_text(sender: str, known: str) -> None:
             at=datetime(2026, 3, 2, 9, 30, 10, tzinfo=UTC),
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("channel", "before"),
+    [("mms", ""), ("whatsapp", "whatsapp:"), ("rcs", "rcs:"), ("viber_service", "viber_service:")],
+)
+def test_a_message_of_another_channel_that_knows_numbers_is_heard(channel: str, before: str) -> None:
+    """A STOP may come by any of them; the channel stands before the number, but where SMS is meant."""
+    text = _read(signed({**INBOUND, "channel": channel})).content
+    assert isinstance(text, InboundText)
+    assert text.sender.startswith(f"{before}+1")
+    assert text.to == f"{before}+14155550199"
 
 
 @pytest.mark.parametrize(("age", "read"), [(0, True), (299, True), (-299, True), (301, False), (-301, False)])

@@ -88,6 +88,30 @@ def test_a_call_that_has_begun_is_in_progress() -> None:
     assert (report.status, report.at.timestamp()) == (CallStatus.IN_PROGRESS, MILLIS / 1000 - 60)
 
 
+@pytest.mark.parametrize("kind", ["call_ended", "call_analyzed"])
+@pytest.mark.parametrize(
+    ("ended", "call_status", "status"),
+    [
+        (None, "ended", CallStatus.INITIATED),
+        (MILLIS - 299_000, "ended", CallStatus.INITIATED),
+        (MILLIS - 299_000, "not_connected", CallStatus.INITIATED),
+        (MILLIS - 299_000, "error", CallStatus.INITIATED),
+        (MILLIS - 300_000, "ended", CallStatus.COMPLETED),
+        (MILLIS - 300_000, "not_connected", CallStatus.FAILED),
+        (MILLIS - 300_000, "error", CallStatus.FAILED),
+    ],
+)
+def test_an_end_without_a_reason_is_believed_when_the_reason_had_its_time(
+    kind: str, ended: int | None, call_status: str, status: CallStatus
+) -> None:
+    """Not connected may be declined, or busy; the event with its reason is another one."""
+    call = {**CALL, "call_status": call_status, "disconnection_reason": None, "end_timestamp": ended}
+    event = _read({"event": kind, "call": call})
+    assert isinstance(event.content, CallReport)
+    assert event.content.status is status
+    assert event.event_id != _read({"event": kind, "call": {**call, "disconnection_reason": "dial_busy"}}).event_id
+
+
 @pytest.mark.parametrize("kind", ["transcript_updated", "transfer_started", "chat_started", "of_a_new_kind"])
 def test_other_events_are_kept_and_mean_nothing(kind: str) -> None:
     """A transcript or a transfer says nothing of how far a call has come."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import attrs
 import pytest
 
-from outreach.models.states import CallStatus, DispatchState
+from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, DispatchState
 from outreach.protocols.adapter import VoiceAdapter
 from outreach.protocols.carrier import LookUp
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
@@ -16,7 +16,17 @@ from outreach.testing.fault_server import Answer, Received
 from outreach.testing.http_lab import StandIn
 from outreach.voice.retell import ADAPTER
 from tests import provider_documents
-from tests.voice.adapters import CONTACT, FULL, SENDER, AdapterContract, Recording, body_of, call_request, connection_of
+from tests.voice.adapters import (
+    CONTACT,
+    FULL,
+    SENDER,
+    AdapterContract,
+    Recording,
+    body_of,
+    call_request,
+    clock_at,
+    connection_of,
+)
 from tests.voice.retell.stand_in import RetellStandIn
 
 pytestmark = pytest.mark.anyio
@@ -197,6 +207,18 @@ async def test_the_status_of_a_call_is_read(
     assert report is not None
     assert (report.status, report.outcome, report.reason) == (status, outcome, reason)
     assert (report.dispatch_id, report.provider_id, report.at) == ("d-1", "call-1", AT)
+
+
+@pytest.mark.parametrize(("seconds", "over"), [(299, False), (300, True)])
+async def test_an_end_is_found_without_its_reason_when_that_had_its_time(seconds: int, over: bool) -> None:
+    """So no call stays open for ever, and none ends as what it was not while the reason is on its way."""
+    recording = Recording({**CALL, "call_status": "not_connected", "end_timestamp": int(AT.timestamp() * 1000)})
+    clock = clock_at(AT, late_by=timedelta(seconds=seconds))
+    async with recording.http:
+        adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http, clock=clock))
+        report = await adapter.status(workspace_id=WORKSPACE_ID, dispatch_id="d-1", provider_id="call-1")
+    assert report is not None
+    assert (report.status in ENDED_CALL_STATUSES) is over
 
 
 async def test_a_status_that_tells_nothing_is_none(recording: Recording) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -120,6 +120,26 @@ def test_a_failure_says_why() -> None:
     )
     assert (report.status, report.outcome, report.reason) == (CallStatus.FAILED, "failed", "provider_error")
     assert report.error == "pipeline-error-x-llm-failed"
+
+
+@pytest.mark.parametrize("kind", ["status-update", "end-of-call-report"])
+@pytest.mark.parametrize(
+    ("ended_at", "status"),
+    [
+        (None, CallStatus.INITIATED),
+        (NOW - timedelta(seconds=299), CallStatus.INITIATED),
+        (NOW - timedelta(seconds=300), CallStatus.COMPLETED),
+    ],
+)
+def test_an_end_without_a_reason_is_believed_when_the_reason_had_its_time(
+    kind: str, ended_at: datetime | None, status: CallStatus
+) -> None:
+    """Vapi need not say in a status how the call ended; the event with its reason is another one."""
+    told = {"type": kind, "status": "ended", "call": CALL, "endedAt": ended_at.isoformat() if ended_at else None}
+    event = _read(told)
+    assert isinstance(event.content, CallReport)
+    assert (event.content.status, event.content.outcome) == (status, None)
+    assert event.event_id != _read({**told, "endedReason": "customer-busy"}).event_id
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,12 @@ def _first(database: Database) -> None:
     _run_script(database, "0001_first.sql")
 
 
+@MIGRATIONS(name="0002_early_events")
+def _early_events(database: Database) -> None:
+    """Keep what an event tells that belongs to no dispatch yet."""
+    _run_script(database, "0002_early_events.sql")
+
+
 @MIGRATIONS(name="0004_held_epoch")
 def _held_epoch(database: Database) -> None:
     """Remember when a moved or restored database was kept from sending."""

@@ -1,14 +1,29 @@
 -- What providers called back.
 
--- known --
--- Whether an event has come before.
-SELECT 1 AS known FROM callbacks
+-- get --
+-- An event that has come before.
+SELECT * FROM callbacks
 WHERE account_id = :account_id AND event_id = :event_id AND workspace_id = :workspace_id
 
 -- insert --
 -- Once for each event of an account.
-INSERT INTO callbacks (workspace_id, account_id, event_id, result, body, received_at)
-VALUES (:workspace_id, :account_id, :event_id, :result, :body, :received_at)
+INSERT INTO callbacks (workspace_id, account_id, event_id, result, body, received_at, report)
+VALUES (:workspace_id, :account_id, :event_id, :result, :body, :received_at, :report)
+
+-- update --
+-- What became of it; the rest stays.
+UPDATE callbacks SET result = :result, report = :report
+WHERE account_id = :account_id AND event_id = :event_id AND workspace_id = :workspace_id
+
+-- waiting --
+-- Those that came before a dispatch had this identifier; the terms are those of their index.
+SELECT * FROM callbacks
+WHERE workspace_id = :workspace_id
+    AND json_extract(report, '$.provider') = :provider
+    AND json_extract(report, '$.provider_id') = :provider_id
+    AND report IS NOT NULL
+ORDER BY received_at, event_id
+LIMIT :limit
 
 -- list --
 -- Newest first.

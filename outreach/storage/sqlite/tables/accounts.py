@@ -53,14 +53,28 @@ class Callbacks(Table):
     queries = load("callbacks")
     what = "callback"
 
-    def known(self, workspace_id: str, account_id: str, event_id: str) -> bool:
-        """Return whether an event has come before."""
-        row = self._row("known", workspace_id=workspace_id, account_id=account_id, event_id=event_id)
-        return row is not None
+    def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord | None:
+        """Return an event that has come before."""
+        return self._one(CallbackRecord, "get", workspace_id=workspace_id, account_id=account_id, event_id=event_id)
 
     def insert(self, record: CallbackRecord) -> None:
         """Write an event."""
         self._change("insert", to_row(record))
+
+    def update(self, record: CallbackRecord) -> None:
+        """Write over an event's result and report."""
+        self._change_one("update", to_row(record))
+
+    def waiting(self, workspace_id: str, provider: str, provider_id: str, *, limit: int) -> Sequence[CallbackRecord]:
+        """Return events whose report names this identifier, oldest first."""
+        return self._all(
+            CallbackRecord,
+            "waiting",
+            workspace_id=workspace_id,
+            provider=provider,
+            provider_id=provider_id,
+            limit=limit,
+        )
 
     def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
         """Return the newest events, newest first."""
