@@ -19,7 +19,7 @@ from outreach.models.states import CallStatus, DispatchState, MessageStatus, Wor
 from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
-from outreach.operations import trail
+from outreach.operations import account_holds, trail
 from outreach.operations.common import require_lease
 from outreach.operations.register import obstacle
 from outreach.protocols.storage import AlreadyThere, Transaction
@@ -123,8 +123,9 @@ def commit_message(
     if reason is not None:
         _cancel_message(tx, message, reason, now)
         return None
-    if _suspended(tx, workspace_id):
-        tx.work.touch(unit, min(stale_at, now + _LOOK_AGAIN))
+    look_again = _look_again(tx, workspace_id, message.carrier, now)
+    if look_again is not None:
+        tx.work.touch(unit, min(stale_at, look_again))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
@@ -173,8 +174,9 @@ def commit_call(
     if reason is not None or agent is None:
         _cancel_call(tx, call, reason or "agent_unavailable", now)
         return None
-    if _suspended(tx, workspace_id):
-        tx.work.touch(unit, min(stale_at, now + _LOOK_AGAIN))
+    look_again = _look_again(tx, workspace_id, call.provider, now)
+    if look_again is not None:
+        tx.work.touch(unit, min(stale_at, look_again))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
@@ -214,9 +216,13 @@ def hold_back_singles(tx: Transaction, *, reason: str, now: datetime) -> int:
     return held
 
 
-def _suspended(tx: Transaction, workspace_id: str) -> bool:
+def _look_again(tx: Transaction, workspace_id: str, provider: str, now: datetime) -> datetime | None:
+    """Return when to look again at one that may not go now, whoever it is for; None when it may."""
     workspace: Workspace | None = tx.workspaces.get(workspace_id)
-    return workspace is None or workspace.status is not WorkspaceStatus.ACTIVE
+    if workspace is None or workspace.status is not WorkspaceStatus.ACTIVE:
+        return now + _LOOK_AGAIN
+    hold = account_holds.hold_of(tx, workspace_id, provider, now)
+    return hold.until if hold is not None else None
 
 
 def _obstacle(

@@ -8,6 +8,7 @@ from typing import Final
 
 from outreach.clock import Clock
 from outreach.config import EngineConfig
+from outreach.models.account import AccountHold
 from outreach.models.campaign import Campaign
 from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus, WorkspaceStatus
@@ -25,6 +26,9 @@ from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 
 _SLICE: Final = 500
+
+_WORTH_TELLING: Final = timedelta(seconds=5)
+"""A provider that is left alone for less makes no entry of its own: it may say so every second, for hours."""
 
 _WIDEST: Final = 200
 """Recipients that one wave looks at, at the most, while nobody may be contacted."""
@@ -85,6 +89,8 @@ class CampaignRunner:
                 continue
             if not plan.due:
                 return await self._idle(plan)
+            if plan.provider_hold is not None:
+                return await self._leave_provider_alone(campaign, plan.provider_hold)
             if not channel.room(plan):
                 return earliest(campaign.scheduled_expires_at, hours.until)
             if plan.agent_missing:
@@ -133,13 +139,24 @@ class CampaignRunner:
         )
         return campaign_moves.due_time(held, now) if held is not None else None
 
-    async def _tell_closed(self, campaign: Campaign, rule: Rule, until: datetime) -> None:
+    async def _leave_provider_alone(self, campaign: Campaign, hold: AccountHold) -> datetime | None:
+        """Tell why nobody is contacted while the provider wants to be left alone, and when to look again."""
+        if hold.until - hold.since >= _WORTH_TELLING:
+            # What was on its way may make it longer, many times: that is one hold.
+            await self._tell_closed(campaign, Rule.PROVIDER_HOLD, hold.until, since=hold.since)
+        return earliest(hold.until, await self._end_receipt_waits(campaign), campaign.scheduled_expires_at)
+
+    async def _tell_closed(
+        self, campaign: Campaign, rule: Rule, until: datetime, *, since: datetime | None = None
+    ) -> None:
         """Have the decision trail tell that nobody is reached until then, once for each time."""
-        told = await self._storage.read(lambda tx: trail.campaign_is_closed(tx, campaign, rule=rule, until=until))
+        told = await self._storage.read(
+            lambda tx: trail.campaign_is_closed(tx, campaign, rule=rule, until=until, since=since)
+        )
         if not told:
             await self._storage.write(
                 lambda tx: trail.campaign_closed(
-                    tx, campaign.workspace_id, campaign.id, rule=rule, until=until, now=self._clock.now()
+                    tx, campaign.workspace_id, campaign.id, rule=rule, until=until, now=self._clock.now(), since=since
                 )
             )
 

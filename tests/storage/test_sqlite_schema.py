@@ -145,7 +145,10 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
     finally:
         for storage in storages:
             await storage.__aexit__(None, None, None)
-    assert [m.name for m in schema.MIGRATIONS.applied(Database(database))] == ["0001_first"]
+    assert [m.name for m in schema.MIGRATIONS.applied(Database(database))] == [
+        "0001_first",
+        "0002_account_holds",
+    ]
 
 
 async def test_who_looks_into_a_new_file_is_waited_for(database: Path) -> None:
@@ -200,7 +203,7 @@ async def test_a_later_migration_is_applied_to_a_database_with_content(
     for migration in schema.MIGRATIONS.pending(Database(memory=True)):
         later(name=migration.name)(migration.fn)
 
-    @later(name="0002_second")
+    @later(name="9001_second")
     def second(db: Database) -> None:
         db.execute("ALTER TABLE workspaces ADD COLUMN nickname TEXT")
 
@@ -210,7 +213,7 @@ async def test_a_later_migration_is_applied_to_a_database_with_content(
             async with storage_at(database) as storage:
                 assert await storage.read(lambda tx: tx.workspaces.get("w1"))
     assert "nickname" in Database(database)["workspaces"].columns_dict
-    with pytest.raises(DatabaseNewer, match="0002_second"):
+    with pytest.raises(DatabaseNewer, match="9001_second"):
         await storage_at(database).__aenter__()
 
 

@@ -30,6 +30,12 @@ def _first(database: Database) -> None:
     _run_script(database, "0001_first.sql")
 
 
+@MIGRATIONS(name="0002_account_holds")
+def _account_holds(database: Database) -> None:
+    """Remember how long providers want to be left alone."""
+    _run_script(database, "0002_account_holds.sql")
+
+
 def bring_up_to_date(raw: sqlite3.Connection) -> None:
     """Apply what a database lacks; all of it or nothing.
 
