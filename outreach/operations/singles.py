@@ -21,6 +21,7 @@ from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
 from outreach.operations import account_holds, trail
 from outreach.operations.common import require_lease
+from outreach.operations.limits import pace_of_number
 from outreach.operations.register import obstacle
 from outreach.protocols.storage import AlreadyThere, Transaction
 
@@ -35,6 +36,10 @@ _CANCELED_BY: Final[Mapping[str, Rule]] = MappingProxyType(
 )
 """The rule behind each reason for which a queued call is canceled."""
 
+SLOT_AHEAD: Final = timedelta(seconds=2)
+"""How long before its slot a single message takes it: earlier than any campaign does, so that none is before it for
+longer than a slot."""
+
 _LOOK_AGAIN: Final = timedelta(seconds=5)
 """While a workspace may not work, its singles are looked at this often."""
 
@@ -48,6 +53,7 @@ class IntentTerms:
         latest: No request may start later.
         lifetime: How long after the commit it may start.
         stale_after: One that waited longer than this is canceled instead.
+        not_before: The sending number may not start another one earlier, whatever the ledger says; None for any time.
     """
 
     dispatch_id: str
@@ -55,6 +61,7 @@ class IntentTerms:
     latest: datetime
     lifetime: timedelta
     stale_after: timedelta
+    not_before: datetime | None = None
 
 
 def require_callable(agent: Agent) -> None:
@@ -127,6 +134,11 @@ def commit_message(
     if look_again is not None:
         tx.work.touch(unit, min(stale_at, look_again))
         return None
+    pace = pace_of_number(tx, workspace_id, message.sender)
+    slot = now if pace is None else max(now, pace.next_slot_at or now, terms.not_before or now)
+    if slot > now + SLOT_AHEAD:
+        tx.work.touch(unit, min(stale_at, slot - SLOT_AHEAD))
+        return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
         workspace_id=workspace_id,
@@ -139,13 +151,15 @@ def commit_message(
         to=message.to,
         body=message.body,
         segments=message.segments,
-        slot_at=now,
-        valid_until=min(terms.latest, now + terms.lifetime, message.send_until or terms.latest),
+        slot_at=slot,
+        valid_until=min(terms.latest, slot + terms.lifetime, message.send_until or terms.latest),
         epoch=terms.epoch,
         created_at=now,
     )
     if not _insert(tx, dispatch):
         return None
+    if pace is not None:
+        tx.runs.put_sender_slot(workspace_id, pace.phone, slot + pace.spacing)
     tx.messages.update(
         attrs.evolve(message, status=MessageStatus.DISPATCHING, attempts=message.attempts + 1, tries=message.tries + 1)
     )

@@ -15,7 +15,6 @@ from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves, closing, holds, trail, waves
-from outreach.operations.limits import SenderPace
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage, Transaction
@@ -273,13 +272,13 @@ class CampaignRunner:
         if spacing := channel.spacing(campaign):
             paces[campaign.id] = spacing
         if plan.sender is not None:
-            paces[_sender_key(campaign, plan.sender)] = plan.sender.spacing
+            paces[plan.sender.key] = plan.sender.spacing
         return paces
 
     def _earliest_start(self, plan: Plan) -> datetime | None:
         keys = [plan.campaign.id]
         if plan.sender is not None:
-            keys.append(_sender_key(plan.campaign, plan.sender))
+            keys.append(plan.sender.key)
         starts = (self._outbox.earliest_start(key) for key in keys)
         return max((start for start in starts if start is not None), default=None)
 
@@ -321,7 +320,3 @@ class CampaignRunner:
             intent_lifetime=timedelta(seconds=self._config.intent_seconds),
         )
         return await self._storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=self._clock.now))
-
-
-def _sender_key(campaign: Campaign, sender: SenderPace) -> str:
-    return f"{campaign.workspace_id}/{sender.phone}"
