@@ -24,7 +24,8 @@ from outreach.runners.hours import Hours, earliest, hours_of
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 
-_SLICE: Final = 500
+_SLICE: Final = 300
+"""Rows that one transaction of closing or releasing touches: five hundred held the writer for 83 to 106 ms."""
 
 _WORTH_TELLING: Final = timedelta(seconds=5)
 """A provider that is left alone for less makes no entry of its own: it may say so every second, for hours."""
