@@ -44,8 +44,9 @@ def learn(
 ) -> AccountHold | None:
     """Learn from a provider's answer whether it wants to be left alone; return the hold that began with it, if any.
 
-    One that says for how long is left alone for as long, at the most a day. One that says only that it is asked too
-    much is left alone for a back-off, which doubles until it has accepted something that it was asked afterwards.
+    One that says for how long is left alone for as long, at the most a day, however often it says so. One that says
+    only that it is asked too much is left alone for a back-off, which doubles until it has accepted something that it
+    was asked afterwards.
     What was on its way already when the hold began says nothing new: it may make the hold longer by a wish of its own.
     """
     known = tx.account_holds.get(dispatch.workspace_id, dispatch.provider)
@@ -59,7 +60,7 @@ def learn(
     if not _asks_to_wait(outcome):
         return None
     if known is not None and on_its_way:
-        longer = now + backoff.delay(known.refusals, wish) if wish is not None else known.until
+        longer = now + backoff.delay(1, wish) if wish else known.until
         tx.account_holds.put(attrs.evolve(known, until=max(known.until, longer)))
         return None
     refusals = known.refusals + 1 if known is not None else 1
@@ -67,7 +68,7 @@ def learn(
         workspace_id=dispatch.workspace_id,
         provider=dispatch.provider,
         since=now,
-        until=now + backoff.delay(refusals, wish),
+        until=now + backoff.delay(1 if wish else refusals, wish),
         refusals=refusals,
     )
     tx.account_holds.put(hold)

@@ -110,6 +110,19 @@ async def test_the_wait_doubles_until_something_is_accepted(storage: Storage) ->
     assert (third.refusals, third.until - third.since) == (1, SECOND)
 
 
+async def test_one_that_names_a_time_is_left_alone_for_that_time_however_often_it_does(storage: Storage) -> None:
+    """Its own time is the better one; that it refuses again and again counts only where it names none."""
+    moment = NOW
+    for times in range(1, 9):
+        hold = await hears(storage, wish(3), at=moment, asked_at=moment)
+        assert hold is not None
+        assert (hold.refusals, hold.until - hold.since) == (times, 3 * SECOND)
+        moment = hold.until
+    hold = await hears(storage, wish(0), at=moment, asked_at=moment)
+    assert hold is not None
+    assert hold.until - hold.since == timedelta(seconds=60)
+
+
 async def test_what_was_on_its_way_counts_once_and_may_ask_for_more(storage: Storage) -> None:
     """A burst of refusals is one refusal; the latest end that any of them asked for counts."""
     hold = await hears(storage, wish(30), at=NOW, asked_at=NOW)
