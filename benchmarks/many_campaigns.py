@@ -1,15 +1,17 @@
-"""Whether trouble of some campaigns delays the others: 1,000 active at once, 10 recipients each, at 12 a minute.
+"""Whether trouble of some campaigns delays the others: 1,000 active at once, 10 recipients each, at 6 a minute.
 
 One engine on SQLite sends all of them, twice. First all campaigns are well. Then a fifth of them are not: their
-carrier throttles them (`rate_limited`, try again in 2 s), or refuses everything for reasons of its own, or does not
-answer at all, or it is night by their business hours. Shown is, for each kind of campaign, how late messages started.
-A message is due when its campaign's pace allows it, one spacing after the message before; the first one is due when
-the campaign was started.
+carrier throttles them (`rate_limited`, try again in 2 s), or does not answer at all, or it is night by their business
+hours, or the numbers of their contacts are refused. Closed and failing campaigns share the account of those that are
+well. Some others are well themselves and share the account that is throttled: they wait for it, rightly, and nothing
+is promised of them. Campaigns are started one after the other over one spacing, so that not all of them want to send
+in the same moment. Shown is, for each kind of campaign, how late messages started. A message is due when its
+campaign's pace allows it, one spacing after the message before; the first one is due when the campaign was started.
 
 Promised is that the campaigns that are well notice nothing: their median lag and their 99th percentile stay below a
 tenth of the spacing, and beside trouble at most half as much again, but for 20 ms, as without; and each is completed.
 
-    python -m benchmarks.many_campaigns [--campaigns 1000] [--recipients 10] [--rate 12] [--each]
+    python -m benchmarks.many_campaigns [--campaigns 1000] [--recipients 10] [--rate 6] [--each]
 """
 
 from __future__ import annotations
@@ -39,11 +41,12 @@ from outreach.storage.sqlite import SqliteStorage
 from tests.process.place import phones
 
 _TROUBLED_SHARE: Final = 0.2
-_TROUBLES: Final[tuple[Kind, ...]] = ("throttled", "failing", "silent", "night")
+_TROUBLES: Final[tuple[Kind, ...]] = ("throttled", "sharing", "failing", "silent", "night")
 _CARRIERS: Final[Mapping[Kind, CarrierName]] = {
     "well": "twilio",
     "throttled": "telnyx",
-    "failing": "telnyx",
+    "sharing": "telnyx",
+    "failing": "twilio",
     "silent": "vonage",
     "night": "twilio",
 }
@@ -116,12 +119,13 @@ async def run(path: Path, kinds: Sequence[Kind], recipients: int, rate: int) -> 
         process, begun = psutil.Process(), time.monotonic()
         before = sum(process.cpu_times()[:2])
         started = {}
-        for campaign in campaigns:
+        for number, campaign in enumerate(campaigns):
+            await anyio.sleep(max(begun + number * 60 / rate / len(campaigns) - time.monotonic(), 0.0))
             started[campaign.id] = (await engine.campaigns.start(campaign.workspace_id, campaign.id)).started_at
         well = [campaign for campaign, kind in zip(campaigns, kinds, strict=True) if kind == "well"]
         expected = len(well) * recipients
         with anyio.move_on_after(recipients * 60 / rate + _PATIENCE):
-            while carrier.accepted < expected:  # noqa: ASYNC110 - counted by the carrier
+            while carrier.accepted["well"] < expected:  # noqa: ASYNC110 - counted by the carrier
                 await anyio.sleep(0.2)
         seconds = time.monotonic() - begun
         used = sum(process.cpu_times()[:2]) - before
@@ -182,7 +186,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--campaigns", type=int, default=1000)
     parser.add_argument("--recipients", type=int, default=10)
-    parser.add_argument("--rate", type=int, default=12, help="messages a minute of each campaign")
+    parser.add_argument("--rate", type=int, default=6, help="messages a minute of each campaign")
     parser.add_argument("--each", action="store_true", help="print each campaign's lag")
     given = parser.parse_args()
     logging.disable(logging.ERROR)  # an engine whose carriers fail says so, a thousand times

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, Literal
@@ -15,8 +15,13 @@ from outreach.models.dispatch import Outcome
 from outreach.models.states import DispatchState
 from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage
 
-Kind = Literal["well", "throttled", "failing", "silent", "night"]
-"""What is with a campaign: only the first is sent without trouble, and the last is not sent at all."""
+Kind = Literal["well", "throttled", "sharing", "failing", "silent", "night"]
+"""What is with a campaign.
+
+`well`: nothing. `throttled`: the carrier is too busy, always. `sharing`: nothing, but its account is that of those that
+are throttled. `failing`: the numbers of its contacts are refused. `silent`: the carrier does not answer. `night`: it is
+closed by its business hours, and not sent at all.
+"""
 
 _LATENCY_SECONDS: Final = 0.020
 _AGAIN_SECONDS: Final = 2.0
@@ -31,7 +36,7 @@ class TroubledCarrier:
 
     Attributes:
         starts: When it was asked, in order, by sending number.
-        accepted: How many messages it accepted.
+        accepted: How many messages it accepted of each kind of campaign.
     """
 
     def __init__(self, *, clock: Clock, kinds: Mapping[str, Kind]) -> None:
@@ -39,7 +44,7 @@ class TroubledCarrier:
         self._kinds = kinds
         self._ids = itertools.count(1)
         self.starts: dict[str, list[datetime]] = defaultdict(list)
-        self.accepted = 0
+        self.accepted: Counter[Kind] = Counter()
 
     @property
     def name(self) -> str:
@@ -55,17 +60,18 @@ class TroubledCarrier:
         """Note the moment, and answer as is usual for this number."""
         sender = message.sender or ""
         self.starts[sender].append(self._clock.now())
-        match self._kinds[sender]:
+        kind = self._kinds[sender]
+        match kind:
             case "throttled":
                 await anyio.sleep(_LATENCY_SECONDS)
                 return Outcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=_AGAIN_SECONDS)
             case "failing":
                 await anyio.sleep(_LATENCY_SECONDS)
-                return Outcome(state=DispatchState.REFUSED, reason="temporary")
+                return Outcome(state=DispatchState.REFUSED, reason="invalid_number")
             case "silent":
                 await anyio.sleep_forever()
         await anyio.sleep(_LATENCY_SECONDS)
-        self.accepted += 1
+        self.accepted[kind] += 1
         return Outcome(state=DispatchState.ACCEPTED, provider_id=f"troubled-{next(self._ids)}")
 
     async def look_up(self, question: LookUp) -> Outcome | None:

@@ -1,7 +1,7 @@
 """The providers' published OpenAPI documents: other people's, read and tested against where they are, never kept here.
 
-`OUTREACH_PROVIDER_DOCUMENTS` names their directory; without it they are looked for in `shared/providers` beside the
-checkout. Where they are not, the tests that need them are skipped and say so.
+`OUTREACH_PROVIDER_DOCUMENTS` names their directory, and then all of them must be there. Without it they are looked for
+in `shared/providers` beside the checkout; where they are not, the tests that need them are skipped and say so.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import copy
 import functools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,17 @@ from openapi_core.testing import MockRequest
 
 VARIABLE: Final = "OUTREACH_PROVIDER_DOCUMENTS"
 
+DOCUMENTS: Final = (
+    "elevenlabs_call",
+    "retell_call",
+    "telnyx_messages",
+    "twilio_messages",
+    "vapi_call",
+    "vapi_endedReason",
+    "vonage_messages",
+)
+"""All that tests ask for, by the names of their files without `.json`."""
+
 
 def directory() -> Path:
     """Return where the documents are looked for."""
@@ -29,14 +40,21 @@ def directory() -> Path:
     return Path(os.environ.get(VARIABLE) or beside)
 
 
+def missing() -> Sequence[str]:
+    """Return the names of the documents that are not there."""
+    return [name for name in DOCUMENTS if not (directory() / f"{name}.json").is_file()]
+
+
 def load(name: str) -> dict[str, Any]:
     """Return a document, such as `twilio_messages`; one's own copy, to be changed at will.
 
-    The test that asks for one that is not there is skipped.
+    The test that asks for one that is not there is skipped, or fails where the variable says that it must be there.
     """
+    assert name in DOCUMENTS
     path = directory() / f"{name}.json"
     if not path.is_file():
-        pytest.skip(f"{path} is not there: {VARIABLE} names the directory of the providers' documents")
+        absent = pytest.fail if os.environ.get(VARIABLE) else pytest.skip
+        absent(f"{path} is not there: {VARIABLE} names the directory of the providers' documents")
     document: dict[str, Any] = copy.deepcopy(_read(path))
     return document
 

@@ -46,6 +46,23 @@ class Account:
 
 
 @attrs.frozen(kw_only=True)
+class AccountHold:
+    """How long nothing is asked of a provider for a workspace, because it told us to come again later.
+
+    Attributes:
+        since: When it told us.
+        until: Requests may begin again then.
+        refusals: How often it has told us so in a row, without having accepted anything since.
+    """
+
+    workspace_id: str
+    provider: str
+    since: datetime
+    until: datetime
+    refusals: int
+
+
+@attrs.frozen(kw_only=True)
 class CallbackRecord:
     """One event that a provider told, as it came.
 

@@ -107,7 +107,7 @@ class Outcome:
     Attributes:
         state: `accepted`, `refused`, `not_sent`, `withdrawn`, `deferred` or `unknown`.
         reason: Failure class of a refusal; why it was deferred, withdrawn or is unknown.
-        retry_after_seconds: The provider's own wish for the next try; None when it named none.
+        retry_after_seconds: How long the provider wishes to be left alone; None when it named no time.
         status: What the provider already says of the message or call; None when it says nothing.
     """
 

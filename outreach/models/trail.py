@@ -36,6 +36,7 @@ class Rule(StrEnum):
     STOP = "stop"
     ONCE = "once"
     DEFERRAL = "deferral"
+    PROVIDER_HOLD = "provider_hold"
     PROVIDER_ANSWER = "provider_answer"
     PROVIDER_REPORT = "provider_report"
     RECEIPT_WAIT = "receipt_wait"
@@ -80,6 +81,8 @@ RULES: Final[Mapping[Rule, str]] = MappingProxyType(
         Rule.ONCE: "The provider is asked once; without an answer nobody knows what became of the request "
         "(design, section 5, rule 5).",
         Rule.DEFERRAL: "Deferral is not failure: no attempt is spent, the next try backs off "
+        "(design, section 5, rule 7).",
+        Rule.PROVIDER_HOLD: "A provider that asks us to wait is asked for nothing by that workspace until then "
         "(design, section 5, rule 7).",
         Rule.PROVIDER_ANSWER: "What the provider answered to the request (design, section 5, rule 5).",
         Rule.PROVIDER_REPORT: "What the provider told later of what it had accepted (design, section 5, rule 8).",

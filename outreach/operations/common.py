@@ -102,6 +102,14 @@ def campaign_unit(campaign: Campaign) -> Unit:
     return Unit("campaign", campaign.workspace_id, campaign.id)
 
 
+def provider_of(tx: Transaction, campaign: Campaign) -> str | None:
+    """Return the carrier or voice provider that a campaign goes to; None where it has none (yet, or any more)."""
+    if campaign.channel == "sms":
+        return campaign.sms_carrier
+    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
+    return agent.provider if agent else None
+
+
 def touch_running(tx: Transaction, workspace_id: str, now: datetime) -> None:
     """Have every campaign of a workspace that runs or is scheduled looked at now."""
     statuses = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}

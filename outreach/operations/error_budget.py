@@ -9,6 +9,7 @@ from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.operations.campaign_moves import move
+from outreach.operations.common import provider_of
 from outreach.policy.error_budget import LOOK_BACK, counts, is_spent
 from outreach.protocols.storage import Transaction
 
@@ -31,7 +32,7 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
         # A scheduled one would wake up into the same trouble, with nobody looking.
         running = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
         for other in tx.campaigns.in_status(running, workspace_id=dispatch.workspace_id):
-            if other.channel == dispatch.channel and _provider(tx, other) == dispatch.provider:
+            if other.channel == dispatch.channel and provider_of(tx, other) == dispatch.provider:
                 _pause(tx, other, account, now)
         return
     campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id) if dispatch.campaign_id else None
@@ -45,10 +46,3 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
 
 def _pause(tx: Transaction, campaign: Campaign, reason: PauseReason, now: datetime) -> None:
     move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason)
-
-
-def _provider(tx: Transaction, campaign: Campaign) -> str | None:
-    if campaign.channel == "sms":
-        return campaign.sms_carrier
-    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
-    return agent.provider if agent else None

@@ -1,4 +1,4 @@
-"""Limits that campaigns share: the pace of a sending number, and how often a person may be contacted."""
+"""What campaigns and single messages share: the pace of a sending number, and how often a person is contacted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FREQUENCY_WINDOW: Final = timedelta(hours=24)
 
 @attrs.frozen(kw_only=True)
 class SenderPace:
-    """The pace of a sending number, over all campaigns.
+    """The pace of a sending number, over all campaigns and single messages.
 
     Attributes:
         phone: The number as the workspace has it, however the campaign spells it.
@@ -26,22 +26,32 @@ class SenderPace:
         next_slot_at: The first moment at which its next message may start; None for any.
     """
 
+    workspace_id: str
     phone: str
     spacing: timedelta
     next_slot_at: datetime | None
 
+    @property
+    def key(self) -> str:
+        """The key under which requests keep it (`runners.errand.Errand.paces`)."""
+        return f"{self.workspace_id}/{self.phone}"
+
 
 def sender_pace(tx: Transaction, campaign: Campaign) -> SenderPace | None:
     """Return the pace of the number that a campaign sends from; None when it has none of its own."""
-    if campaign.channel != "sms" or campaign.sms_from_number is None:
-        return None
-    number = _number(tx, campaign.workspace_id, campaign.sms_from_number)
+    return pace_of_number(tx, campaign.workspace_id, campaign.sms_from_number) if campaign.channel == "sms" else None
+
+
+def pace_of_number(tx: Transaction, workspace_id: str, written: str | None) -> SenderPace | None:
+    """Return the pace of a sending number, however it is spelled; None when it has none of its own."""
+    number = _number(tx, workspace_id, written) if written is not None else None
     if number is None or number.rate_per_minute is None:
         return None
     return SenderPace(
+        workspace_id=workspace_id,
         phone=number.phone,
         spacing=spacing(number.rate_per_minute),
-        next_slot_at=tx.runs.sender_slot(campaign.workspace_id, number.phone),
+        next_slot_at=tx.runs.sender_slot(workspace_id, number.phone),
     )
 
 

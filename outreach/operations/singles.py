@@ -19,8 +19,9 @@ from outreach.models.states import CallStatus, DispatchState, MessageStatus, Wor
 from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
-from outreach.operations import trail
+from outreach.operations import account_holds, trail
 from outreach.operations.common import require_lease
+from outreach.operations.limits import pace_of_number
 from outreach.operations.register import obstacle
 from outreach.protocols.storage import AlreadyThere, Transaction
 
@@ -35,6 +36,10 @@ _CANCELED_BY: Final[Mapping[str, Rule]] = MappingProxyType(
 )
 """The rule behind each reason for which a queued call is canceled."""
 
+SLOT_AHEAD: Final = timedelta(seconds=2)
+"""How long before its slot a single message takes it: earlier than any campaign does, so that none is before it for
+longer than a slot."""
+
 _LOOK_AGAIN: Final = timedelta(seconds=5)
 """While a workspace may not work, its singles are looked at this often."""
 
@@ -48,6 +53,7 @@ class IntentTerms:
         latest: No request may start later.
         lifetime: How long after the commit it may start.
         stale_after: One that waited longer than this is canceled instead.
+        not_before: The sending number may not start another one earlier, whatever the ledger says; None for any time.
     """
 
     dispatch_id: str
@@ -55,6 +61,7 @@ class IntentTerms:
     latest: datetime
     lifetime: timedelta
     stale_after: timedelta
+    not_before: datetime | None = None
 
 
 def require_callable(agent: Agent) -> None:
@@ -123,8 +130,14 @@ def commit_message(
     if reason is not None:
         _cancel_message(tx, message, reason, now)
         return None
-    if _suspended(tx, workspace_id):
-        tx.work.touch(unit, min(stale_at, now + _LOOK_AGAIN))
+    look_again = _look_again(tx, workspace_id, message.carrier, now)
+    if look_again is not None:
+        tx.work.touch(unit, min(stale_at, look_again))
+        return None
+    pace = pace_of_number(tx, workspace_id, message.sender)
+    slot = now if pace is None else max(now, pace.next_slot_at or now, terms.not_before or now)
+    if slot > now + SLOT_AHEAD:
+        tx.work.touch(unit, min(stale_at, slot - SLOT_AHEAD))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
@@ -138,13 +151,15 @@ def commit_message(
         to=message.to,
         body=message.body,
         segments=message.segments,
-        slot_at=now,
-        valid_until=min(terms.latest, now + terms.lifetime, message.send_until or terms.latest),
+        slot_at=slot,
+        valid_until=min(terms.latest, slot + terms.lifetime, message.send_until or terms.latest),
         epoch=terms.epoch,
         created_at=now,
     )
     if not _insert(tx, dispatch):
         return None
+    if pace is not None:
+        tx.runs.put_sender_slot(workspace_id, pace.phone, slot + pace.spacing)
     tx.messages.update(
         attrs.evolve(message, status=MessageStatus.DISPATCHING, attempts=message.attempts + 1, tries=message.tries + 1)
     )
@@ -173,8 +188,9 @@ def commit_call(
     if reason is not None or agent is None:
         _cancel_call(tx, call, reason or "agent_unavailable", now)
         return None
-    if _suspended(tx, workspace_id):
-        tx.work.touch(unit, min(stale_at, now + _LOOK_AGAIN))
+    look_again = _look_again(tx, workspace_id, call.provider, now)
+    if look_again is not None:
+        tx.work.touch(unit, min(stale_at, look_again))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
@@ -214,9 +230,13 @@ def hold_back_singles(tx: Transaction, *, reason: str, now: datetime) -> int:
     return held
 
 
-def _suspended(tx: Transaction, workspace_id: str) -> bool:
+def _look_again(tx: Transaction, workspace_id: str, provider: str, now: datetime) -> datetime | None:
+    """Return when to look again at one that may not go now, whoever it is for; None when it may."""
     workspace: Workspace | None = tx.workspaces.get(workspace_id)
-    return workspace is None or workspace.status is not WorkspaceStatus.ACTIVE
+    if workspace is None or workspace.status is not WorkspaceStatus.ACTIVE:
+        return now + _LOOK_AGAIN
+    hold = account_holds.hold_of(tx, workspace_id, provider, now)
+    return hold.until if hold is not None else None
 
 
 def _obstacle(

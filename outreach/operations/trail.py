@@ -135,18 +135,29 @@ def campaign_created(tx: Transaction, campaign: Campaign, *, actor: str, now: da
     _of_campaign(tx, campaign, rule=Rule.LOAD, reason=None, actor=actor, now=now)
 
 
-def campaign_is_closed(tx: Transaction, campaign: Campaign, *, rule: Rule, until: datetime) -> bool:
-    """Return whether it has been told that a campaign reaches nobody until then."""
+def campaign_is_closed(
+    tx: Transaction, campaign: Campaign, *, rule: Rule, until: datetime, since: datetime | None = None
+) -> bool:
+    """Return whether it has been told that a campaign reaches nobody until then, or by the same rule since a moment."""
     last = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=1)
-    return bool(last) and (last[0].what, last[0].rule, last[0].due_at) == (What.HELD, rule, until)
+    if not last or (last[0].what, last[0].rule) != (What.HELD, rule):
+        return False
+    return last[0].due_at == until or (since is not None and last[0].at >= since)
 
 
 def campaign_closed(
-    tx: Transaction, workspace_id: str, campaign_id: str, *, rule: Rule, until: datetime, now: datetime
+    tx: Transaction,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    rule: Rule,
+    until: datetime,
+    now: datetime,
+    since: datetime | None = None,
 ) -> None:
     """Tell that a campaign reaches nobody until then, once for each time that it closes."""
     campaign = tx.campaigns.get(workspace_id, campaign_id)
-    if campaign is None or campaign_is_closed(tx, campaign, rule=rule, until=until):
+    if campaign is None or campaign_is_closed(tx, campaign, rule=rule, until=until, since=since):
         return
     tx.trail.append(
         TrailEntry(

@@ -8,6 +8,7 @@ from typing import Literal
 
 import attrs
 
+from outreach.models.account import AccountHold
 from outreach.models.campaign import Campaign
 from outreach.models.directory import Agent, FlowStep, Trunk
 from outreach.models.dispatch import Dispatch
@@ -43,6 +44,7 @@ class Plan:
         steps: The steps of the flow that drives the campaign; None when none does.
         sender: The pace of the sending number, over all campaigns; None when it has none of its own.
         capped: Until when the frequency cap keeps who of those that are due from being contacted, by position.
+        provider_hold: The provider wants to be left alone; None when it does not.
         holds_outdated: Recipients may wait under rules of the workspace that have changed since.
     """
 
@@ -59,6 +61,7 @@ class Plan:
     steps: Sequence[FlowStep] | None = None
     sender: SenderPace | None = None
     capped: Mapping[int, datetime] = attrs.field(factory=dict)
+    provider_hold: AccountHold | None = None
     holds_outdated: bool = False
 
     @property

@@ -15,7 +15,7 @@ from outreach.models.states import CampaignStatus, DispatchState, RecipientStatu
 from outreach.models.trail import Rule
 from outreach.models.work import Run
 from outreach.models.workspace import Workspace
-from outreach.operations import holds
+from outreach.operations import account_holds, holds
 from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import require_lease, settings_of
 from outreach.operations.flows import reply_stops, steps_of
@@ -60,6 +60,7 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
         trunk=tx.trunks.get(workspace_id, campaign.sip_trunk_id) if campaign.sip_trunk_id else None,
         in_flight=tx.recipients.in_flight(workspace_id, campaign_id) if campaign.channel == "call" else 0,
         steps=steps_of(tx, campaign),
+        provider_hold=account_holds.hold_of_campaign(tx, campaign, now) if active else None,
         holds_outdated=holds.are_outdated(run, workspace),
     )
 
@@ -79,6 +80,8 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     if campaign is None or workspace is None or now > wave.latest:
         return stale
     if not _still_holds(tx, campaign, workspace, wave.basis, now):
+        return stale
+    if wave.intents and account_holds.hold_of(tx, wave.workspace_id, wave.intents[0].provider, now) is not None:
         return stale
     numbers = {intent.to for intent in wave.intents} | {held.recipient.phone or "" for held in wave.holds}
     stopped = tx.register.stopped(wave.workspace_id, campaign.channel, numbers)

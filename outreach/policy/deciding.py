@@ -45,7 +45,12 @@ _ENDS: Final[Mapping[tuple[RecipientStatus, str | None], Rule]] = MappingProxyTy
 )
 
 _WITHDRAWN: Final[Mapping[str | None, Rule]] = MappingProxyType(
-    {"opted_out": Rule.REGISTER, "too_late": Rule.VALID_UNTIL, "lease_over": Rule.VALID_UNTIL}
+    {
+        "opted_out": Rule.REGISTER,
+        "too_late": Rule.VALID_UNTIL,
+        "lease_over": Rule.VALID_UNTIL,
+        "provider_hold": Rule.PROVIDER_HOLD,
+    }
 )
 
 _OUTCOMES: Final[Mapping[DispatchState, Rule]] = MappingProxyType(

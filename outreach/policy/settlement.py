@@ -27,6 +27,9 @@ ACCOUNT_FAILURES: Final = frozenset({"provider_auth", "provider_funds"})
 """Refusals that say nothing of the contact and everything of our account: the contact's turn comes again when the
 account is in order and the campaign is resumed."""
 
+LONGEST_WISH: Final = timedelta(days=1)
+"""No provider is left alone for longer than this, whatever it wishes."""
+
 RECEIPT_WAIT: Final = timedelta(hours=4)
 """How long a receipt is waited for while retry is on, unless the configuration says otherwise (design, section 5)."""
 
@@ -79,7 +82,7 @@ class Backoff:
     def delay(self, tries: int, retry_after_seconds: float | None) -> timedelta:
         """Return the wait after this many tries; the provider's own wish counts when it is longer."""
         doubled = min(self.first * (1 << min(max(tries - 1, 0), 16)), self.longest)
-        wish = timedelta(seconds=min(max(retry_after_seconds or 0.0, 0.0), 86_400.0))
+        wish = timedelta(seconds=min(max(retry_after_seconds or 0.0, 0.0), LONGEST_WISH.total_seconds()))
         return max(doubled, wish)
 
 

@@ -23,7 +23,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
-from outreach.models.account import Account, CallbackRecord
+from outreach.models.account import Account, AccountHold, CallbackRecord
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.carriers import Channel
@@ -136,6 +136,25 @@ class Accounts(Protocol):
 
     def list(self, workspace_id: str) -> Sequence[Account]:
         """Return a workspace's accounts, oldest first by (created_at, id)."""
+        ...
+
+
+class AccountHolds(Protocol):
+    """How long providers want to be left alone; one row a workspace and provider at most, with an account or without.
+
+    Sandboxes have no accounts, and a provider is named there all the same.
+    """
+
+    def get(self, workspace_id: str, provider: str) -> AccountHold | None:
+        """Return what a provider asked for last, over or not; None when it never did, or that was forgotten."""
+        ...
+
+    def put(self, hold: AccountHold) -> None:
+        """Write it, over the one that is there."""
+        ...
+
+    def delete(self, workspace_id: str, provider: str) -> None:
+        """Forget it; nothing happens when there is none."""
         ...
 
 
@@ -626,6 +645,8 @@ class Transaction(Protocol):
     def flows(self) -> Flows: ...
     @property
     def accounts(self) -> Accounts: ...
+    @property
+    def account_holds(self) -> AccountHolds: ...
     @property
     def callbacks(self) -> Callbacks: ...
     @property

@@ -15,9 +15,10 @@ from outreach.config import EngineConfig
 from outreach.errors import ConfigError
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.states import DispatchState
+from outreach.operations import account_holds
 from outreach.operations.waves import may_start
 from outreach.protocols.dispatcher import Nudge
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Storage, Transaction
 from outreach.runners.errand import Ask, Errand
 from outreach.runners.places import Places
 from outreach.runners.worker import Worker
@@ -156,7 +157,7 @@ class Outbox:
         while True:
             await self._wait_for_turn(errand.paces)
             # After the waiting, so that a stop that came meanwhile is heard.
-            obstacle = await self._storage.read(lambda tx: may_start(tx, dispatch))
+            obstacle = await self._storage.read(lambda tx: self._obstacle(tx, dispatch))
             if obstacle is not None:
                 return obstacle
             if self._clock.now() > dispatch.valid_until:
@@ -165,6 +166,9 @@ class Outbox:
                 return "lease_over"
             if self._take_turn(errand):
                 return None
+
+    def _obstacle(self, tx: Transaction, dispatch: Dispatch) -> str | None:
+        return may_start(tx, dispatch) or account_holds.obstacle(tx, dispatch, self._clock.now())
 
     async def _wait_for_turn(self, paces: Iterable[str]) -> None:
         while (earliest := self._latest_turn(paces)) is not None and self._clock.now() < earliest:

@@ -20,6 +20,7 @@ from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
 from outreach.operations import settling, singles
 from outreach.operations.common import workspace_of
+from outreach.operations.limits import SenderPace, pace_of_number
 from outreach.operations.singles import IntentTerms
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.dispatcher import Nudge
@@ -62,12 +63,14 @@ class SinglesRunner:
             # It is on its way or over: whoever settles it says when it is due again.
             return None
         account = account_of(unit.workspace_id, message.carrier)
+        sender = message.sender
+        pace = await self._storage.read(lambda tx: pace_of_number(tx, unit.workspace_id, sender))
         if not await self._outbox.reserve(account, nudge):
             return self._clock.now()
         try:
             dispatch = await self._storage.write(
                 lambda tx: singles.commit_message(
-                    tx, unit.workspace_id, unit.id, self._terms(epoch), clock_now=self._clock.now
+                    tx, unit.workspace_id, unit.id, self._terms(epoch, pace), clock_now=self._clock.now
                 )
             )
             workspace = await self._workspace(unit)
@@ -79,7 +82,10 @@ class SinglesRunner:
             return await self._due(unit)
         self._outbox.send(
             Errand(
-                dispatch=dispatch, find_provider=lambda: self._carrier(workspace, message, dispatch), account=account
+                dispatch=dispatch,
+                find_provider=lambda: self._carrier(workspace, message, dispatch),
+                account=account,
+                paces={pace.key: pace.spacing} if pace is not None else {},
             )
         )
         return None
@@ -187,7 +193,7 @@ class SinglesRunner:
         )
         return lambda: provider.place(request)
 
-    def _terms(self, epoch: int) -> IntentTerms:
+    def _terms(self, epoch: int, pace: SenderPace | None = None) -> IntentTerms:
         left = timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))
         return IntentTerms(
             dispatch_id=self._ids(),
@@ -195,4 +201,5 @@ class SinglesRunner:
             latest=self._clock.now() + left,
             lifetime=timedelta(seconds=self._config.intent_seconds),
             stale_after=timedelta(seconds=self._config.stale_seconds),
+            not_before=self._outbox.earliest_start(pace.key) if pace is not None else None,
         )

@@ -9,10 +9,11 @@ from typing import Final
 
 from outreach.clock import Clock
 from outreach.config import EngineConfig
+from outreach.models.account import AccountHold
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import Report
 from outreach.models.work import DueWork
-from outreach.operations import leases, matching, settling, singles
+from outreach.operations import account_holds, leases, matching, settling, singles
 from outreach.policy.settlement import Backoff
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Storage, Transaction
@@ -113,18 +114,30 @@ class Worker:
         return await self._storage.read(lambda tx: tx.work.since(change))
 
     async def settle(self, dispatch: Dispatch, outcome: Outcome) -> None:
-        """Record the outcome of a dispatch."""
-        await self._storage.write(
-            lambda tx: matching.take_outcome(
+        """Record the outcome of a dispatch, and whether its provider wants to be left alone."""
+
+        def operation(tx: Transaction) -> AccountHold | None:
+            now = self._clock.now()
+            matching.take_outcome(
                 tx,
                 dispatch.workspace_id,
                 dispatch.id,
                 outcome,
                 backoff=self.backoff,
                 analyser=self.analyser,
-                now=self._clock.now(),
+                now=now,
             )
-        )
+            return account_holds.learn(tx, dispatch, outcome, backoff=self.backoff, now=now)
+
+        hold = await self._storage.write(operation)
+        if hold is not None:
+            _log.warning(
+                "%s wants to be left alone: workspace %s asks nothing of it for %g s.",
+                hold.provider,
+                hold.workspace_id,
+                (hold.until - hold.since).total_seconds(),
+                extra={"action": "provider_hold", "workspace_id": hold.workspace_id, "provider": hold.provider},
+            )
 
     async def report(self, event: Report) -> None:
         """Merge what a provider tells."""

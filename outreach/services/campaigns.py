@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
 from typing import Final
 
 import attrs
@@ -16,6 +17,7 @@ from outreach.models.recipient import Recipient, RecipientGroup
 from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.models.trail import ContactHistory
 from outreach.operations import campaign_moves as moves
+from outreach.operations.account_holds import hold_of_campaign
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, note
 from outreach.operations.histories import histories
 from outreach.policy.readiness import is_ready
@@ -51,6 +53,25 @@ class Campaigns:
         if campaign is None:
             raise NotFound("campaign", campaign_id)
         return campaign
+
+    async def held_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
+        """Return until when an active campaign sends nothing because its provider told us to come again later.
+
+        None when it is not so. The hold is the workspace's at that provider: all its campaigns there, and its single
+        messages and calls, wait with it.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+
+        def operation(tx: Transaction) -> datetime | None:
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            if campaign.status is not CampaignStatus.ACTIVE:
+                return None
+            hold = hold_of_campaign(tx, campaign, self._context.now())
+            return hold.until if hold is not None else None
+
+        return await self._context.storage.read(operation)
 
     async def list(
         self,

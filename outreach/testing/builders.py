@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from outreach.models.account import Account, CallbackRecord
+from outreach.models.account import Account, AccountHold, CallbackRecord
 from outreach.models.business_hours import DAYS, BusinessHours, Window
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
@@ -310,6 +310,14 @@ def make_account(**changes: Any) -> Account:
         updated_at=NOW,
     )
     return attrs.evolve(account, **changes)
+
+
+def make_account_hold(**changes: Any) -> AccountHold:
+    """Return the first hold of twilio, for half a minute."""
+    hold = AccountHold(
+        workspace_id=WORKSPACE_ID, provider="twilio", since=NOW, until=NOW + timedelta(seconds=30), refusals=1
+    )
+    return attrs.evolve(hold, **changes)
 
 
 def make_callback(**changes: Any) -> CallbackRecord:

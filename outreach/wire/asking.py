@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import httpx
 
+from outreach.clock import Clock
 from outreach.models.dispatch import FailureClass, Outcome
 from outreach.models.states import DispatchState
 
@@ -36,7 +37,7 @@ class Unreadable(Exception):
 
 
 async def ask_once(
-    http: httpx.AsyncClient, request: httpx.Request, read: Callable[[httpx.Response], Outcome]
+    http: httpx.AsyncClient, request: httpx.Request, read: Callable[[httpx.Response], Outcome], *, clock: Clock
 ) -> Outcome:
     """Make one request and return what became of it.
 
@@ -44,6 +45,7 @@ async def ask_once(
         http: The client; the redirects that it may follow elsewhere are not followed here.
         request: Built by the same client.
         read: Turns an answer below 500 into an outcome; an error of its own makes it `unknown`.
+        clock: To read a `Retry-After` that is a date.
 
     Returns:
         The outcome; nothing is raised for anything that the provider or the network does.
@@ -57,12 +59,24 @@ async def ask_once(
     except httpx.RequestError as error:
         return Outcome(state=DispatchState.UNKNOWN, reason="dropped", error_code=type(error).__name__)
     if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
-        return Outcome(state=DispatchState.UNKNOWN, reason="provider_error", error_code=str(response.status_code))
+        return Outcome(
+            state=DispatchState.UNKNOWN,
+            reason="provider_error",
+            error_code=str(response.status_code),
+            retry_after_seconds=_wish_of_one_out_of_order(response, clock.now()),
+        )
     try:
         return read(response)
     except (Unreadable, ValueError, KeyError, TypeError, AttributeError, IndexError):
         # The request arrived and was answered with something that is no answer to it.
         return Outcome(state=DispatchState.UNKNOWN, reason="unreadable", error_code=str(response.status_code))
+
+
+def _wish_of_one_out_of_order(response: httpx.Response, now: datetime) -> float | None:
+    """Return when a provider that is out of order wants to be asked again: the header is one for 503 (RFC 9110)."""
+    if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+        return None
+    return retry_after({"retry-after": response.headers.get("retry-after", "")}, now=now)
 
 
 def refusal(

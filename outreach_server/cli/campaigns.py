@@ -21,7 +21,7 @@ _COLUMNS = ("id", "name", "channel", "effective_status", "total_recipients", "pe
 _WIDTHS = {"position": 8, "phone_number": 20, "phone": 16, "status": 11, "reason": 16, "attempts": 8, "ended_at": 27}
 _PAGE = 100
 _BRIEF = (
-    "id", "workspace_id", "name", "channel", "status", "effective_status", "pause_reason", "held_by",
+    "id", "workspace_id", "name", "channel", "status", "effective_status", "pause_reason", "held_by", "held_until",
     "sms_message_body", "sms_carrier", "sms_from_number", "sms_rate_per_minute", "schedule_type", "scheduled_start_at",
     "scheduled_expires_at", "total_recipients", "pending_calls", "completed_calls", "successful_calls",
     "failed_calls", "created_at", "started_at", "completed_at",
@@ -152,7 +152,9 @@ def show_(campaign_id: str) -> None:
         campaign = await engine.campaigns.find(campaign_id)
         owner = await engine.workspaces.get(campaign.workspace_id)
         groups = await engine.campaigns.groups(campaign.workspace_id, campaign_id)
-        document = {**documents.campaign(campaign), "held_by": documents.held_by(campaign, owner)}
+        until = await engine.campaigns.held_until(owner.id, campaign_id)
+        held = {"held_by": documents.held_by(campaign, owner, until), "held_until": documents.plain(until)}
+        document = {**documents.campaign(campaign), **held}
         return document, [documents.group(group) for group in groups]
 
     document, groups = with_engine(work)

@@ -129,10 +129,18 @@ def campaign(item: Campaign) -> Document:
     return {**document, "pause_reason": item.pause_reason, "open_recipients": item.counters.open}
 
 
-def held_by(item: Campaign, owner: Workspace) -> str | None:
-    """Return what keeps a campaign from sending although its state would let it; None when nothing does."""
+def held_by(item: Campaign, owner: Workspace, held_until: datetime | None) -> str | None:
+    """Return what keeps a campaign from sending although its state would let it; None when nothing does.
+
+    Args:
+        item: The campaign.
+        owner: Its workspace.
+        held_until: Until when its provider is left alone; None when it is not.
+    """
     runs = item.status in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
-    return f"workspace_{owner.status}" if runs and owner.status is not WorkspaceStatus.ACTIVE else None
+    if runs and owner.status is not WorkspaceStatus.ACTIVE:
+        return f"workspace_{owner.status}"
+    return "provider_hold" if held_until is not None else None
 
 
 def group(item: RecipientGroup) -> Document:

@@ -149,7 +149,8 @@ async def follow(
         # In this order, so that a campaign that is over is shown with its last groups.
         campaign = await engine.campaigns.get(workspace_id, campaign_id)
         groups = await engine.campaigns.groups(workspace_id, campaign_id)
-        held_by = documents.held_by(campaign, await engine.workspaces.get(workspace_id))
+        owner = await engine.workspaces.get(workspace_id)
+        held_by = documents.held_by(campaign, owner, await engine.campaigns.held_until(workspace_id, campaign_id))
         now, ended = clock.monotonic(), campaign.counters.total - campaign.counters.open
         seen.append((now, ended))
         while now - seen[0][0] > _RATE_SECONDS:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import csv
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from outreach.clock import SystemClock, to_text
 from tests.cli.conftest import Cli
 
 Write = Callable[[str | bytes], str]
@@ -295,6 +299,23 @@ def test_why_a_campaign_of_a_suspended_workspace_sends_nothing_is_shown(
     assert "workspace_suspended" in cli.tell("campaigns", "show", campaign_id)
     cli.ask("campaigns", "pause", campaign_id)
     assert cli.ask("campaigns", "show", campaign_id)["held_by"] is None
+
+
+def test_a_campaign_whose_provider_wants_to_be_left_alone_says_so(
+    cli: Cli, workspace_id: str, csv_file: Write, database: str
+) -> None:
+    """And until when."""
+    args = ("campaigns", "import", workspace_id, csv_file("phone\n+14155550101\n"), "--name", "C", "--message", "Hi")
+    campaign_id = cli.ask(*args, "--from", "+14155550100", "--carrier", "twilio")["id"]
+    cli.ask("campaigns", "start", campaign_id)
+    assert cli.ask("campaigns", "show", campaign_id)["held_until"] is None
+    now = SystemClock().now()
+    row = (workspace_id, "twilio", to_text(now), to_text(now + timedelta(hours=1)), 1)
+    with closing(sqlite3.connect(database.removeprefix("sqlite:///"))) as file, file:
+        file.execute("INSERT INTO account_holds VALUES (?, ?, ?, ?, ?)", row)
+    shown = cli.ask("campaigns", "show", campaign_id)
+    assert (shown["held_by"], shown["held_until"]) == ("provider_hold", to_text(now + timedelta(hours=1)))
+    assert "provider_hold" in cli.tell("campaigns", "show", campaign_id)
 
 
 def test_stop_pauses_what_runs(cli: Cli, workspace_id: str, csv_file: Write) -> None:

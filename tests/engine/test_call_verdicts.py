@@ -145,3 +145,7 @@ async def test_a_call_that_ended_for_lack_of_credit_pauses_every_campaign_of_the
         voice.report(event(voice.requests[0], CallStatus.FAILED, error="No credit.", reason="provider_funds"))
         for one in (campaign, other):
             assert (await reaches(rig.engine, one, "paused")).pause_reason == "provider_funds"
+        # Rule 2 of the contract: it was placed, and nobody can prove that it reached no one.
+        everybody = [*await people(rig.engine, campaign), *await people(rig.engine, other)]
+        ended = [(one.status, one.reason) for one in everybody if not one.is_open]
+        assert ended == [(RecipientStatus.FAILED, "provider_funds")]

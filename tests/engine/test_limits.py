@@ -2,15 +2,22 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
+from outreach import NewMessage, SystemClock
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Outcome
+from outreach.models.message import Message
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.states import DispatchState as S
-from outreach.operations import campaign_moves, waves
+from outreach.models.work import Unit
+from outreach.models.workspace import Workspace
+from outreach.operations import campaign_moves, singles, waves
+from outreach.operations.singles import IntentTerms
 from outreach.protocols.storage import Storage
+from outreach.runners.outbox import Outbox
 from outreach.testing.builders import (
     NOW,
     make_campaign,
@@ -19,11 +26,15 @@ from outreach.testing.builders import (
     make_number,
     make_prepared,
     make_workspace,
+    new_id,
 )
+from outreach.testing.carriers import ScriptedCarrier, Step, accept
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE, TICK, pending, publish
+from tests.engine.conftest import OpenStorage
 from tests.engine.given import (
     ACCEPTED,
+    EPOCH,
     SECOND,
     commit,
     given_active,
@@ -33,6 +44,7 @@ from tests.engine.given import (
     reread,
     settle,
 )
+from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches
 
 pytestmark = pytest.mark.anyio
 
@@ -110,6 +122,88 @@ async def test_the_rate_of_a_number_holds_over_its_campaigns_however_they_spell_
         assert sum(start <= slot < start + 60 * SECOND for slot in slots) <= 30
     ordered = sorted(slots)
     assert all(later - earlier >= 2 * SECOND for earlier, later in pairwise(ordered))
+
+
+async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> None:
+    """Design, sections 5 and 6: single messages follow the same rules; a number's rate is that of all it sends.
+
+    One that has no slot soon waits for it, and takes it before any campaign would.
+    """
+    await storage.write(lambda tx: tx.numbers.insert(make_number(phone=SENDER, rate_per_minute=30)))
+    campaign = await given_active(storage, 5, sms_from_number=SENDER)
+    first, second = make_message(sender="+1 (415) 555-0199"), make_message(sender=SENDER)
+    elsewhere = make_message(sender="+14155550188")
+    for message in (first, second, elsewhere):
+        await storage.write(lambda tx, message=message: singles.create_message(tx, message, now=NOW))  # type: ignore[misc]
+
+    async def send(message: Message, *, now: datetime = NOW, not_before: datetime | None = None) -> datetime | None:
+        terms = IntentTerms(
+            dispatch_id=new_id(),
+            epoch=EPOCH,
+            latest=now + 15 * SECOND,
+            lifetime=5 * SECOND,
+            stale_after=timedelta(minutes=10),
+            not_before=not_before,
+        )
+        made = await storage.write(
+            lambda tx: singles.commit_message(tx, HERE, message.id, terms, clock_now=lambda: now)
+        )
+        if made is None:
+            return None
+        assert made.valid_until == made.slot_at + 5 * SECOND
+        return made.slot_at
+
+    assert [one.slot_at for one in (await commit(storage, campaign, 0)).dispatches] == [NOW]
+    assert await send(first) == NOW + 2 * SECOND
+    assert await send(second) is None
+    work = await storage.read(lambda tx: tx.work.get(Unit("message", HERE, second.id)))
+    assert work is not None
+    assert work.due_at == NOW + 4 * SECOND - singles.SLOT_AHEAD
+    assert (await commit(storage, campaign, 1, now=NOW + 2 * SECOND, look_ahead=SECOND)).dispatches == ()
+    assert await send(second, now=NOW + 2 * SECOND, not_before=NOW + 4 * SECOND + TICK) is None
+    assert await send(second, now=NOW + 2 * SECOND) == NOW + 4 * SECOND
+    later = await commit(storage, campaign, 1, 2, now=NOW + 6 * SECOND, look_ahead=9 * SECOND)
+    assert [one.slot_at for one in later.dispatches] == [NOW + 6 * SECOND, NOW + 8 * SECOND]
+    assert await send(elsewhere) == NOW
+
+
+async def test_the_rate_of_a_number_holds_over_campaigns_and_single_messages(open_storage: OpenStorage) -> None:
+    """Every request starts a spacing or more after the one before, whichever of them it is of."""
+    turns: list[datetime] = []
+    outboxes: list[Outbox] = []
+    workspaces: list[Workspace] = []
+
+    def answer(_: object) -> Step:
+        # The moment of its turn by the outbox's own account, and not by that of this test, which may be late.
+        following = outboxes[0].earliest_start(f"{workspaces[0].id}/{SENDER}")
+        assert following is not None
+        turns.append(following)
+        return accept()
+
+    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier(answer)) as rig:
+        runner: Any = rig.dispatcher._runner
+        outboxes.append(runner._outbox)
+        workspace = await given_workspace(rig.engine)
+        workspaces.append(workspace)
+        await rig.engine.numbers.add(workspace.id, SENDER, carrier="twilio", rate_per_minute=600)
+        campaign = await given_campaign(rig.engine, workspace, 6, sms_from_number=SENDER)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        singles_sent = [
+            await rig.engine.messages.send(
+                workspace.id, NewMessage(to=PHONE, body="Hi", from_number=SENDER, carrier="twilio")
+            )
+            for _ in range(6)
+        ]
+        await reaches(rig.engine, campaign, "completed")
+        await rig.carrier.wait_for_requests(12)
+        found = [one for n in range(6) for one in await rig.engine.campaigns.dispatches(workspace.id, campaign.id, n)]
+        for message in singles_sent:
+            found += await rig.storage.read(lambda tx, it=message: tx.dispatches.of_message(workspace.id, it.id))  # type: ignore[misc]
+    slots = sorted(one.slot_at for one in found)
+    spacing = timedelta(seconds=0.1)
+    assert len(slots) == len(turns) == 12
+    assert all(later - earlier >= spacing for earlier, later in pairwise(slots))
+    assert all(later - earlier >= spacing for earlier, later in pairwise(turns))
 
 
 async def test_a_slow_number_does_not_hold_up_another(storage: Storage) -> None:

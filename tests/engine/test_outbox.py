@@ -19,7 +19,7 @@ from outreach.protocols.storage import Storage
 from outreach.runners.errand import Ask, Errand, FindProvider
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
-from outreach.testing.builders import make_workspace
+from outreach.testing.builders import make_account_hold, make_workspace
 from outreach.testing.storage_tables.base_contract import HERE
 from outreach.voice.analysis import ProviderVerdict
 from tests.engine.conftest import OpenStorage
@@ -59,6 +59,28 @@ async def test_a_stop_that_comes_while_a_request_waits_for_its_turn_is_heard(ope
         settled = await storage.read(lambda tx: tx.dispatches.get(HERE, other))
         assert settled is not None
         assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "campaign_stopped")
+
+
+async def test_a_provider_that_asks_us_to_wait_is_not_asked_for_what_was_committed_before(
+    open_storage: OpenStorage,
+) -> None:
+    """Design, section 5, rule 7: what has not been asked yet when it says so is withdrawn."""
+    async with _served(open_storage) as (storage, outbox, campaign):
+        first, second = await _intents(storage, campaign, 2)
+        asked: list[str] = []
+
+        async def hold() -> None:
+            now = CLOCK.now()
+            hold = make_account_hold(since=now, until=now + timedelta(minutes=1), provider=first.provider)
+            await storage.write(lambda tx: tx.account_holds.put(hold))
+
+        await _send(outbox, first, asked, spacing=timedelta(seconds=3), meanwhile=hold)
+        await _send(outbox, second, asked, spacing=timedelta(seconds=3), meanwhile=hold)
+        await outbox.drain(grace_seconds=30)
+        (other,) = {first.id, second.id} - set(asked)
+        settled = await storage.read(lambda tx: tx.dispatches.get(HERE, other))
+        assert settled is not None
+        assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "provider_hold")
 
 
 async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have_passed(

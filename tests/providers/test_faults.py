@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,7 +32,10 @@ from tests.providers.voices import VOICES
 
 pytestmark = pytest.mark.anyio
 
-PERSON: Final = "+14155550100"
+CONTACTS: Final = 20
+MOST: Final = 3
+"""How many requests an account alone may have on their way of four (`runners.places`)."""
+
 PATIENT: Final = attrs.evolve(QUICK, public_url=PUBLIC_URL, call_poll_seconds=0.5)
 IMPATIENT: Final = attrs.evolve(PATIENT, provider_timeout_seconds=1.0)
 """For a provider that never answers; all else may take its time on a machine that is busy."""
@@ -52,9 +56,9 @@ class Desk:
     workspace_id: str
     provider: FaultServer
 
-    async def start(self) -> Campaign:
-        """Start a campaign with one contact."""
-        person = [NewRecipient(phone_number=PERSON)]
+    async def start(self, contacts: int = 1) -> Campaign:
+        """Start a campaign with so many contacts."""
+        person = [NewRecipient(phone_number=f"+1415555{100 + n:04d}") for n in range(contacts)]
         if self.part.channel == "sms":
             sms = NewSmsCampaign(
                 name="Spring",
@@ -72,7 +76,7 @@ class Desk:
                 provider_agent_id="agent-1",
                 from_number=SENDER,
             )
-            call = NewCallCampaign(name="Calls", agent_id=agent.id)
+            call = NewCallCampaign(name="Calls", agent_id=agent.id, batch_concurrency=40)
             made = (await self.engine.create_campaign.call(self.workspace_id, call, person)).campaign
         return await self.engine.campaigns.start(self.workspace_id, made.id)
 
@@ -81,9 +85,9 @@ class Desk:
         """Which dispatches the provider was asked for, by the requests that arrived whole."""
         return [self.part.dispatch_id(one) for one in self.provider.requests if self.part.asks(one)]
 
-    async def dispatches(self, campaign: Campaign) -> list[Dispatch]:
-        """Return what the ledger holds, oldest first."""
-        return list(await self.engine.campaigns.dispatches(self.workspace_id, campaign.id, 0))
+    async def dispatches(self, campaign: Campaign, position: int = 0) -> list[Dispatch]:
+        """Return what the ledger holds of a contact, oldest first."""
+        return list(await self.engine.campaigns.dispatches(self.workspace_id, campaign.id, position))
 
     async def settled(self, campaign: Campaign, count: int = 1) -> list[Dispatch]:
         """Wait until so many dispatches have an outcome, and return all."""
@@ -180,6 +184,44 @@ async def test_a_provider_that_is_busy_is_asked_again_later(
         assert (second.state, second.attempt, second.try_number) == ("accepted", first.attempt, first.try_number + 1)
         assert here.posts == [first.id, second.id]
         assert asked_at[1] - asked_at[0] >= seconds
+
+
+@PARTS
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_provider_that_asks_us_to_wait_is_left_alone_by_all_contacts(
+    tmp_path: Path, part_of: type[Part], status: int
+) -> None:
+    """Design, section 5, rule 7: `Retry-After` is for the account; until it is over nothing more goes out, then all.
+
+    What a 503 did with its own request stays unknown (rule 5).
+    """
+    turned_away: list[float] = []
+
+    def answer(request: Received) -> Answer:
+        # A little less than it says: its clock is not the engine's.
+        if here.part.asks(request) and (not turned_away or time.monotonic() < turned_away[0] + 1.9):
+            turned_away.append(time.monotonic())
+            return Answer(status=status, headers={"retry-after": "2"})
+        return here.part.stand_in.accept(request)
+
+    async with desk(tmp_path, part_of(), attrs.evolve(PATIENT, max_unsettled=MOST + 1)) as here:
+        here.provider.answer = answer
+        campaign = await here.start(CONTACTS)
+
+        async def all_tried() -> list[list[Dispatch]] | None:
+            tried = [await here.dispatches(campaign, position) for position in range(CONTACTS)]
+            return tried if all(one and one[-1].state in {"accepted", "unknown"} for one in tried) else None
+
+        tried = await until(all_tried)
+        # The bound on what is on its way is the bound on what an impatient engine costs.
+        assert 1 <= len(turned_away) <= MOST
+        ends = Counter(one.state for dispatches in tried for one in dispatches)
+        refused = "deferred" if status == 429 else "unknown"
+        assert ends[refused] == len(turned_away)
+        assert ends["accepted"] == CONTACTS - ends["unknown"]
+        assert set(ends) <= {"accepted", "withdrawn", refused}
+        assert all(one.attempt == 1 for dispatches in tried for one in dispatches)
+        assert len(here.posts) == len(set(here.posts)) == ends["accepted"] + ends[refused]
 
 
 @PARTS

@@ -149,6 +149,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
     assert [m.name for m in schema.MIGRATIONS.applied(Database(database))] == [
         "0001_first",
         "0002_early_events",
+        "0003_account_holds",
         "0004_held_epoch",
     ]
 

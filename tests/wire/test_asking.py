@@ -9,10 +9,12 @@ import pytest
 
 from outreach.models.dispatch import Outcome
 from outreach.models.states import DispatchState
+from outreach.testing.clock import ManualClock
 from outreach.testing.fault_server import Answer, Fault, FaultServer
 from outreach.wire.asking import Unreadable, ask_once, refusal, retry_after
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+CLOCK = ManualClock(NOW)
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +27,9 @@ def _accepted(response: httpx.Response) -> Outcome:
 
 async def _ask(url: str) -> Outcome:
     async with httpx.AsyncClient() as http:
-        return await ask_once(http, http.build_request("POST", f"{url}/messages", json={"to": "x"}), _accepted)
+        return await ask_once(
+            http, http.build_request("POST", f"{url}/messages", json={"to": "x"}), _accepted, clock=CLOCK
+        )
 
 
 @pytest.mark.parametrize(
@@ -90,7 +94,7 @@ async def test_a_read_that_finds_nothing_readable_is_unknown() -> None:
         raise Unreadable
 
     async with FaultServer(lambda _: Answer()) as server, httpx.AsyncClient() as http:
-        outcome = await ask_once(http, http.build_request("POST", server.url), unreadable)
+        outcome = await ask_once(http, http.build_request("POST", server.url), unreadable, clock=CLOCK)
     assert outcome.state is DispatchState.UNKNOWN
 
 
@@ -113,3 +117,23 @@ async def test_a_read_that_finds_nothing_readable_is_unknown() -> None:
 async def test_a_wish_for_the_next_try_is_read(headers: dict[str, str], seconds: float | None) -> None:
     """RFC 9110, 10.2.3: seconds or a date; never a time that has passed, never longer than a day."""
     assert retry_after(headers, now=NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "seconds"),
+    [
+        (503, {"retry-after": "30"}, 30.0),
+        (503, {"retry-after": format_datetime(NOW + timedelta(seconds=40))}, 40.0),
+        (503, {"x-ratelimit-reset": "30"}, None),
+        (503, {}, None),
+        (500, {"retry-after": "30"}, None),
+    ],
+)
+async def test_who_is_out_of_order_may_say_for_how_long(
+    status: int, headers: dict[str, str], seconds: float | None
+) -> None:
+    """RFC 9110, 15.6.4: a 503 may carry `Retry-After`. What became of the request is as unknown as after any 5xx."""
+    async with FaultServer(lambda _: Answer(status=status, headers=headers)) as server:
+        outcome = await _ask(server.url)
+        assert (outcome.state, outcome.reason) == (DispatchState.UNKNOWN, "provider_error")
+        assert outcome.retry_after_seconds == seconds

@@ -79,7 +79,7 @@ class TelnyxCarrier:
             body["use_profile_webhooks"] = False
         http = self._connection.http
         request = http.build_request("POST", f"{self._base}/messages", json=body, headers=self._headers)
-        return await ask_once(http, request, self._read)
+        return await ask_once(http, request, self._read, clock=self._connection.clock)
 
     async def look_up(self, question: LookUp) -> Outcome | None:
         """Find a message by its id, or its detail record."""

@@ -90,7 +90,7 @@ class TwilioCarrier:
             form["ValidityPeriod"] = str(left)
         http = self._connection.http
         request = http.build_request("POST", f"{self._messages}.json", data=form, headers=self._headers)
-        return await ask_once(http, request, self._read)
+        return await ask_once(http, request, self._read, clock=self._connection.clock)
 
     async def look_up(self, question: LookUp) -> Outcome | None:
         """Find a message by its id, or the only one with these numbers and this text from that time."""

@@ -93,7 +93,7 @@ class VonageCarrier:
             token = application_token(self._key, application_id=application_id, token_id=message.dispatch_id, now=now)
             headers["authorization"] = f"Bearer {token}"
         request = http.build_request("POST", f"{self._base}/v1/messages", json=body, headers=headers)
-        return await ask_once(http, request, self._read)
+        return await ask_once(http, request, self._read, clock=self._connection.clock)
 
     async def look_up(self, question: LookUp) -> Outcome | None:
         """Find the record of a message by its id or by our reference, where records may be asked for."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import attrs
 
-from outreach.models.account import Account, CallbackRecord
+from outreach.models.account import Account, AccountHold, CallbackRecord
 from outreach.protocols.storage import AlreadyThere
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.owned import OwnedRows
@@ -54,6 +54,26 @@ class Accounts:
     def list(self, workspace_id: str) -> Sequence[Account]:
         """Return a workspace's accounts, oldest first."""
         return self._rows.rows(self._rows.by_workspace.keys(workspace_id))
+
+
+class AccountHolds:
+    """How long providers want to be left alone."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._rows = Table[tuple[str, str], AccountHold](journal, "hold of an account")
+
+    def get(self, workspace_id: str, provider: str) -> AccountHold | None:
+        """Return what a provider asked for last."""
+        return self._rows.get((workspace_id, provider))
+
+    def put(self, hold: AccountHold) -> None:
+        """Write it, over the one that is there."""
+        self._rows.put((hold.workspace_id, hold.provider), hold)
+
+    def delete(self, workspace_id: str, provider: str) -> None:
+        """Forget it."""
+        if (workspace_id, provider) in self._rows:
+            self._rows.delete((workspace_id, provider))
 
 
 class Callbacks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outreach.storage.memory.accounts import Accounts, Callbacks
+from outreach.storage.memory.accounts import AccountHolds, Accounts, Callbacks
 from outreach.storage.memory.calls import Calls, Inbound, Messages
 from outreach.storage.memory.campaigns import Campaigns
 from outreach.storage.memory.directory import Agents, Flows, Keys, Numbers, Trunks, Workspaces
@@ -28,6 +28,7 @@ class Tables:
         self.numbers = Numbers(journal)
         self.flows = Flows(journal)
         self.accounts = Accounts(journal)
+        self.account_holds = AccountHolds(journal)
         self.callbacks = Callbacks(journal)
         self.settings = Settings(journal)
         self.call_settings = CallSettingsTable(journal)

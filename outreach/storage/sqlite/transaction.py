@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from outreach.storage.sqlite.tables.accounts import Accounts, Callbacks
+from outreach.storage.sqlite.tables.accounts import AccountHolds, Accounts, Callbacks
 from outreach.storage.sqlite.tables.campaigns import Campaigns
 from outreach.storage.sqlite.tables.directory import (
     Agents,
@@ -35,6 +35,7 @@ class SqliteTransaction:
         self.numbers = Numbers(connection)
         self.flows = Flows(connection)
         self.accounts = Accounts(connection)
+        self.account_holds = AccountHolds(connection)
         self.callbacks = Callbacks(connection)
         self.settings = Settings(connection)
         self.call_settings = CallSettingsTable(connection)

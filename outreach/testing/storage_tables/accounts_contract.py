@@ -14,12 +14,20 @@ from outreach.protocols.storage import AlreadyThere, Storage, Transaction
 from outreach.testing.builders import (
     NOW,
     make_account,
+    make_account_hold,
     make_call_report,
     make_callback,
     make_message_report,
     new_id,
 )
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK, ContractBase
+from outreach.testing.storage_tables.base_contract import (
+    BIGGEST,
+    HERE,
+    THERE,
+    TICK,
+    ContractBase,
+    awkward_moments,
+)
 
 
 class AccountsContract(ContractBase):
@@ -159,6 +167,30 @@ class AccountsContract(ContractBase):
         assert list(await storage.read(lambda tx: tx.callbacks.list(HERE))) == [made[3], made[2]]
         assert await storage.write(lambda tx: tx.callbacks.sweep(NOW + TICK * 3, limit=2)) == 1
         assert list(await storage.read(lambda tx: tx.callbacks.list(HERE))) == [made[3]]
+
+    @awkward_moments
+    async def test_a_hold_is_put_over_the_last_one_and_forgotten(self, storage: Storage, moment: datetime) -> None:
+        """One for each provider of each workspace, which needs no account there; to forget none does nothing."""
+        first = make_account_hold()
+        second = make_account_hold(since=moment, until=moment, refusals=BIGGEST)
+        other, there = make_account_hold(provider="vapi"), make_account_hold(workspace_id=THERE)
+
+        def look(tx: Transaction) -> list[object]:
+            asked = [(HERE, "twilio"), (HERE, "vapi"), (THERE, "twilio"), (THERE, "vapi")]
+            return [tx.account_holds.get(*question) for question in asked]
+
+        def put(tx: Transaction) -> None:
+            for hold in (first, other, there, second):
+                tx.account_holds.put(hold)
+
+        def forget(tx: Transaction) -> None:
+            tx.account_holds.delete(HERE, "twilio")
+            tx.account_holds.delete(THERE, "vapi")
+
+        await storage.write(put)
+        assert await storage.read(look) == [second, other, there, None]
+        await storage.write(forget)
+        assert await storage.read(look) == [None, other, there, None]
 
 
 def _at(moment: datetime) -> CallbackRecord:

@@ -70,7 +70,7 @@ class ElevenLabsVoice:
         }
         path = f"/v1/convai/{'sip-trunk' if trunk else 'twilio'}/outbound-call"
         asked = self._http.build_request("POST", f"{self._base}{path}", json=body, headers=self._headers)
-        return await ask_once(self._http, asked, self._read)
+        return await ask_once(self._http, asked, self._read, clock=self._connection.clock)
 
     async def look_up(self, question: LookUp) -> Outcome | None:
         """Find a conversation by its identifier, else by our reference."""

@@ -64,7 +64,7 @@ class RetellVoice:
             return base.refused("bad_sender", "Retell calls from a number of the account: the agent needs a caller ID.")
         body = body_of(request, callback_url=self._connection.callback_url)
         asked = self._http.build_request("POST", f"{self._base}/v2/create-phone-call", json=body, headers=self._headers)
-        return await ask_once(self._http, asked, self._read)
+        return await ask_once(self._http, asked, self._read, clock=self._connection.clock)
 
     async def look_up(self, question: LookUp) -> Outcome | None:
         """Find a call by its identifier, else by our reference."""

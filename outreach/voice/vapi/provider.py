@@ -73,7 +73,7 @@ class VapiVoice:
             "assistantOverrides": overrides_of(request),
         }
         asked = self._http.build_request("POST", f"{self._base}/call", json=body, headers=self._headers)
-        return await ask_once(self._http, asked, self._read)
+        return await ask_once(self._http, asked, self._read, clock=self._connection.clock)
 
     async def look_up(self, question: LookUp) -> Outcome | None:
         """Find a call by its identifier, else among all that were created while it can have been.

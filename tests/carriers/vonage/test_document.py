@@ -40,9 +40,9 @@ async def test_a_message_is_as_the_document_asks() -> None:
         check(DOCUMENT, request)
 
 
-@pytest.mark.parametrize("field", ["text"])
+@pytest.mark.parametrize("field", ["message_type", "text", "to", "from", "channel"])
 async def test_what_a_message_must_have_is_missed(field: str) -> None:
-    """The control: without its text a message is refused."""
+    """The control: without any of these a message is refused."""
     for request in await _requests():
         assert is_refused(DOCUMENT, changed(request, body=without(field)))
 

@@ -36,6 +36,12 @@ def _early_events(database: Database) -> None:
     _run_script(database, "0002_early_events.sql")
 
 
+@MIGRATIONS(name="0003_account_holds")
+def _account_holds(database: Database) -> None:
+    """Remember how long providers want to be left alone."""
+    _run_script(database, "0003_account_holds.sql")
+
+
 @MIGRATIONS(name="0004_held_epoch")
 def _held_epoch(database: Database) -> None:
     """Remember when a moved or restored database was kept from sending."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from outreach.clock import to_text
 from outreach.convert.rows import to_row
-from outreach.models.account import Account, CallbackRecord
+from outreach.models.account import Account, AccountHold, CallbackRecord
 from outreach.storage.sqlite.sql import load
 from outreach.storage.sqlite.tables.base import Table
 
@@ -45,6 +45,25 @@ class Accounts(Table):
     def list(self, workspace_id: str) -> Sequence[Account]:
         """Return a workspace's accounts, oldest first."""
         return self._all(Account, "list", workspace_id=workspace_id)
+
+
+class AccountHolds(Table):
+    """How long providers want to be left alone."""
+
+    queries = load("account_holds")
+    what = "hold of an account"
+
+    def get(self, workspace_id: str, provider: str) -> AccountHold | None:
+        """Return what a provider asked for last."""
+        return self._one(AccountHold, "get", workspace_id=workspace_id, provider=provider)
+
+    def put(self, hold: AccountHold) -> None:
+        """Write it, over the one that is there."""
+        self._change("put", to_row(hold))
+
+    def delete(self, workspace_id: str, provider: str) -> None:
+        """Forget it."""
+        self._change("delete", {"workspace_id": workspace_id, "provider": provider})
 
 
 class Callbacks(Table):

@@ -1,0 +1,82 @@
+"""Leaving a provider alone that told us to come again later: all of a workspace's requests to it, not one contact."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.models.account import AccountHold
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.states import DispatchState
+from outreach.operations.common import provider_of
+from outreach.policy.settlement import LONGEST_WISH, Backoff
+from outreach.protocols.storage import Transaction
+
+HELD: Final = "provider_hold"
+"""Why a committed intent is withdrawn, and what keeps a campaign from sending, while a provider is left alone."""
+
+
+def hold_of(tx: Transaction, workspace_id: str, provider: str | None, now: datetime) -> AccountHold | None:
+    """Return the hold that keeps a workspace from asking a provider now; None when nothing does."""
+    if provider is None:
+        return None
+    hold = tx.account_holds.get(workspace_id, provider)
+    # One that ends later than any can was written before the clock was set back; it must not hold for good.
+    lasts = hold is not None and timedelta() < hold.until - now <= LONGEST_WISH
+    return hold if lasts else None
+
+
+def hold_of_campaign(tx: Transaction, campaign: Campaign, now: datetime) -> AccountHold | None:
+    """Return the hold that keeps a campaign from sending now; None when nothing does."""
+    return hold_of(tx, campaign.workspace_id, provider_of(tx, campaign), now)
+
+
+def obstacle(tx: Transaction, dispatch: Dispatch, now: datetime) -> str | None:
+    """Return why a committed intent must not be sent: its provider has asked us to wait since; None for no reason."""
+    return HELD if hold_of(tx, dispatch.workspace_id, dispatch.provider, now) is not None else None
+
+
+def learn(
+    tx: Transaction, dispatch: Dispatch, outcome: Outcome, *, backoff: Backoff, now: datetime
+) -> AccountHold | None:
+    """Learn from a provider's answer whether it wants to be left alone; return the hold that began with it, if any.
+
+    One that says for how long is left alone for as long, at the most a day, however often it says so. One that says
+    only that it is asked too much is left alone for a back-off, which doubles until it has accepted something that it
+    was asked afterwards.
+    What was on its way already when the hold began says nothing new: it may make the hold longer by a wish of its own.
+    """
+    known = tx.account_holds.get(dispatch.workspace_id, dispatch.provider)
+    # Nothing is committed while a hold lasts.
+    on_its_way = known is not None and dispatch.created_at < known.until
+    if outcome.state is DispatchState.ACCEPTED:
+        if known is not None and not on_its_way:
+            tx.account_holds.delete(dispatch.workspace_id, dispatch.provider)
+        return None
+    wish = outcome.retry_after_seconds
+    if not _asks_to_wait(outcome):
+        return None
+    if known is not None and on_its_way:
+        longer = now + backoff.delay(1, wish) if wish else known.until
+        tx.account_holds.put(attrs.evolve(known, until=max(known.until, longer)))
+        return None
+    refusals = known.refusals + 1 if known is not None else 1
+    hold = AccountHold(
+        workspace_id=dispatch.workspace_id,
+        provider=dispatch.provider,
+        since=now,
+        until=now + backoff.delay(1 if wish else refusals, wish),
+        refusals=refusals,
+    )
+    tx.account_holds.put(hold)
+    return hold
+
+
+def _asks_to_wait(outcome: Outcome) -> bool:
+    if outcome.state is DispatchState.DEFERRED:
+        return outcome.reason == "rate_limited" or outcome.retry_after_seconds is not None
+    # A provider that is out of order and names a time: what it did with this request stays unknown.
+    return outcome.state is DispatchState.UNKNOWN and outcome.retry_after_seconds is not None

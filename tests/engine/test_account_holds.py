@@ -1,0 +1,311 @@
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import attrs
+import pytest
+
+from outreach import NewMessage, SystemClock
+from outreach.models.account import AccountHold
+from outreach.models.dispatch import Outcome
+from outreach.models.message import Message
+from outreach.models.recipient import Recipient
+from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.models.work import Unit
+from outreach.operations import account_holds, singles, waves
+from outreach.operations.singles import IntentTerms
+from outreach.policy.settlement import Backoff
+from outreach.protocols.carrier import OutboundMessage
+from outreach.protocols.storage import Storage
+from outreach.storage.sqlite import SqliteStorage
+from outreach.testing.builders import (
+    NOW,
+    make_account_hold,
+    make_agent,
+    make_call,
+    make_dispatch,
+    make_lease,
+    make_message,
+    new_id,
+)
+from outreach.testing.carriers import ScriptedCarrier, Step, accept, defer
+from outreach.testing.clock import ShiftedClock
+from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
+from tests.engine.conftest import OpenStorage
+from tests.engine.given import SECOND, commit, given_active, recipient, reread, settle
+from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.trail import lines
+
+pytestmark = pytest.mark.anyio
+
+BACKOFF: Final = Backoff(first=SECOND, longest=timedelta(seconds=60))
+ACCEPTED: Final = Outcome(state=DispatchState.ACCEPTED, provider_id="p1")
+BUSY: Final = Outcome(state=DispatchState.DEFERRED, reason="rate_limited")
+DAY: Final = timedelta(days=1)
+FEW: Final = attrs.evolve(QUICK, max_unsettled=4)
+"""An account gets three of four places (`runners.places`): no more are on their way when its provider says stop."""
+
+MOST_ON_THEIR_WAY: Final = 3
+
+
+def wish(seconds: float, *, state: DispatchState = DispatchState.DEFERRED) -> Outcome:
+    """Return the answer of a provider that names a time."""
+    reason = "rate_limited" if state is DispatchState.DEFERRED else "provider_error"
+    return Outcome(state=state, reason=reason, retry_after_seconds=seconds)
+
+
+async def hears(storage: Storage, outcome: Outcome, *, at: datetime, asked_at: datetime) -> AccountHold | None:
+    """Have the engine learn from an answer; return what holds then."""
+    dispatch = make_dispatch(created_at=asked_at)
+    await storage.write(lambda tx: account_holds.learn(tx, dispatch, outcome, backoff=BACKOFF, now=at))
+    return await storage.read(lambda tx: tx.account_holds.get(HERE, dispatch.provider))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "seconds"),
+    [
+        (wish(30), 30),
+        (wish(30, state=DispatchState.UNKNOWN), 30),
+        (BUSY, 1),
+        (wish(0), 1),
+        (wish(1e9), DAY.total_seconds()),
+    ],
+)
+async def test_a_provider_is_left_alone_for_as_long_as_it_says(
+    storage: Storage, outcome: Outcome, seconds: float
+) -> None:
+    """For at most a day; for a first back-off where it names no time, or one that has passed."""
+    hold = await hears(storage, outcome, at=NOW, asked_at=NOW)
+    assert hold == make_account_hold(since=NOW, until=NOW + timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        ACCEPTED,
+        Outcome(state=DispatchState.UNKNOWN, reason="timeout"),
+        Outcome(state=DispatchState.REFUSED, reason="temporary"),
+        Outcome(state=DispatchState.NOT_SENT, reason="not_connected"),
+    ],
+)
+async def test_what_asks_for_nothing_holds_nothing(storage: Storage, outcome: Outcome) -> None:
+    """An acceptance, a doubt, a refusal, and a request that was never written."""
+    assert await hears(storage, outcome, at=NOW, asked_at=NOW) is None
+
+
+async def test_the_wait_doubles_until_something_is_accepted(storage: Storage) -> None:
+    """By refusals in a row; what was accepted of what was on its way before says nothing of after."""
+    first = await hears(storage, BUSY, at=NOW, asked_at=NOW)
+    assert first is not None
+    second = await hears(storage, BUSY, at=first.until, asked_at=first.until)
+    assert second is not None
+    assert (second.refusals, second.until - second.since) == (2, 2 * SECOND)
+    assert await hears(storage, ACCEPTED, at=second.until, asked_at=second.until - TICK) == second
+    assert await hears(storage, ACCEPTED, at=second.until, asked_at=second.until) is None
+    third = await hears(storage, BUSY, at=second.until, asked_at=second.until)
+    assert third is not None
+    assert (third.refusals, third.until - third.since) == (1, SECOND)
+
+
+async def test_one_that_names_a_time_is_left_alone_for_that_time_however_often_it_does(storage: Storage) -> None:
+    """Its own time is the better one; that it refuses again and again counts only where it names none."""
+    moment = NOW
+    for times in range(1, 9):
+        hold = await hears(storage, wish(3), at=moment, asked_at=moment)
+        assert hold is not None
+        assert (hold.refusals, hold.until - hold.since) == (times, 3 * SECOND)
+        moment = hold.until
+    hold = await hears(storage, wish(0), at=moment, asked_at=moment)
+    assert hold is not None
+    assert hold.until - hold.since == timedelta(seconds=60)
+
+
+async def test_what_was_on_its_way_counts_once_and_may_ask_for_more(storage: Storage) -> None:
+    """A burst of refusals is one refusal; the latest end that any of them asked for counts."""
+    hold = await hears(storage, wish(30), at=NOW, asked_at=NOW)
+    assert await hears(storage, BUSY, at=NOW + SECOND, asked_at=NOW) == hold
+    assert await hears(storage, wish(10), at=NOW + SECOND, asked_at=NOW) == hold
+    longer = await hears(storage, wish(30), at=NOW + SECOND, asked_at=NOW)
+    assert longer == make_account_hold(until=NOW + 31 * SECOND)
+
+
+async def test_a_hold_from_before_the_clock_was_set_back_does_not_last(storage: Storage) -> None:
+    """No provider is left alone for more than a day, whatever the clock did."""
+    await storage.write(lambda tx: tx.account_holds.put(make_account_hold(until=NOW + DAY)))
+    assert await storage.read(lambda tx: account_holds.hold_of(tx, HERE, "twilio", NOW)) is not None
+    assert await storage.read(lambda tx: account_holds.hold_of(tx, HERE, "twilio", NOW - TICK)) is None
+    assert await storage.read(lambda tx: account_holds.hold_of(tx, HERE, "twilio", NOW + DAY)) is None
+    assert await storage.read(lambda tx: account_holds.hold_of(tx, HERE, None, NOW)) is None
+
+
+async def test_no_intent_is_committed_while_it_lasts(storage: Storage) -> None:
+    """Design, section 5, rule 3: again at the commit. Holds of others do not count."""
+    campaign = await given_active(storage)
+    for hold in (make_account_hold(provider="vonage"), make_account_hold(workspace_id=THERE), make_account_hold()):
+        await storage.write(lambda tx, hold=hold: tx.account_holds.put(hold))  # type: ignore[misc]
+    committed = await commit(storage, campaign)
+    assert (committed.stale, committed.dispatches) == (True, ())
+    plan = await storage.read(lambda tx: waves.plan(tx, HERE, campaign.id, now=NOW, limit=1))
+    assert plan is not None
+    assert plan.provider_hold == make_account_hold()
+    await storage.write(lambda tx: tx.account_holds.delete(HERE, "twilio"))
+    assert len((await commit(storage, campaign)).dispatches) == 1
+
+
+async def test_an_intent_that_was_committed_before_is_withdrawn(storage: Storage) -> None:
+    """Nobody was asked, no attempt is spent, and it is told by which rule."""
+    campaign = await given_active(storage)
+    (dispatch,) = (await commit(storage, campaign)).dispatches
+    assert await storage.read(lambda tx: account_holds.obstacle(tx, dispatch, NOW)) is None
+    await storage.write(lambda tx: tx.account_holds.put(make_account_hold()))
+    reason = await storage.read(lambda tx: account_holds.obstacle(tx, dispatch, NOW))
+    assert reason == "provider_hold"
+    await settle(storage, dispatch, Outcome(state=DispatchState.WITHDRAWN, reason=reason))
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason, after.attempts) == (RecipientStatus.WAITING, "withdrawn", 0)
+    held = await storage.read(lambda tx: tx.trail.of_recipient(HERE, campaign.id, 0))
+    assert [entry.rule for entry in held] == ["provider_hold"]
+    assert (await reread(storage, campaign)).status is CampaignStatus.ACTIVE
+
+
+async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:
+    """Until it is over, or until they are stale if that comes first."""
+    agent = make_agent()
+    call, message = make_call(agent_id=agent.id), make_message()
+    await storage.write(lambda tx: tx.leases.put(make_lease()))
+    await storage.write(lambda tx: tx.agents.insert(agent))
+    await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
+    await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))
+    for provider, seconds in ((call.provider, 30), (message.carrier, 900)):
+        hold = make_account_hold(provider=provider, until=NOW + timedelta(seconds=seconds))
+        await storage.write(lambda tx, hold=hold: tx.account_holds.put(hold))  # type: ignore[misc]
+    terms = IntentTerms(
+        dispatch_id=new_id(),
+        epoch=1,
+        latest=NOW + DAY,
+        lifetime=5 * SECOND,
+        stale_after=timedelta(minutes=10),
+    )
+    clock = {"clock_now": lambda: NOW}
+    assert await storage.write(lambda tx: singles.commit_message(tx, HERE, message.id, terms, **clock)) is None
+    assert await storage.write(lambda tx: singles.commit_call(tx, HERE, call.id, terms, **clock)) is None
+
+    def due(unit: Unit) -> object:
+        return storage.read(lambda tx: (work := tx.work.get(unit)) and work.due_at)
+
+    assert await due(Unit("call", HERE, call.id)) == NOW + 30 * SECOND  # type: ignore[misc]
+    assert await due(Unit("message", HERE, message.id)) == NOW + timedelta(minutes=10)  # type: ignore[misc]
+
+
+async def test_one_that_says_wait_is_left_alone_by_all_of_the_workspace_and_by_nobody_else(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Design, section 5, rule 7: nobody fails, no attempt is spent, and all goes on by itself."""
+    caplog.set_level(logging.WARNING)
+    clock = ShiftedClock()
+    busy_until = clock.now() + timedelta(seconds=300)
+    busy, free, elsewhere = "+14155550197", "+14155550198", "+14155550199"
+
+    def answer(message: OutboundMessage) -> Step:
+        return defer(300) if message.sender == busy and clock.now() < busy_until else accept()
+
+    carrier = ScriptedCarrier(answer)
+
+    async with dispatching(open_storage(clock), carrier=carrier, config=FEW, clock=clock) as rig:
+        engine = rig.engine
+        here, there = await given_workspace(engine), await given_workspace(engine)
+        held = [
+            await given_campaign(engine, here, contacts(10, first=first), sms_from_number=busy) for first in (0, 10)
+        ]
+        other = await given_campaign(engine, here, contacts(3, first=20), sms_from_number=free, sms_carrier="telnyx")
+        theirs = await given_campaign(engine, there, contacts(3, first=30), sms_from_number=elsewhere)
+
+        def asked() -> list[str]:
+            return [one.to for one in carrier.requests if one.sender == busy]
+
+        async def is_held() -> bool:
+            return await engine.campaigns.held_until(here.id, held[0].id) is not None
+
+        await engine.campaigns.start(here.id, held[0].id)
+        await until(is_held)
+        single = await engine.messages.send(
+            here.id, NewMessage(to="+14155550150", body="Hi", from_number=busy, carrier="twilio")
+        )
+        for campaign in (held[1], other, theirs):
+            await engine.campaigns.start(campaign.workspace_id, campaign.id)
+        for campaign in (other, theirs):
+            assert await engine.campaigns.held_until(campaign.workspace_id, campaign.id) is None
+            await reaches(engine, campaign, "completed")
+
+        async def told() -> list[str]:
+            (story,) = await engine.campaigns.why(here.id, held[1].id, "+14155550010")
+            return lines(story)
+
+        async def is_told() -> bool:
+            return "held active by provider_hold" in await told()
+
+        await until(is_told)
+        assert len(asked()) <= MOST_ON_THEIR_WAY
+        waiting: list[Recipient] = [one for campaign in held for one in await people(engine, campaign)]
+        assert {one.status for one in waiting} <= {RecipientStatus.PENDING, RecipientStatus.WAITING}
+        assert {one.attempts for one in waiting} == {0}
+        assert (await engine.messages.get(here.id, single.id)).status is MessageStatus.QUEUED
+        tried = len(asked())
+        clock.shift(timedelta(seconds=301))
+        for campaign in held:
+            done = await reaches(engine, campaign, "completed")
+            assert (done.counters.failed, done.counters.successful) == (0, 10)
+
+        async def is_sent() -> Message | None:
+            found = await engine.messages.get(here.id, single.id)
+            return found if found.status is MessageStatus.ACCEPTED else None
+
+        await until(is_sent)
+        assert sorted(asked()[tried:]) == sorted([*(f"+1415555{n:04d}" for n in range(20)), "+14155550150"])
+        holds = [record for record in caplog.records if getattr(record, "action", None) == "provider_hold"]
+        assert [(one.provider, one.workspace_id) for one in holds] == [("twilio", here.id)]  # type: ignore[attr-defined]
+        assert (await told()).count("held active by provider_hold") == 1
+
+
+async def test_a_hold_outlives_the_process(tmp_path: Path) -> None:
+    """Design, section 5, rule 7: who takes over asks nothing either, until it is over."""
+    clock = ShiftedClock()
+    first, second = ScriptedCarrier(lambda _: defer(3600)), ScriptedCarrier()
+    path = tmp_path / "engine.db"
+    async with dispatching(SqliteStorage(path, clock=clock), carrier=first, config=FEW, clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 5)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        engine = rig.engine
+
+        async def is_held() -> datetime | None:
+            return await engine.campaigns.held_until(workspace.id, campaign.id)
+
+        ends = await until(is_held)
+    assert 1 <= len(first.requests) <= MOST_ON_THEIR_WAY
+    async with dispatching(SqliteStorage(path, clock=clock), carrier=second, config=FEW, clock=clock) as rig:
+        # What is not held goes at once: when this has gone, the campaign would have too.
+        other = await given_campaign(rig.engine, workspace, contacts(1, first=50), sms_carrier="telnyx")
+        await rig.engine.campaigns.start(workspace.id, other.id)
+        await reaches(rig.engine, other, "completed")
+        assert [one.to for one in second.requests] == ["+14155550050"]
+        assert await rig.engine.campaigns.held_until(workspace.id, campaign.id) == ends
+        clock.shift(timedelta(seconds=3601))
+        done = await reaches(rig.engine, campaign, "completed")
+        assert done.counters.successful == 5
+        assert len({one.to for one in second.requests}) == len(second.requests) == 6
+
+
+async def test_only_what_runs_is_held(open_storage: OpenStorage) -> None:
+    """A campaign that is not active waits for somebody, not for its provider."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        hold = make_account_hold(workspace_id=workspace.id, until=SystemClock().now() + timedelta(hours=1))
+        await rig.storage.write(lambda tx: tx.account_holds.put(hold))
+        assert await rig.engine.campaigns.held_until(workspace.id, campaign.id) is None
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        assert await rig.engine.campaigns.held_until(workspace.id, campaign.id) == hold.until
