@@ -152,7 +152,7 @@ def commit_message(
         body=message.body,
         segments=message.segments,
         slot_at=slot,
-        valid_until=min(terms.latest, slot + terms.lifetime, message.send_until or terms.latest),
+        valid_until=min(terms.latest, now + terms.lifetime, message.send_until or terms.latest),
         epoch=terms.epoch,
         created_at=now,
     )

@@ -22,7 +22,8 @@ class Bounds:
         request_may_take: How long a request may take before its outcome is unknown.
         call_silence: How long a placed call may be silent before it ends as unconfirmed.
         lifetime: How long after its commit an intent may be acted on.
-        look_ahead: How far ahead of its commit a slot may lie.
+        look_ahead: How far ahead of its commit the slot of a campaign's intent may lie.
+        single_look_ahead: The same of a single message.
         second_leg_within: How long after the first the second call of a double dial may be committed.
     """
 
@@ -35,6 +36,7 @@ class Bounds:
     call_silence: timedelta
     lifetime: timedelta
     look_ahead: timedelta
+    single_look_ahead: timedelta = timedelta(seconds=2)
     second_leg_within: timedelta = timedelta(seconds=10)
 
     @classmethod

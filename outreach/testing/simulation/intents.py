@@ -74,6 +74,7 @@ class IntentChecks:
         moved_at = self._books.moved_at(lease.home)
         if intent.campaign_id is None:
             self._check_single(intent, moved_at, now)
+            self.slots.check(intent, None, now)
             return
         campaign = tx.campaigns.get(intent.workspace_id, intent.campaign_id)
         if campaign is None or campaign.status is not CampaignStatus.ACTIVE:

@@ -60,6 +60,8 @@ class RequestChecks:
             raise Broken(f"The request of {dispatch_id} begins while the workspace is {workspace.status}.")
         if is_forbidden(tx, self._ledger, dispatch):
             raise Broken(f"The request of {dispatch_id} begins; its number is on the register.")
+        if dispatch.channel == "sms":
+            self._check_pace("the sending number", self.number_rate, now)
         if dispatch.campaign_id is None:
             return
         campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
@@ -70,7 +72,7 @@ class RequestChecks:
         if workspace.contact_hours and not person_is_awake(dispatch.to, now):
             raise Broken(f"The request of {dispatch_id} begins at {now}, outside its contact's hours.")
         if campaign.channel == "sms":
-            self._check_paces(campaign, now)
+            self._check_pace(campaign.id, campaign.sms_rate_per_minute, now)
         self._check_not_after(dispatch, campaign, workspace, not_after)
 
     def at_reach(self, entry: Reached) -> None:
@@ -124,10 +126,8 @@ class RequestChecks:
         if not told_rightly:
             raise Broken(f"The request of {dispatch.id} says that its contact may be reached until {not_after}.")
 
-    def _check_paces(self, campaign: Campaign, now: datetime) -> None:
-        rates = {campaign.id: campaign.sms_rate_per_minute, "the sending number": self.number_rate}
-        for key, rate in rates.items():
-            starts = self._starts.setdefault(key, [])
-            starts.append(now)
-            if rate is not None and most_in_a_minute(starts[-rate - 1 :]) > rate:
-                raise Broken(f"More than {rate} requests of {key} began in the minute before {now}.")
+    def _check_pace(self, key: str, rate: int | None, now: datetime) -> None:
+        starts = self._starts.setdefault(key, [])
+        starts.append(now)
+        if rate is not None and most_in_a_minute(starts[-rate - 1 :]) > rate:
+            raise Broken(f"More than {rate} requests of {key} began in the minute before {now}.")

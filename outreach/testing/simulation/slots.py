@@ -14,7 +14,7 @@ _MINUTE: Final = timedelta(seconds=60)
 
 
 class SlotChecks:
-    """Checks the slot of each new intent of a campaign.
+    """Checks the slot of each new intent.
 
     Args:
         bounds: The bounds that hold.
@@ -28,20 +28,23 @@ class SlotChecks:
         self._taken: dict[str, datetime] = {}
         self.number_rate: int | None = None
 
-    def check(self, intent: Dispatch, campaign: Campaign, now: datetime) -> None:
+    def check(self, intent: Dispatch, campaign: Campaign | None, now: datetime) -> None:
         """Check one slot.
 
         Raises:
             Broken: It lies too close to the one before, too far ahead, behind its commit, or its intent lives too long.
         """
-        if not now <= intent.slot_at <= now + self._bounds.look_ahead:
+        ahead = self._bounds.look_ahead if campaign is not None else self._bounds.single_look_ahead
+        if not now <= intent.slot_at <= now + ahead:
             raise Broken(f"Intent {intent.id} has its slot at {intent.slot_at}; it was committed at {now}.")
         if not intent.slot_at <= intent.valid_until <= now + self._bounds.lifetime:
             raise Broken(f"Intent {intent.id}, committed at {now}, lives until {intent.valid_until}.")
-        if campaign.scheduled_expires_at is not None and intent.valid_until > campaign.scheduled_expires_at:
+        expires = campaign.scheduled_expires_at if campaign is not None else None
+        if expires is not None and intent.valid_until > expires:
             raise Broken(f"Intent {intent.id} lives until {intent.valid_until}, beyond the expiry of its campaign.")
-        if campaign.channel == "sms":
-            self._take(campaign.id, campaign.sms_rate_per_minute, intent)
+        if intent.channel == "sms":
+            if campaign is not None:
+                self._take(campaign.id, campaign.sms_rate_per_minute, intent)
             self._take("the sending number", self.number_rate, intent)
 
     def _take(self, key: str, rate: int | None, intent: Dispatch) -> None:
