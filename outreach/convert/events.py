@@ -14,7 +14,7 @@ from outreach.models.events import (
     RecipientEnded,
 )
 from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus
-from outreach.models.trail import TrailEntry, What
+from outreach.models.trail import UNCLEAR, TrailEntry, What
 
 
 def event_of(entry: TrailEntry) -> Event | None:
@@ -64,6 +64,6 @@ def event_of(entry: TrailEntry) -> Event | None:
         case What.OPTED_OUT:
             return OptedOut(**head, phone=row.phone, scope=row.state, source=row.reason, actor=entry.actor)
         case What.REPLIED:
-            return MessageReceived(**head, message_id=row.message_id, sender=row.phone)
+            return MessageReceived(**head, message_id=row.message_id, sender=row.phone, unclear=entry.reason == UNCLEAR)
         case _:
             return None

@@ -62,6 +62,7 @@ class InboundMessage:
         provider: The carrier that brought it; None when a program handed it in without naming one.
         provider_id: The carrier's identifier: one message is taken in once. None where there is none.
         keyword: What it was taken for; None for anything else that people write.
+        unclear: Whether it holds a word of opting out and was taken for no keyword: a person has to read it.
         written_at: When it was written, by the carrier's clock, and never after it reached us: keywords count in
             this order, whatever order they come in.
         received_at: When it reached us.
@@ -75,6 +76,7 @@ class InboundMessage:
     provider: str | None = None
     provider_id: str | None = None
     keyword: Keyword | None = None
+    unclear: bool = False
     written_at: datetime
     received_at: datetime
 

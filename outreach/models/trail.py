@@ -128,6 +128,10 @@ class What(StrEnum):
     ENDED = "ended"
 
 
+UNCLEAR: Final = "unclear"
+"""Reason of a reply that holds a word of opting out and was taken for no keyword."""
+
+
 @attrs.frozen(kw_only=True)
 class TrailEntry:
     """One entry of the trail: what the ledger's other rows would not tell any more.

@@ -17,7 +17,7 @@ from outreach.operations.common import note, reply_settings_of
 from outreach.operations.opting_out import end_waiting
 from outreach.operations.register import obstacle, put_on_register
 from outreach.operations.singles import create_message
-from outreach.policy.keywords import Reading, keyword_of
+from outreach.policy.keywords import Reading, keyword_of, may_mean_stop
 from outreach.policy.phones import normalise
 from outreach.policy.replies import CONFIRM_WITHIN, HELP_EVERY, reply_text
 from outreach.policy.senders import sender_of
@@ -73,6 +73,7 @@ def receive(
         provider=provider,
         provider_id=storable(text.provider_id[:_LONGEST_ID]) or None,
         keyword=None if reading is None else reading.keyword,
+        unclear=reading is None and may_mean_stop(text.body),
         # A clock that goes before ours must not make a later keyword look the older one.
         written_at=min(text.at, now),
         received_at=now,

@@ -16,7 +16,7 @@ from outreach.models.message import InboundMessage
 from outreach.models.recipient import Recipient
 from outreach.models.reports import MessageReport
 from outreach.models.states import CampaignMove, DispatchState, RecipientStatus, WorkspaceStatus
-from outreach.models.trail import Rule, TrailEntry, What
+from outreach.models.trail import UNCLEAR, Rule, TrailEntry, What
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.policy.deciding import rule_of_move, rule_of_outcome, rule_of_recipient
 from outreach.protocols.storage import Transaction
@@ -206,13 +206,14 @@ def opted_out(tx: Transaction, entry: Unsubscribe, *, actor: str) -> None:
 
 
 def replied(tx: Transaction, message: InboundMessage) -> None:
-    """Tell that somebody has written back."""
+    """Tell that somebody has written back, and whether a person has to read what they want."""
     tx.trail.append(
         TrailEntry(
             at=message.received_at,
             workspace_id=message.workspace_id,
             what=What.REPLIED,
             rule=Rule.PROVIDER_REPORT,
+            reason=UNCLEAR if message.unclear else None,
             message_id=message.id,
             phone=message.sender,
         )

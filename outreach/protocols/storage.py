@@ -496,8 +496,8 @@ class Inbound(Protocol):
         """Return when a number last wrote a keyword, by `written_at`; None when it never did."""
         ...
 
-    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
-        """Return the newest messages, newest first by (received_at, id), both descending."""
+    def list(self, workspace_id: str, *, unclear: bool = False, limit: int = 1000) -> Sequence[InboundMessage]:
+        """Return the newest messages, or those that are unclear, newest first by (received_at, id), both descending."""
         ...
 
     def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:

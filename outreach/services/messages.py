@@ -153,14 +153,21 @@ class Messages:
 
         return await context.storage.write(operation)
 
-    async def list_inbound(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
+    async def list_inbound(
+        self, workspace_id: str, *, unclear: bool = False, limit: int = 1000
+    ) -> Sequence[InboundMessage]:
         """Return the newest messages that people wrote back, newest first.
+
+        Args:
+            workspace_id: Whose messages.
+            unclear: Only those that hold a word of opting out and were taken for no keyword: for a person to read.
+            limit: How many at the most.
 
         Raises:
             NotFound: There is no such workspace.
         """
         return await self._context.storage.read(
-            lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, limit=limit)
+            lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=unclear, limit=limit)
         )
 
     async def get(self, workspace_id: str, message_id: str) -> Message:

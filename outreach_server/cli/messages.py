@@ -17,12 +17,13 @@ def messages() -> None:
 
 @messages.command("list")
 @click.argument("workspace_id", type=WORKSPACE)
+@click.option("--unclear", is_flag=True, help="Only those that may be meant as an opt-out and were taken for none.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="How many at the most.")
-def list_(workspace_id: str, limit: int) -> None:
+def list_(workspace_id: str, unclear: bool, limit: int) -> None:
     """List the messages that people wrote to a workspace's numbers, newest first."""
-    found = with_engine(lambda engine: engine.messages.list_inbound(workspace_id, limit=limit))
+    found = with_engine(lambda engine: engine.messages.list_inbound(workspace_id, unclear=unclear, limit=limit))
     show_list(
         [documents.inbound(item) for item in found],
-        ("id", "provider", "sender", "to", "keyword", "body", "received_at"),
+        ("id", "provider", "sender", "to", "keyword", "unclear", "body", "received_at"),
         empty="Nobody has written.",
     )

@@ -147,14 +147,17 @@ async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None
                     actor="cli:ann",
                 )
             received = await engine.messages.receive(workspace.id, sender="+14155550101", to="+14155550199", body="Hi")
-            first, grown, reply = await take(stream, 3)
+            await engine.messages.receive(workspace.id, sender="+14155550102", to="+14155550199", body="Don't stop!")
+            first, grown, reply, unclear = await take(stream, 4)
         assert isinstance(first, OptedOut)
         assert (first.phone, first.scope, first.source, first.actor) == ("+14155550101", "sms", "keyword", "cli:ann")
         assert isinstance(grown, OptedOut)
         assert (grown.phone, grown.scope) == ("+14155550101", "all")
         assert isinstance(reply, MessageReceived)
         assert received is not None
-        assert (reply.message_id, reply.sender) == (received.id, "+14155550101")
+        assert (reply.message_id, reply.sender, reply.unclear) == (received.id, "+14155550101", False)
+        assert isinstance(unclear, MessageReceived)
+        assert (unclear.sender, unclear.unclear) == ("+14155550102", True)
 
 
 async def test_only_what_was_asked_for_is_heard(open_storage: OpenStorage) -> None:

@@ -412,6 +412,28 @@ async def test_a_message_of_no_phone_number_is_kept_and_not_obeyed(storage: Stor
     assert await answers(storage) == []
 
 
+async def test_what_may_be_an_opt_out_and_is_none_is_marked_for_a_person(storage: Storage) -> None:
+    """Providers, F.1: what is ambiguous is logged for a human; it changes nothing by itself."""
+    bodies = [
+        "Can you stop by tomorrow?",
+        "cancel my appointment",
+        "Thanks",
+        "STOP",
+        "don't stop",
+        "START",
+        "halp stop",
+    ]
+    keywords = ["help" if body.startswith("halp") else None for body in bodies]
+    for later, (body, keyword) in enumerate(zip(bodies, keywords, strict=True)):
+        await write(storage, body, now=NOW + later * SECOND, keyword=keyword)
+        assert (await entry(storage) is not None) == (body in {"STOP", "don't stop", "halp stop"}), body
+    listed = await storage.read(lambda tx: tx.inbound.list(HERE, unclear=True))
+    assert [message.body for message in listed] == ["don't stop", "cancel my appointment", "Can you stop by tomorrow?"]
+    assert {message.keyword for message in listed} == {None}
+    told = await storage.read(lambda tx: tx.trail.between(HERE, 0, 99))
+    assert {message.id for message in listed} == {one.message_id for one in told if one.reason == "unclear"}
+
+
 async def test_whoever_can_be_reached_can_opt_out(storage: Storage) -> None:
     """47 CFR 64.1200(a)(10): also by a number that no numbering plan knows, which is sent to as it stands."""
     unknown = "+999123456789"

@@ -212,7 +212,7 @@ def test_an_entry_only_grows(
 
 
 async def test_a_start_lifts_what_the_carrier_told_before_the_stop_arrived(storage: Storage) -> None:
-    """The refusal may overtake the STOP that it comes from: it is the person's word all the same, theirs to lift."""
+    """The refusal may overtake the STOP that it comes from: it is the person's word, and theirs to lift."""
     dispatch = await given_message_dispatch(storage)
     await settle(storage, dispatch, OPTED_OUT, now=NOW)
     await write(storage, "START", now=NOW + SECOND)

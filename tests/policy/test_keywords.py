@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.policy.keywords import MOST_WORDS, Reading, keyword_of, words_of
+from outreach.policy.keywords import Reading, keyword_of, may_mean_stop
+from outreach.policy.words import words_of
 
 STOP = Reading("stop", "exact")
 UNDERSTOOD = Reading("stop", "phrase")
@@ -42,6 +43,7 @@ def test_a_word_of_the_list_is_an_opt_out_however_it_is_written(text: str) -> No
         *("i revoke my consent", "revoke consent", "I quit", "no more texts", "leave me alone", "lose my number"),
         *("please cancel", "cancel, thanks", "please end", "stop now please", "Stop messaging"),
         *("quiero darme de baja", "keine SMS mehr", "bitte abmelden", "stop svp"),
+        *("please stop at once", "can you stop that", "make it stop", "will you stop please"),
     ],
 )
 def test_a_short_message_that_a_reasonable_person_understands_is_an_opt_out(text: str) -> None:
@@ -49,9 +51,103 @@ def test_a_short_message_that_a_reasonable_person_understands_is_an_opt_out(text
     assert keyword_of(text) == UNDERSTOOD
 
 
-@pytest.mark.parametrize(
-    "text", ["stop by tomorrow", "I am at the stop", "bus stop", "they won't stop", "quit smoking"]
+LONGER = [
+    # Politeness around it.
+    *("please stop texting me thank you so much", "can you please take me off your list", "Stop texting me right now"),
+    *("Hi there, would you please stop messaging me, thanks in advance!", "I would like you to stop calling me please"),
+    *("could you kindly remove my number from your contacts, have a nice day", "you need to stop texting my phone"),
+    *("I want to opt out of this stupid thing", "Good morning. How do I opt out of these texts?"),
+    # With reasons before and after it.
+    *("stop texting me every day about your loans", "I already bought one, stop texting me", "STOP. I told you twice."),
+    *("I'm not interested. Please take me off your list!", "this is the third time now please stop texting me"),
+    *(
+        "I have moved away from Denver and please remove me from your mailing list",
+        "Wrong number! Stop texting me dude",
+    ),
+    *("No stop calling and texting me I am at work", "omg quit spamming this number already it is 3 am"),
+    *("Do not contact me again under any circumstances", "Please don't call me or text me any more about this"),
+    *(
+        "never text my wife again",
+        "dont ever contact us again you people",
+        "take my name off of your system now or I sue",
+    ),
+    *("I no longer wish to receive text messages from your company", "We do not want any more calls from you people"),
+    *("I don't want to be contacted by anybody at your company", "I do not want to hear from you ever again ok"),
+    *("I do not consent to being contacted by your dealership", "Stop sending me your stupid promotions every morning"),
+    *("please stop all of these marketing messages to me", "End all communications with me as of this very day"),
+    *("No more text messages from this number please and thank you", "leave me alone I never signed up for any of it"),
+    *("lose my number or I will report you to the FCC", "I hereby revoke my prior express consent to receive calls"),
+    *("I already opted out last week, why do you still write?", "I've unsubscribed three times from these already"),
+    *("unsubscribe me from all of your lists and delete the data", "Don't send me any more of your text messages"),
+    *("i am opting out of any and all messages", "do not ever text or call me again or I will sue you"),
+    *("(Please stop texting me) sent from my phone", "Hello — please unsubscribe. My mother has died last week."),
+    *("please take my number off this. we are not buying", "stop sending me these", "And stop the harassment today"),
+]
+
+
+@pytest.mark.parametrize("text", LONGER)
+def test_a_sentence_that_says_so_is_an_opt_out_however_long_the_message_is(text: str) -> None:
+    """47 CFR 64.1200(a)(10): any wording that a reasonable person understands; politeness and reasons add nothing."""
+    assert keyword_of(text) == UNDERSTOOD
+
+
+UNCLEAR = [
+    *("stop by tomorrow", "Can you stop by tomorrow?", "stop by my house tomorrow at 5", "stop over in Denver please"),
+    *("I am at the stop", "bus stop", "which stop", "next stop", "We stopped at the bus stop on Main, come and get us"),
+    *("cancel my appointment", "please cancel my appointment", "can I cancel", "Can you cancel?", "end of story"),
+    *("the end of May", "Does it end?", "I will stop at the shop on my way home", "remove the second one"),
+    *("don't stop", "please don't stop", "do not stop", "never stop", "do not remove me", "don't take me off"),
+    *("please don't stop texting me, I love these", "my ex won't stop calling me, can you change my number for me"),
+    *("did you stop texting me? I have heard nothing since May", "I wish they would all stop calling me at work"),
+    *("please tell my brother to stop calling me at work", "why did you remove me from your list of VIP guests?"),
+    *("stop sending me the wrong size, I need a ten", "please remove me from the waiting list for tonight's table"),
+    *(
+        "Stop texting me and call me instead",
+        "do not call me until next week please",
+        "stop texting me unless it is new",
+    ),
+    *(
+        "What does reply STOP to opt out mean in your message?",
+        "alto ahí amigo",
+        "pare o carro",
+        "do I quit my job now",
+    ),
+    *(
+        "non-stop flights to Rome please",
+        "I was opted in by you, not opted out",
+        "the doctor removed my stitches today",
+    ),
+]
+
+
+@pytest.mark.parametrize("text", UNCLEAR)
+def test_what_holds_a_word_of_opting_out_and_says_something_else_is_for_a_person(text: str) -> None:
+    """Providers, F.1: what is ambiguous is no opt-out, and is not overlooked either."""
+    assert keyword_of(text) is None
+    assert may_mean_stop(text)
+
+
+@given(
+    st.sampled_from(LONGER),
+    st.sampled_from(["", "Hi, ", "hello there! ", "please ", "Good morning. ", "Sorry, ", "Can you please ", "OK - "]),
+    st.sampled_from(
+        ["", " please", ", thank you so much", "! Thanks a lot.", " Have a nice day", " 🙏", "\nBest regards"]
+    ),
 )
+def test_politeness_around_a_sentence_changes_nothing(text: str, before: str, after: str) -> None:
+    """However much of it."""
+    assert keyword_of(f"{before}{text}{after}") == UNDERSTOOD
+
+
+@given(st.sampled_from(["Liked", "Loved", "Laughed at", "Emphasized", "Removed a heart from"]), st.sampled_from(LONGER))
+def test_a_reaction_to_our_own_message_is_none_whatever_it_quotes(kind: str, text: str) -> None:
+    """A telephone writes it; the quote is ours, `Reply STOP to opt out` with it."""
+    for quote in (f"{kind} “{text}. Reply STOP to opt out”", f'{kind} "Stop"'):
+        assert keyword_of(quote) is None
+        assert not may_mean_stop(quote)
+
+
+@pytest.mark.parametrize("text", ["they won't stop", "quit smoking", "never mind, just stop"])
 def test_in_doubt_a_short_message_is_an_opt_out(text: str) -> None:
     """One contact lost costs less than one who is contacted against the law: decided, and so documented."""
     assert keyword_of(text) == UNDERSTOOD
@@ -61,10 +157,7 @@ def test_in_doubt_a_short_message_is_an_opt_out(text: str) -> None:
     "text",
     [
         *("", " \n", "🛑", "...", "thanks", "Thank you!", "ok", "no", "who is this?", "wrong number"),
-        *("cancel my appointment", "please cancel my appointment", "can I cancel", "end of story", "the end of May"),
-        *("stop by my house tomorrow at 5", "I will stop at the shop on my way home", "unstoppable", "stopover"),
-        *("don't stop", "please don't stop", "do not stop", "never stop", "do not remove me", "don't take me off"),
-        *("Does it end?", "remove the second one", "alto ahí amigo", "pare o carro", "non-stop flights to Rome please"),
+        *("unstoppable", "stopover", "do not park here", "I don't want the blue one", "never ever", "my list"),
         *("Liked “Hi Ann, reply STOP to opt out”", "yes please", "yes", "YES", "help me", "more info", "start now"),
         *("please start", "join us", "i want to subscribe", "s t a r t", "h e l p"),
     ],
@@ -72,6 +165,7 @@ def test_in_doubt_a_short_message_is_an_opt_out(text: str) -> None:
 def test_what_people_write_otherwise_is_no_keyword(text: str) -> None:
     """Neither an opt-out, nor a START or HELP that is not exact; `yes` is an ordinary answer."""
     assert keyword_of(text) is None
+    assert not may_mean_stop(text)
 
 
 @pytest.mark.parametrize("text", ["start", "START!", " Unstop ", '"subscribe"', "Join 👍", "ＳＴＡＲＴ"])
@@ -109,27 +203,36 @@ def test_every_text_can_be_read_and_reads_the_same_again(text: str) -> None:
     """Lone surrogates, controls and every script: no error; words stay words when they are read again."""
     words = words_of(text)
     assert words_of(" ".join(words)) == words
-    assert keyword_of(" ".join(words)) == keyword_of(text)
+    assert may_mean_stop(text) in {True, False}
+    assert keyword_of(text) in {None, STOP, UNDERSTOOD, START, HELP}
 
 
 @given(
-    st.lists(st.sampled_from(["stop", "remove", "text", "my", "end", "order", "list", "me", "opt", "out"]), min_size=6)
+    st.sampled_from(THE_LAWS_WORDS), st.lists(st.sampled_from(["we", "were", "told", "order", "of", "May"]), min_size=5)
 )
-def test_a_long_message_is_never_an_opt_out(words: list[str]) -> None:
-    """Beyond five words it is somebody's own words, for a person to read."""
-    assert len(words) > MOST_WORDS
-    assert keyword_of(" ".join(words)) is None
+def test_a_word_within_a_long_message_is_for_a_person(word: str, words: list[str]) -> None:
+    """Beyond five words a word alone says nothing, wherever it stands."""
+    for text in (" ".join([*words, word]), " ".join([words[0], word, *words])):
+        assert keyword_of(text) is None
+        assert may_mean_stop(text)
 
 
 def test_a_very_long_text_is_read_as_far_as_a_message_goes() -> None:
     """A megabyte of anything costs no more than a message."""
     assert keyword_of("stop" + "!" * 1_000_000) == STOP
     assert keyword_of("x " * 500_000 + "stop") is None
+    assert not may_mean_stop("x " * 500_000 + "stop")
+    assert keyword_of("please " * 500_000) is None
+
+
+def page_between(beginning: str, end: str) -> str:
+    """Return a passage of the documentation, on one line."""
+    page = (Path(__file__).parents[2] / "docs" / "opt-out.md").read_text(encoding="utf-8")
+    return page.partition(beginning)[2].partition(end)[0].replace("\n", " ").strip()
 
 
 def _documented(beginning: str, end: str) -> list[str]:
-    page = (Path(__file__).parents[2] / "docs" / "opt-out.md").read_text(encoding="utf-8")
-    return re.split(r"[,;]\s+", page.partition(beginning)[2].partition(end)[0].replace("\n", " ").strip())
+    return re.split(r"[,;]\s+", page_between(beginning, end))
 
 
 def test_the_words_that_are_documented_are_those_that_are_read() -> None:
@@ -142,6 +245,12 @@ def test_the_words_that_are_documented_are_those_that_are_read() -> None:
     assert (len(help_), {keyword_of(word) for word in help_}) == (7, {HELP})
     begins = _documented("- begins or ends with ", ": `stop")
     assert {keyword_of(f"we want {word}") for word in re.split(r", | or ", ", ".join(begins))} == {UNDERSTOOD}
-    for text in ("stop texting me", "I want to unsubscribe", "please cancel", "stop by tomorrow"):
+    for text in ("stop texting me", "I want to unsubscribe", "please cancel", "they won't stop"):
         assert keyword_of(text) == UNDERSTOOD
+    sentences = re.findall(r"`([^`]+)`", page_between("where that part begins:", "(`outreach/policy"))
+    assert len(sentences) > 5
+    assert {keyword_of(text) for text in sentences} == {UNDERSTOOD}
+    unclear = re.findall(r"`([^`]+)`", page_between("is stored as `unclear`:", "`outreach-server"))
+    assert len(unclear) > 3
+    assert {(keyword_of(text), may_mean_stop(text)) for text in unclear} == {(None, True)}
     assert keyword_of("“S.T.O.P.” 🛑") == STOP

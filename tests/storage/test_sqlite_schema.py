@@ -151,6 +151,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0002_early_events",
         "0003_account_holds",
         "0004_held_epoch",
+        "0005_unclear_messages",
     ]
 
 
@@ -220,8 +221,8 @@ async def test_a_later_migration_is_applied_to_a_database_with_content(
         await storage_at(database).__aenter__()
 
 
-async def test_events_of_the_first_version_are_kept(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What had been called back before is there afterwards, and what comes then can wait for its dispatch."""
+async def test_what_the_first_version_wrote_is_kept(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What had been called back or written before is there afterwards, as what it was."""
     first = Migrations("outreach")
     migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
     first(name=migration.name)(migration.fn)
@@ -236,9 +237,16 @@ async def test_events_of_the_first_version_are_kept(database: Path, monkeypatch:
             "VALUES (?, ?, ?, ?, ?, ?)",
             (old.workspace_id, old.account_id, old.event_id, old.result, old.body, to_text(old.received_at)),
         )
+        other.execute(
+            "INSERT INTO inbound_messages (id, workspace_id, from_number, to_number, body, written_at, received_at) "
+            "VALUES ('i1', 'w1', '+14155550101', '+14155550199', 'Hi', :at, :at)",
+            {"at": to_text(old.received_at)},
+        )
     late = make_callback(workspace_id="w1", result="unmatched", report=make_message_report(provider_id="SM-1"))
     async with storage_at(database) as storage:
         assert await storage.read(lambda tx: tx.callbacks.get("w1", old.account_id, old.event_id)) == old
+        [message] = await storage.read(lambda tx: tx.inbound.list("w1"))
+        assert (message.body, message.unclear) == ("Hi", False)
         await storage.write(lambda tx: tx.callbacks.insert(late))
         assert list(await storage.read(lambda tx: tx.callbacks.waiting("w1", "twilio", "SM-1", limit=9))) == [late]
 

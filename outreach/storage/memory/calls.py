@@ -106,6 +106,9 @@ class Inbound:
         self._by_sender = self._rows.index(lambda row: ((row.workspace_id, row.sender), (row.received_at, row.id)))
         self._by_provider_id = self._rows.index(_inbound_provider_id)
         self._by_keyword = self._rows.index(_inbound_keyword)
+        self._unclear = self._rows.index(
+            lambda row: (row.workspace_id, (row.received_at, row.id)) if row.unclear else None
+        )
 
     def insert(self, message: InboundMessage) -> None:
         """Write a message."""
@@ -120,9 +123,10 @@ class Inbound:
         message = None if newest is None else self._rows.get(newest)
         return None if message is None else message.written_at
 
-    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
-        """Return the newest messages, newest first."""
-        return self._rows.rows(self._by_time.keys(workspace_id))[::-1][:limit]
+    def list(self, workspace_id: str, *, unclear: bool = False, limit: int = 1000) -> Sequence[InboundMessage]:
+        """Return the newest messages, or those that are unclear, newest first."""
+        index = self._unclear if unclear else self._by_time
+        return self._rows.rows(index.keys(workspace_id))[::-1][:limit]
 
     def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
         """Return whether a number has written at or after a moment."""

@@ -203,15 +203,19 @@ class CallsContract(ContractBase):
     async def test_what_people_wrote_back_is_listed_newest_first(self, storage: Storage, text: str) -> None:
         """By (received_at, id), both descending, of one workspace, at most `limit`."""
         made = [make_inbound(body=text, received_at=NOW + TICK * later) for later in (0, 1, 1, -1)]
+        made[1:] = [attrs.evolve(message, unclear=True) for message in made[1:]]
 
         def insert(tx: Transaction) -> None:
-            for message in (*made, make_inbound(workspace_id=THERE)):
+            for message in (*made, make_inbound(workspace_id=THERE, unclear=True)):
                 tx.inbound.insert(message)
 
         await storage.write(insert)
         wanted = [made[2], made[1], made[0], made[3]]
         assert list(await storage.read(lambda tx: tx.inbound.list(HERE))) == wanted
         assert list(await storage.read(lambda tx: tx.inbound.list(HERE, limit=2))) == wanted[:2]
+        unclear = [made[2], made[1], made[3]]
+        assert list(await storage.read(lambda tx: tx.inbound.list(HERE, unclear=True))) == unclear
+        assert list(await storage.read(lambda tx: tx.inbound.list(HERE, unclear=True, limit=1))) == unclear[:1]
 
     @awkward_texts
     async def test_a_message_of_a_carrier_is_taken_in_once(self, storage: Storage, text: str) -> None:

@@ -48,6 +48,12 @@ def _held_epoch(database: Database) -> None:
     _run_script(database, "0004_held_epoch.sql")
 
 
+@MIGRATIONS(name="0005_unclear_messages")
+def _unclear_messages(database: Database) -> None:
+    """Mark the messages that a person has to read."""
+    _run_script(database, "0005_unclear_messages.sql")
+
+
 def bring_up_to_date(raw: sqlite3.Connection) -> None:
     """Apply what a database lacks; all of it or nothing.
 

@@ -3,15 +3,23 @@
 -- insert --
 -- As it came in.
 INSERT INTO inbound_messages (
-    id, workspace_id, from_number, to_number, body, provider, provider_id, keyword, written_at, received_at
+    id, workspace_id, from_number, to_number, body, provider, provider_id, keyword, unclear, written_at, received_at
 ) VALUES (
-    :id, :workspace_id, :from_number, :to_number, :body, :provider, :provider_id, :keyword, :written_at, :received_at
+    :id, :workspace_id, :from_number, :to_number, :body, :provider, :provider_id, :keyword, :unclear, :written_at,
+    :received_at
 )
 
 -- list --
 -- Newest first.
 SELECT * FROM inbound_messages
 WHERE workspace_id = :workspace_id
+ORDER BY received_at DESC, id DESC
+LIMIT :limit
+
+-- list_unclear --
+-- Newest first; few, so that they have an index of their own.
+SELECT * FROM inbound_messages
+WHERE workspace_id = :workspace_id AND unclear = 1
 ORDER BY received_at DESC, id DESC
 LIMIT :limit
 

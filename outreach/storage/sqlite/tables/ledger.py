@@ -146,9 +146,10 @@ class Inbound(Table):
         [row] = self._rows("last_keyword", workspace_id=workspace_id, phone=phone, keyword=keyword)
         return None if row["written_at"] is None else from_text(row["written_at"])
 
-    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[InboundMessage]:
-        """Return the newest messages, newest first."""
-        return self._all(InboundMessage, "list", workspace_id=workspace_id, limit=limit)
+    def list(self, workspace_id: str, *, unclear: bool = False, limit: int = 1000) -> Sequence[InboundMessage]:
+        """Return the newest messages, or those that are unclear, newest first."""
+        query = "list_unclear" if unclear else "list"
+        return self._all(InboundMessage, query, workspace_id=workspace_id, limit=limit)
 
     def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
         """Return whether a number has written at or after a moment."""
