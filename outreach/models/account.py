@@ -31,7 +31,8 @@ class Account:
 
     Attributes:
         sealed: The credentials, encrypted (`vault.Vault`).
-        replies_to_keywords: Whether the provider itself answers STOP, START and HELP, so that we do not.
+        replies_to_keywords: Whether the provider itself answers STOP, START and HELP, so that we do not; what it does
+            not take for a STOP, being none of its words, is confirmed by us all the same.
         revision: Goes up with each change; a connection made with an earlier one is not used any more.
     """
 

@@ -17,7 +17,7 @@ from outreach.operations.common import note, reply_settings_of
 from outreach.operations.opting_out import end_waiting
 from outreach.operations.register import obstacle, put_on_register
 from outreach.operations.singles import create_message
-from outreach.policy.keywords import Reading, keyword_of, may_mean_stop
+from outreach.policy.keywords import Reading, carriers_answer, keyword_of, may_mean_stop
 from outreach.policy.phones import normalise
 from outreach.policy.replies import CONFIRM_WITHIN, HELP_EVERY, reply_text
 from outreach.policy.senders import sender_of
@@ -53,7 +53,8 @@ def receive(
         workspace: Whose number was written to.
         text: The message. One without an identifier of its provider is taken in as often as it comes.
         provider: The carrier that brings it; None for a program that names none.
-        answers_keywords: Whether the carrier answers STOP, START and HELP by itself: then nothing is answered here.
+        answers_keywords: Whether the carrier answers STOP, START and HELP by itself: then nothing is answered here,
+            but a STOP that is none of the carriers' words (`policy.keywords.carriers_answer`).
         ids: Where identifiers come from.
         now: The time of the commit.
     """
@@ -85,8 +86,10 @@ def receive(
     trail.replied(tx, message)
     if who.phone is not None and reading is not None:
         answer = _obey(tx, message, reading, entry, now)
+        # A carrier that answers by itself knows its own words of STOP only: what else is one is ours to confirm.
+        answered = text.answered or (answers_keywords and (reading.keyword != "stop" or carriers_answer(text.body)))
         # An answer by SMS would come from a number that the person has not written to.
-        if answer is not None and who.channel is None and not (answers_keywords or text.answered):
+        if answer is not None and who.channel is None and not answered:
             _reply(tx, workspace, message, answer, ids=ids, now=now)
     return message
 

@@ -57,6 +57,11 @@ _STOP: Final = phrases(
     *("退订", "退訂"),  # Chinese
 )
 
+_CARRIERS_STOP: Final = phrases(
+    *("stop", "stop all", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout"),
+)
+"""What the carriers take for STOP by themselves, all of them together (Twilio, Telnyx, Vonage)."""
+
 _STOP_JOINED: Final = frozenset("".join(words) for words in _STOP)
 """Spaces and punctuation inside do not matter for an opt-out: `opt-out`, `STOPALL`, `S.T.O.P.`"""
 
@@ -123,6 +128,15 @@ def keyword_of(text: str, *, opted_out_by_keyword: bool = False) -> Reading | No
         return None
     understood = _asks_to_stop(words) or sentence_asks_to_stop(text)
     return Reading("stop", "phrase") if understood else None
+
+
+def carriers_answer(text: str) -> bool:
+    """Return whether carriers that answer STOP by themselves answer this message: it is one of their words.
+
+    They know single words, and not `please stop`, `remove me` or `arret`. A word with punctuation counts as theirs:
+    better no confirmation than two.
+    """
+    return words_of(text) in _CARRIERS_STOP
 
 
 def may_mean_stop(text: str) -> bool:

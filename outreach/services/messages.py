@@ -116,7 +116,8 @@ class Messages:
             provider: The carrier that brought it, and that answers go by; None leaves that to the number.
             provider_id: The carrier's identifier of the message: it is taken in once.
             written_at: When it was written, by the carrier's clock; None for now.
-            answers_keywords: Whether the carrier answers keywords by itself: then nothing is answered here.
+            answers_keywords: Whether the carrier answers keywords by itself: then nothing is answered here, but a STOP
+                that is none of the carriers' words, such as `please stop`.
 
         Raises:
             NotFound: There is no such workspace.

@@ -242,13 +242,39 @@ async def test_a_keyword_counts_in_its_workspace_alone(storage: Storage) -> None
 )
 async def test_nothing_is_answered_where_the_carrier_answers(storage: Storage, how: Any, changes: Any) -> None:
     """Providers, F.1: by the account's flag, or because the carrier says that it has; the STOP counts all the same."""
-    bodies = ["HELP", "please stop", "START"]
+    bodies = ["HELP", "Stop.", "START"]
     keywords = [None, "stop", None] if "keyword" in changes else [None] * 3
     stopped = []
     for later, (body, keyword) in enumerate(zip(bodies, keywords, strict=True)):
         await write(storage, body, now=NOW + later * SECOND, how=how, **{**changes, "keyword": keyword})
         stopped.append(await entry(storage) is not None)
     assert stopped == [False, True, False]
+    assert await answers(storage) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "confirmed"),
+    [
+        *((word, False) for word in ("STOP", " stop!\n", "StopAll", "Unsubscribe", "cancel", "END", "quit", "REVOKE")),
+        *((word, True) for word in ("please stop", "stop texting me, thank you so much", "remove me", "Arrêt")),
+    ],
+)
+async def test_a_stop_that_the_carrier_does_not_know_is_confirmed_by_us_once(
+    storage: Storage, body: str, confirmed: bool
+) -> None:
+    """A carrier that answers by itself answers its own words alone; whoever used others is not left without one."""
+    how = {"answers_keywords": True}
+    for later, again in enumerate((body, "please stop", body)):
+        await write(storage, again, now=NOW + later * SECOND, how=how)
+    assert await entry(storage) is not None
+    assert [reply.purpose for reply in await answers(storage)] == ["opt_out_confirmation"] * confirmed
+
+
+@pytest.mark.parametrize("keyword", ["stop", None])
+async def test_what_the_carrier_says_it_has_answered_is_not_confirmed_again(storage: Storage, keyword: Any) -> None:
+    """Whatever was written: it may have words of its own."""
+    await write(storage, "please stop", answered=True, keyword=keyword, how={"answers_keywords": True})
+    assert await entry(storage) is not None
     assert await answers(storage) == []
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.policy.keywords import Reading, keyword_of, may_mean_stop
+from outreach.policy.keywords import Reading, carriers_answer, keyword_of, may_mean_stop
 from outreach.policy.words import words_of
 
 STOP = Reading("stop", "exact")
@@ -247,6 +247,9 @@ def test_the_words_that_are_documented_are_those_that_are_read() -> None:
     assert {keyword_of(f"we want {word}") for word in re.split(r", | or ", ", ".join(begins))} == {UNDERSTOOD}
     for text in ("stop texting me", "I want to unsubscribe", "please cancel", "they won't stop"):
         assert keyword_of(text) == UNDERSTOOD
+    carriers = _documented("words that carriers take for STOP:", ". Every")
+    assert {carriers_answer(word) for word in carriers} == {True}
+    assert [word for word in (*carriers, *stop, "please stop") if carriers_answer(word) and word not in carriers] == []
     sentences = re.findall(r"`([^`]+)`", page_between("where that part begins:", "(`outreach/policy"))
     assert len(sentences) > 5
     assert {keyword_of(text) for text in sentences} == {UNDERSTOOD}
