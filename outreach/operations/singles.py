@@ -136,8 +136,10 @@ def commit_message(
         return None
     pace = pace_of_number(tx, workspace_id, message.sender)
     slot = now if pace is None else max(now, pace.next_slot_at or now, terms.not_before or now)
-    if slot > now + SLOT_AHEAD:
-        tx.work.touch(unit, min(stale_at, slot - SLOT_AHEAD))
+    # An intent lives from its commit on: its slot must come within its life.
+    ahead = min(SLOT_AHEAD, terms.lifetime / 2)
+    if slot > now + ahead:
+        tx.work.touch(unit, min(stale_at, slot - ahead))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,

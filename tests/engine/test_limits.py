@@ -131,17 +131,23 @@ async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> 
     """
     await storage.write(lambda tx: tx.numbers.insert(make_number(phone=SENDER, rate_per_minute=30)))
     campaign = await given_active(storage, 5, sms_from_number=SENDER)
-    first, second = make_message(sender="+1 (415) 555-0199"), make_message(sender=SENDER)
+    first, second, third = (
+        make_message(sender="+1 (415) 555-0199"),
+        make_message(sender=SENDER),
+        make_message(sender=SENDER),
+    )
     elsewhere = make_message(sender="+14155550188")
-    for message in (first, second, elsewhere):
+    for message in (first, second, third, elsewhere):
         await storage.write(lambda tx, message=message: singles.create_message(tx, message, now=NOW))  # type: ignore[misc]
 
-    async def send(message: Message, *, now: datetime = NOW, not_before: datetime | None = None) -> datetime | None:
+    async def send(
+        message: Message, *, now: datetime = NOW, not_before: datetime | None = None, lifetime: timedelta = 5 * SECOND
+    ) -> datetime | None:
         terms = IntentTerms(
             dispatch_id=new_id(),
             epoch=EPOCH,
             latest=now + 15 * SECOND,
-            lifetime=5 * SECOND,
+            lifetime=lifetime,
             stale_after=timedelta(minutes=10),
             not_before=not_before,
         )
@@ -153,15 +159,19 @@ async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> 
         assert made.valid_until == now + 5 * SECOND
         return made.slot_at
 
+    async def due(message: Message) -> datetime | None:
+        work = await storage.read(lambda tx: tx.work.get(Unit("message", HERE, message.id)))
+        return work.due_at if work is not None else None
+
     assert [one.slot_at for one in (await commit(storage, campaign, 0)).dispatches] == [NOW]
     assert await send(first) == NOW + 2 * SECOND
     assert await send(second) is None
-    work = await storage.read(lambda tx: tx.work.get(Unit("message", HERE, second.id)))
-    assert work is not None
-    assert work.due_at == NOW + 4 * SECOND - singles.SLOT_AHEAD
+    assert await due(second) == NOW + 4 * SECOND - singles.SLOT_AHEAD
     assert (await commit(storage, campaign, 1, now=NOW + 2 * SECOND, look_ahead=SECOND)).dispatches == ()
     assert await send(second, now=NOW + 2 * SECOND, not_before=NOW + 4 * SECOND + TICK) is None
     assert await send(second, now=NOW + 2 * SECOND) == NOW + 4 * SECOND
+    assert await send(third, now=NOW + 5 * SECOND, lifetime=SECOND) is None
+    assert await due(third) == NOW + 5.5 * SECOND
     later = await commit(storage, campaign, 1, 2, now=NOW + 6 * SECOND, look_ahead=9 * SECOND)
     assert [one.slot_at for one in later.dispatches] == [NOW + 6 * SECOND, NOW + 8 * SECOND]
     assert await send(elsewhere) == NOW
