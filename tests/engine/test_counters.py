@@ -226,5 +226,10 @@ def test_counters_equal_a_recount_whatever_happens_and_memory_agrees_with_sqlite
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
-    run("runTest").runTest()
-    assert reached >= {RecipientStatus.DISPATCHING, RecipientStatus.WAITING, RecipientStatus.COMPLETED}
+    needed = {RecipientStatus.DISPATCHING, RecipientStatus.WAITING, RecipientStatus.COMPLETED}
+    # Courses are drawn; now and then forty of them leave one of these out.
+    for _ in range(5):
+        run("runTest").runTest()
+        if reached >= needed:
+            return
+    pytest.fail(f"Nobody has come to {needed - reached}.")
