@@ -187,7 +187,11 @@ def _waits_behind(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campa
     if found is None or found[0].step <= dispatch.step or found[0].status in IN_FLIGHT_RECIPIENT_STATUSES:
         return None
     others = tx.dispatches.of_recipient(dispatch.workspace_id, dispatch.campaign_id or "", dispatch.position or 0)
-    if any(other.step > dispatch.step and other.state not in REACHED_NOBODY for other in others):
+    behind = [other for other in others if other.step > dispatch.step]
+    if any(other.state not in REACHED_NOBODY for other in behind):
+        return None
+    if found[0].status is RecipientStatus.FAILED and any(other.state is DispatchState.REFUSED for other in behind):
+        # What it has failed with is a later step; that an earlier one was delivered does not mend it.
         return None
     return found if speaks_for(dispatch, [other for other in others if other.step == dispatch.step]) else None
 

@@ -141,6 +141,11 @@ def commit_message(
     if slot > now + ahead:
         tx.work.touch(unit, min(stale_at, slot - ahead))
         return None
+    valid_until = min(terms.latest, now + terms.lifetime, message.send_until or terms.latest)
+    if slot > valid_until:
+        # The lease or the time for an answer is over before its slot comes: it would take the slot and not be sent.
+        tx.work.touch(unit, min(stale_at, slot))
+        return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
         workspace_id=workspace_id,
@@ -154,7 +159,7 @@ def commit_message(
         body=message.body,
         segments=message.segments,
         slot_at=slot,
-        valid_until=min(terms.latest, now + terms.lifetime, message.send_until or terms.latest),
+        valid_until=valid_until,
         epoch=terms.epoch,
         created_at=now,
     )

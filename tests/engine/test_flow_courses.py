@@ -279,6 +279,20 @@ async def test_a_failed_receipt_of_a_step_that_was_followed_by_another_changes_n
     await reread(storage, course.campaign)
 
 
+async def test_the_delivery_of_an_earlier_step_does_not_mend_a_later_one(storage: Storage, clock: ManualClock) -> None:
+    """Design, section 6, flows: a failed step ends the recipient as failed, whatever is told of those before it."""
+    course = await Course.begin(storage, clock, HELLO, AGAIN)
+    (first,) = await course.wave()
+    await settle(storage, first, ACCEPTED, now=clock.now())
+    (second,) = await course.wave()
+    await settle(storage, second, refused(), now=clock.now())
+    failed = await recipient(storage, course.campaign)
+    assert (failed.status, failed.reason) == (R.FAILED, "invalid_number")
+    await report(storage, first, MessageStatus.DELIVERED, None, clock)
+    assert await recipient(storage, course.campaign) == failed
+    await reread(storage, course.campaign)
+
+
 steps = st.lists(st.sampled_from([HELLO, AGAIN, WAIT, STOP]), min_size=1, max_size=6).filter(
     lambda flow: HELLO in flow or AGAIN in flow
 )

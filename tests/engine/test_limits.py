@@ -141,12 +141,17 @@ async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> 
         await storage.write(lambda tx, message=message: singles.create_message(tx, message, now=NOW))  # type: ignore[misc]
 
     async def send(
-        message: Message, *, now: datetime = NOW, not_before: datetime | None = None, lifetime: timedelta = 5 * SECOND
+        message: Message,
+        *,
+        now: datetime = NOW,
+        not_before: datetime | None = None,
+        lifetime: timedelta = 5 * SECOND,
+        latest: datetime | None = None,
     ) -> datetime | None:
         terms = IntentTerms(
             dispatch_id=new_id(),
             epoch=EPOCH,
-            latest=now + 15 * SECOND,
+            latest=latest or now + 15 * SECOND,
             lifetime=lifetime,
             stale_after=timedelta(minutes=10),
             not_before=not_before,
@@ -172,6 +177,8 @@ async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> 
     assert await send(second, now=NOW + 2 * SECOND) == NOW + 4 * SECOND
     assert await send(third, now=NOW + 5 * SECOND, lifetime=SECOND) is None
     assert await due(third) == NOW + 5.5 * SECOND
+    assert await send(third, now=NOW + 5 * SECOND, latest=NOW + 5.9 * SECOND) is None
+    assert await due(third) == NOW + 6 * SECOND
     later = await commit(storage, campaign, 1, 2, now=NOW + 6 * SECOND, look_ahead=9 * SECOND)
     assert [one.slot_at for one in later.dispatches] == [NOW + 6 * SECOND, NOW + 8 * SECOND]
     assert await send(elsewhere) == NOW

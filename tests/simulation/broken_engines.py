@@ -28,7 +28,7 @@ from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.channels import CampaignChannel
 from outreach.runners.reconciler import Reconciler
 from outreach.runners.worker import Worker
-from tests.simulation import broken_records
+from tests.simulation import broken_records, broken_waits
 
 
 def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
@@ -167,6 +167,14 @@ BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "a single message counts as accepted that was not": (broken_records.take_singles_for_sent, "its last request is"),
     "an opt-out is confirmed again and again": (broken_records.confirm_every_stop, "needs no confirmation"),
     "a database that was moved goes on sending": (broken_records.send_from_a_copy, "has moved"),
+    "that nothing has arrived is believed too early": (broken_waits.believe_too_early, "has taken it"),
+    "what is reported of an unknown request is ignored": (broken_waits.ignore_reports_of_unknown, "has told of"),
+    "what a look-up has found is thrown away": (broken_waits.ignore_look_ups, "the ledger says"),
+    "another attempt is made without a delay": (broken_waits.retry_at_once, "until"),
+    "others go on without credentials or funds": (broken_waits.go_on_without_an_account, "goes on after"),
+    "one trouble stops a campaign": (broken_waits.stop_at_the_first_trouble, "not in trouble enough"),
+    "a scheduled campaign starts too early": (broken_waits.start_before_its_time, "scheduled for"),
+    "one number of a group makes all calls": (broken_waits.call_from_one_number, "is called from"),
     "a request without an answer is made again": (broken_records.ask_twice, "began at"),
 }
 """What is wrong with each engine: the patch, and what the simulation says when it has found out."""

@@ -20,6 +20,8 @@ class Bounds:
         stale_after: How long a single call or message may wait.
         unconfirmed_after: How long after its commit a dispatch that nobody knows of ends as unconfirmed.
         request_may_take: How long a request may take before its outcome is unknown.
+        receipt_wait: How long an accepted message waits for its receipt while retry is on.
+        missed_start: How long after its time a scheduled campaign may still start by itself.
         call_silence: How long a placed call may be silent before it ends as unconfirmed.
         lifetime: How long after its commit an intent may be acted on.
         look_ahead: How far ahead of its commit the slot of a campaign's intent may lie.
@@ -33,6 +35,8 @@ class Bounds:
     stale_after: timedelta
     unconfirmed_after: timedelta
     request_may_take: timedelta
+    receipt_wait: timedelta
+    missed_start: timedelta
     call_silence: timedelta
     lifetime: timedelta
     look_ahead: timedelta
@@ -49,6 +53,8 @@ class Bounds:
             stale_after=timedelta(seconds=config.stale_seconds),
             unconfirmed_after=timedelta(seconds=config.reconcile_deadline_seconds),
             request_may_take=timedelta(seconds=config.provider_timeout_seconds),
+            receipt_wait=timedelta(seconds=config.receipt_wait_seconds),
+            missed_start=timedelta(seconds=config.missed_start_seconds),
             call_silence=timedelta(seconds=config.call_silence_seconds),
             lifetime=timedelta(seconds=config.intent_seconds),
             look_ahead=timedelta(seconds=max(config.look_ahead_seconds, config.single_look_ahead_seconds)),

@@ -122,22 +122,19 @@ class EndingChecks:
         goes_on = before.is_open and not campaign.is_terminal
         sent = [step for step in self._steps_to_send(tx, campaign) if goes_on or step == after.step]
         accepted = [self._accepted_of(after, step) for step in sent]
-        if not after.successful or None in accepted:
-            return False
         last = accepted[-1]
+        # A message that failed after the next one had been sent is told of its dispatch; the last one decides.
+        if not after.successful or None in accepted or last is None or last.report is MessageStatus.FAILED:
+            return False
         if after.reason == "no_receipt":
             return campaign.is_terminal or (before.due_at is not None and before.due_at <= now)
-        if after.reason is not None or last is None:
+        if after.reason is not None:
             return False
         delivered = last.report is MessageStatus.DELIVERED
         return delivered or not goes_on or not settings_of(tx, campaign.workspace_id).retry_enabled
 
     def _accepted_of(self, after: Recipient, step: int) -> Dispatch | None:
-        accepted = [
-            one
-            for one in self._of(after)
-            if one.step == step and one.state is DispatchState.ACCEPTED and one.report is not MessageStatus.FAILED
-        ]
+        accepted = [one for one in self._of(after) if one.step == step and one.state is DispatchState.ACCEPTED]
         return accepted[-1] if accepted else None
 
     def _steps_to_send(self, tx: Transaction, campaign: Campaign) -> Sequence[int]:

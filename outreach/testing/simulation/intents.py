@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -50,6 +51,7 @@ class IntentChecks:
         self._bounds = bounds
         self.slots = SlotChecks(bounds)
         self._callers: dict[Subject, str | None] = {}
+        self._called: Counter[str] = Counter()
         self._positions: dict[tuple[str, str], int] = {}
 
     def check(self, tx: Transaction, intent: Dispatch, before: Recipient | None, now: datetime) -> None:
@@ -79,6 +81,8 @@ class IntentChecks:
         campaign = tx.campaigns.get(intent.workspace_id, intent.campaign_id)
         if campaign is None or campaign.status is not CampaignStatus.ACTIVE:
             raise Broken(f"Intent {intent.id} was committed while its campaign is {campaign and campaign.status}.")
+        if campaign.scheduled_start_at is not None and now < campaign.scheduled_start_at:
+            raise Broken(f"Intent {intent.id} was committed at {now}, before the start of its campaign.")
         if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
             raise Broken(f"Intent {intent.id} was committed at {now}, after the expiry of its campaign.")
         if moved_at is not None and campaign.updated_at < moved_at:
@@ -147,8 +151,7 @@ class IntentChecks:
         if intent.leg != 2 or not campaign.double_dial or not rang_out:
             raise Broken(f"Intent {intent.id} is leg {intent.leg} without a first call that rang out.")
         late = before.due_at is None or now > before.due_at + self._bounds.second_leg_within
-        # Once it has been tried, its place in time is no more the end of the first call.
-        if late and before.reason == "double_dial":
+        if late or before.reason != "double_dial":
             raise Broken(f"Intent {intent.id} is a second call at {now}, which was due at {before.due_at}.")
 
     def _check_cap(self, intent: Dispatch, cap: int | None) -> None:
@@ -190,6 +193,12 @@ class IntentChecks:
         """Check that a contact is called from one number of the group, however often."""
         if campaign.cli_mode != "group":
             return
-        known = self._callers.setdefault(subject_of(intent), intent.sender)
-        if known != intent.sender or intent.sender not in {entry.phone_e164 for entry in campaign.cli_group or ()}:
-            raise Broken(f"Intent {intent.id} has the caller ID {intent.sender}; its contact was called from {known}.")
+        subject = subject_of(intent)
+        if subject not in self._callers:
+            # In turn: each number so many times, from the first again after the last.
+            turns = [entry.phone_e164 for entry in campaign.cli_group or () for _ in range(entry.count)]
+            self._callers[subject] = turns[self._called[campaign.id] % len(turns)]
+            self._called[campaign.id] += 1
+        known = self._callers[subject]
+        if known != intent.sender:
+            raise Broken(f"Intent {intent.id} has the caller ID {intent.sender}; its contact is called from {known}.")

@@ -14,6 +14,8 @@ from outreach.models.states import CampaignStatus, DispatchState, RecipientStatu
 from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.books import Books, Reached
 from outreach.testing.simulation.bounds import Bounds
+from outreach.testing.simulation.courses import CourseChecks
+from outreach.testing.simulation.delays import DelayChecks
 from outreach.testing.simulation.endings import EndingChecks
 from outreach.testing.simulation.faults import Faults
 from outreach.testing.simulation.intents import IntentChecks
@@ -72,7 +74,9 @@ class Invariants:
         self._waits = WaitChecks(books)
         self._endings = EndingChecks(ledger, bounds)
         self._singles = SingleChecks(ledger, books, bounds)
-        self._standing = StandingChecks(ledger)
+        self._courses = CourseChecks(ledger, bounds)
+        self._delays = DelayChecks(ledger, bounds)
+        self._standing = StandingChecks(ledger, self._courses)
         self._trace = hashlib.sha256()
         self.checked = 0
 
@@ -102,6 +106,7 @@ class Invariants:
         for before, left in changes.recipients:
             self._standing.check_recipient(before, left)
             self._endings.check(tx, before, left, now)
+            self._delays.check(tx, before, left, now)
             self._see(left)
         for message, written_message in changes.messages:
             self._singles.check_message(tx, message, written_message, now)
@@ -109,6 +114,7 @@ class Invariants:
             self._singles.check_call(tx, call, written_call, now)
         for written in touched.dispatches.values():
             self._standing.check_dispatch(written)
+        self._courses.check(tx, self._workspace_id, touched, now)
         for campaign_id in {**touched.campaigns, **{key[0]: None for key in touched.recipients}}:
             if self.ledger.knows(campaign_id):
                 self._standing.check_campaign(tx, self._workspace_id, campaign_id, now)
@@ -121,6 +127,12 @@ class Invariants:
         self._write(f"request {dispatch_id} {now}")
         self.requests.at_start(tx, dispatch_id, not_after, now)
         self._waits.check(self.ledger.dispatches[dispatch_id], now)
+
+    def after_report(self, dispatch_id: str) -> None:
+        """Check that what a process was told of something that a provider took stands in the ledger."""
+        dispatch = self.ledger.dispatches[dispatch_id]
+        if dispatch.state is not DispatchState.ACCEPTED:
+            raise Broken(f"The provider has told of dispatch {dispatch_id}, and it is {dispatch.state}.")
 
     def after_answer(self, dispatch_id: str, outcome: Outcome) -> None:
         """Check what has become of an answer that a process got a good while ago, and has lived since."""

@@ -242,5 +242,6 @@ class Operators:
 
     async def _outage(self) -> bool:
         self._world.trouble = self._rng.choice(("rejected", "rejected", "provider_auth", "provider_funds", "dropped"))
+        self._world.trouble_rate = self._rng.choice((1.0, 1.0, 0.6))
         self._works_again = self._elapsed() + self._rng.uniform(20, 60)
         return True

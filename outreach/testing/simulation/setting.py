@@ -58,6 +58,10 @@ _CALLERS: Final = ("+14155550191", "+14155550192", "+14155550193")
 _ZONES: Final = ("UTC", "Asia/Kathmandu", "America/St_Johns", "Pacific/Kiritimati")
 _MIDNIGHT_ZONE: Final = "Pacific/Fiji"
 _NEAR: Final = tuple(f"+1415555{number:04d}" for number in range(100, 108))
+_CROWD: Final = tuple(f"+1415555{number:04d}" for number in range(120, 142))
+_CROWDED: Final = 0.05
+"""How many campaigns have so many contacts that the last twenty requests can be judged."""
+
 _FAR: Final = (
     "+17875550101",
     "+17875550102",
@@ -230,6 +234,8 @@ def _every_day(zone: str, windows: tuple[Window, ...]) -> BusinessHours:
 
 def _people(setting: Setting, rng: random.Random) -> list[NewRecipient]:
     phones = list(setting.people)
+    if rng.random() < _CROWDED:
+        phones += _CROWD
     if rng.random() < 0.3:
         phones.append(rng.choice(phones))
     if rng.random() < 0.2:
@@ -238,7 +244,9 @@ def _people(setting: Setting, rng: random.Random) -> list[NewRecipient]:
 
 
 async def _flow(engine: Outreach, setting: Setting, rng: random.Random) -> str:
-    steps = [FlowStep(kind="send", body="one"), FlowStep(kind="wait", wait_minutes=1)]
+    steps = [FlowStep(kind="send", body="one")]
+    if rng.random() < 0.7:
+        steps.append(FlowStep(kind="wait", wait_minutes=1))
     if rng.random() < 0.7:
         steps.append(FlowStep(kind="stop_if_replied"))
     flow = await engine.flows.create(setting.workspace_id, "Flow", steps=[*steps, FlowStep(kind="send", body="two")])

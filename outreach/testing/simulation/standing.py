@@ -10,6 +10,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.protocols.storage import Transaction
+from outreach.testing.simulation.courses import CourseChecks, is_spent
 from outreach.testing.simulation.ledger import Broken, Ledger, named, subject_of
 
 _D = DispatchState
@@ -24,9 +25,6 @@ _OPEN: Final = frozenset(
 )
 _OF_DISPATCH: Final = {_D.DISPATCHING: RecipientStatus.DISPATCHING, _D.UNKNOWN: RecipientStatus.UNKNOWN}
 _OVER: Final = frozenset({CampaignStatus.COMPLETED, CampaignStatus.CANCELLED, CampaignStatus.EXPIRED})
-_TROUBLE: Final = frozenset({"provider_auth", "provider_funds", "bad_sender", "rejected"})
-_OURS: Final = frozenset({"worker_lost", "interrupted"})
-_SAYS_NOTHING: Final = frozenset({_D.DISPATCHING, _D.WITHDRAWN, _D.DEFERRED, _D.NOT_SENT})
 
 
 class StandingChecks:
@@ -34,10 +32,12 @@ class StandingChecks:
 
     Args:
         ledger: What has been written.
+        courses: Knows what trouble a campaign has had.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, courses: CourseChecks) -> None:
         self._ledger = ledger
+        self._courses = courses
         self._over: dict[str, CampaignStatus] = {}
 
     def check_recipient(self, before: Recipient | None, after: Recipient) -> None:
@@ -100,29 +100,9 @@ class StandingChecks:
         in_flight = self._ledger.in_flight[campaign_id]
         if campaign.channel == "call" and in_flight > campaign.batch_concurrency:
             raise Broken(f"Campaign {campaign_id} has {in_flight} calls in flight of {campaign.batch_concurrency}.")
-        if campaign.status is CampaignStatus.ACTIVE:
-            self._check_budget(campaign)
-
-    def _check_budget(self, campaign: Campaign) -> None:
-        """Check that a campaign goes on only while its requests are not in trouble (design, section 6)."""
-        since_resumed = [
-            dispatch
-            for dispatch_id in reversed(self._ledger.of_campaign.get(campaign.id, []))
-            if (dispatch := self._ledger.dispatches[dispatch_id]).created_at >= campaign.updated_at
-        ]
-        telling = [
-            _is_trouble(dispatch)
-            for dispatch in since_resumed
-            if dispatch.state not in _SAYS_NOTHING and dispatch.reason not in _OURS
-        ][:20]
-        if telling[:5] == [True] * 5 or (len(telling) == 20 and sum(telling) >= 10):
-            raise Broken(f"Campaign {campaign.id} goes on; the last requests were in trouble: {telling}.")
-
-
-def _is_trouble(dispatch: Dispatch) -> bool:
-    if dispatch.state is DispatchState.REFUSED:
-        return dispatch.reason in _TROUBLE
-    return dispatch.state in {DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP}
+        troubles = self._courses.troubles(campaign_id) if campaign.status is CampaignStatus.ACTIVE else ()
+        if is_spent(troubles):
+            raise Broken(f"Campaign {campaign.id} goes on; the last requests were in trouble: {troubles}.")
 
 
 def _has_expired(campaign: Campaign, now: datetime) -> bool:

@@ -19,6 +19,9 @@ from outreach.protocols.carrier import LookUpPower, ReportSink
 from outreach.testing.simulation.books import Books, Reached
 from outreach.testing.simulation.faults import Faults
 
+_LATE_ARRIVAL: Final = 12.0
+"""Seconds that a request is on its way at the least when it is late; twice that at the most."""
+
 _RECORDED_WITHIN: Final = 15.0
 """Seconds in which a process that lives and does not stand still records what it was answered."""
 
@@ -51,11 +54,13 @@ class World:
         power: What a look-up can tell; one that is only evidence sometimes does not find what is there.
         on_request: Called when a request begins, with the dispatch and until when its contact may be reached.
         on_reached: Called when a provider has taken one.
+        on_reported: Called when a process has taken in a report, with the dispatch that it was about.
         on_recorded: Called when an answer that a process got must stand in the ledger, if it still lives then.
 
     Attributes:
         books: What really happened.
-        trouble: Why every request is refused at the moment; None while the providers work.
+        trouble: Why requests are refused at the moment; None while the providers work.
+        trouble_rate: How many of them are.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class World:
         power: LookUpPower,
         on_request: Callable[[str, datetime | None], None],
         on_reached: Callable[[Reached], None],
+        on_reported: Callable[[str], None],
         on_recorded: Callable[[str, Outcome], None],
     ) -> None:
         self.now = now
@@ -76,10 +82,12 @@ class World:
         self.power = power
         self.books = Books()
         self.trouble: str | None = None
+        self.trouble_rate = 1.0
         self._loop = loop
         self._context = Context()
         self._on_request = on_request
         self._on_reached = on_reached
+        self._on_reported = on_reported
         self._on_recorded = on_recorded
         self._outbox: list[Callable[[], Report]] = []
         self._news = anyio.Event()
@@ -111,11 +119,13 @@ class World:
         while link.alive():
             while self._outbox and link.alive():
                 make = self._outbox.pop(0)
+                report = make()
                 try:
-                    await sink(make())
+                    await sink(report)
                 except BaseException:
                     self._outbox.insert(0, make)
                     raise
+                self._on_reported(report.dispatch_id or "")
             self._news = anyio.Event()
             with anyio.move_on_after(30):
                 await self._news.wait()
@@ -150,12 +160,17 @@ class World:
         if faults.draw("kill_in_request"):
             # What was written to the wire is heard or not, whatever became of the one who wrote it.
             if rng.random() < 0.5:
-                self._later(rng.random() * 0.5, accept)
+                self._later(self._way(), accept)
             link.die()
             await anyio.sleep_forever()
         answer: asyncio.Future[Outcome] = self._loop.create_future()
-        self._later(rng.random() * 0.5, lambda: self._hear(answer, accept))
+        self._later(self._way(), lambda: self._hear(answer, accept))
         return await answer
+
+    def _way(self) -> float:
+        """Return how long a request is on its way: now and then so long that nobody waits for its answer any more."""
+        late = self.faults.draw("late_arrival")
+        return _LATE_ARRIVAL + self.rng.random() * _LATE_ARRIVAL if late else self.rng.random() * 0.5
 
     async def look_up(self, link: Link, dispatch_id: str) -> Outcome | None:
         """Tell from the books what became of a dispatch, or fail to; who asks may die of it."""
@@ -166,7 +181,9 @@ class World:
         if found and self.power == "evidence" and self.faults.draw("look_up_lied"):
             found = False
         if found:
-            return Outcome(state=DispatchState.ACCEPTED, provider_id=f"p-{dispatch_id}")
+            taken = Outcome(state=DispatchState.ACCEPTED, provider_id=f"p-{dispatch_id}")
+            self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, taken))
+            return taken
         nothing = Outcome(state=DispatchState.NOT_SENT, reason="not_found")
         if self.power == "authoritative":
             self.books.hear(dispatch_id, nothing)
@@ -189,7 +206,7 @@ class World:
     def _hear(self, answer: asyncio.Future[Outcome], accept: Callable[[], Outcome]) -> None:
         """Do what the provider does with a request that has come to it."""
         faults, rng = self.faults, self.rng
-        if self.trouble is not None:
+        if self.trouble is not None and rng.random() < self.trouble_rate:
             faults.note("outage")
             state = DispatchState.UNKNOWN if self.trouble == "dropped" else DispatchState.REFUSED
             self._answer(answer, Outcome(state=state, reason=self.trouble))

@@ -1,0 +1,100 @@
+"""How campaigns move by themselves: at their time, and for trouble that there was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from outreach.models.dispatch import Dispatch
+from outreach.models.states import CampaignStatus, DispatchState
+from outreach.operations.common import provider_of
+from outreach.protocols.storage import Transaction
+from outreach.testing.simulation.bounds import Bounds
+from outreach.testing.simulation.ledger import Broken, Ledger
+from outreach.testing.simulation.touched import Touched
+
+_TROUBLE: Final = frozenset({"provider_auth", "provider_funds", "bad_sender", "rejected"})
+_ACCOUNT: Final = frozenset({"provider_auth", "provider_funds"})
+_OURS: Final = frozenset({"worker_lost", "interrupted"})
+_D = DispatchState
+_SAYS_NOTHING: Final = frozenset({_D.DISPATCHING, _D.WITHDRAWN, _D.DEFERRED, _D.NOT_SENT})
+
+
+class CourseChecks:
+    """Checks the statuses of campaigns.
+
+    Args:
+        ledger: What has been written.
+        bounds: The bounds that hold.
+    """
+
+    def __init__(self, ledger: Ledger, bounds: Bounds) -> None:
+        self._ledger = ledger
+        self._bounds = bounds
+        self._known: dict[str, CampaignStatus] = {}
+        self._active_since: dict[str, datetime] = {}
+
+    def check(self, tx: Transaction, workspace_id: str, touched: Touched, now: datetime) -> None:
+        """Check the moves of one commit, and what its refusals must have led to.
+
+        Raises:
+            Broken: A campaign has moved without cause, or has not although there was one.
+        """
+        for campaign_id, status, reason in touched.statuses:
+            before = self._known.get(campaign_id)
+            self._known[campaign_id] = status
+            if before is status:
+                continue
+            if status is CampaignStatus.PAUSED and reason == "error_budget":
+                self._check_spent(campaign_id)
+            elif status is CampaignStatus.ACTIVE:
+                self._active_since[campaign_id] = now
+                if before is CampaignStatus.SCHEDULED:
+                    self._check_start(tx, workspace_id, campaign_id, now)
+        for dispatch in touched.dispatches.values():
+            if dispatch.state is _D.REFUSED and dispatch.reason in _ACCOUNT and dispatch.settled_at == now:
+                self._check_account(tx, workspace_id, dispatch)
+
+    def troubles(self, campaign_id: str) -> Sequence[bool]:
+        """Return which of the last twenty requests that tell something were in trouble, newest first."""
+        since = self._active_since.get(campaign_id)
+        latest = [self._ledger.dispatches[one] for one in reversed(self._ledger.of_campaign.get(campaign_id, []))]
+        return [
+            _is_trouble(dispatch)
+            for dispatch in latest
+            if since is not None
+            and dispatch.created_at >= since
+            and dispatch.state not in _SAYS_NOTHING
+            and dispatch.reason not in _OURS
+        ][:20]
+
+    def _check_spent(self, campaign_id: str) -> None:
+        if not is_spent(self.troubles(campaign_id)):
+            raise Broken(f"Campaign {campaign_id} was paused; its requests were not in trouble enough.")
+
+    def _check_start(self, tx: Transaction, workspace_id: str, campaign_id: str, now: datetime) -> None:
+        campaign = tx.campaigns.get(workspace_id, campaign_id)
+        start = campaign.scheduled_start_at if campaign is not None else None
+        if start is None or not start <= now <= start + self._bounds.missed_start:
+            raise Broken(f"Campaign {campaign_id} was started at {now}; it was scheduled for {start}.")
+
+    def _check_account(self, tx: Transaction, workspace_id: str, dispatch: Dispatch) -> None:
+        for campaign_id in self._known:
+            campaign = tx.campaigns.get(workspace_id, campaign_id)
+            goes_on = campaign is not None and campaign.status in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
+            if campaign is None or not goes_on or campaign.channel != dispatch.channel:
+                continue
+            if provider_of(tx, campaign) == dispatch.provider:
+                raise Broken(f"Campaign {campaign_id} goes on after dispatch {dispatch.id} was {dispatch.reason}.")
+
+
+def is_spent(troubles: Sequence[bool]) -> bool:
+    """Return whether there was so much trouble that a campaign must stop (design, section 6)."""
+    return list(troubles[:5]) == [True] * 5 or (len(troubles) == 20 and sum(troubles) >= 10)
+
+
+def _is_trouble(dispatch: Dispatch) -> bool:
+    if dispatch.state is DispatchState.REFUSED:
+        return dispatch.reason in _TROUBLE
+    return dispatch.state in {DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP}

@@ -1,0 +1,105 @@
+"""Engines that do not wait long enough, or do not listen; each broken on purpose in one place."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.recipient import Recipient
+from outreach.models.reports import Report
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.operations import campaign_moves, error_budget, intents, reconciling, settling
+from outreach.operations import recipient_outcomes as outcomes
+from outreach.operations.recipients import put_recipient
+from outreach.policy import caller_ids
+from outreach.protocols.storage import Transaction
+
+
+def believe_too_early(patch: pytest.MonkeyPatch) -> None:
+    """Believe a provider that has nothing while the request may still be on its way to it."""
+    confirm = reconciling.confirm
+
+    def believing(tx: Transaction, dispatch: Dispatch, evidence: Outcome | None, **given: Any) -> Dispatch | None:
+        deadlines = attrs.evolve(given.pop("deadlines"), retry_after=timedelta())
+        return confirm(tx, dispatch, evidence, deadlines=deadlines, **given)
+
+    patch.setattr(reconciling, "confirm", believing)
+
+
+def ignore_reports_of_unknown(patch: pytest.MonkeyPatch) -> None:
+    """Take a report only for what is known to be accepted."""
+    report = settling.report
+
+    def deaf(tx: Transaction, event: Report, **given: Any) -> bool:
+        dispatch = settling.dispatch_of(tx, event)
+        known = dispatch is not None and dispatch.state is DispatchState.ACCEPTED
+        return known and report(tx, event, **given)
+
+    patch.setattr(settling, "report", deaf)
+
+
+def ignore_look_ups(patch: pytest.MonkeyPatch) -> None:
+    """Throw away what a look-up has found."""
+    confirm = reconciling.confirm
+    patch.setattr(reconciling, "confirm", lambda tx, dispatch, _, **given: confirm(tx, dispatch, None, **given))
+
+
+def retry_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Make another attempt without the delay of the settings."""
+
+    def hasty(tx: Transaction, workspace_id: str, before: Recipient, after: Recipient, **why: Any) -> Any:
+        waits = after.status is RecipientStatus.WAITING and str(after.reason).startswith("retry")
+        now: datetime = why["now"]
+        return put_recipient(tx, workspace_id, before, attrs.evolve(after, due_at=now) if waits else after, **why)
+
+    patch.setattr(outcomes, "put_recipient", hasty)
+
+
+def go_on_without_an_account(patch: pytest.MonkeyPatch) -> None:
+    """Pause only the campaign whose request was refused for want of credentials or funds."""
+    pause = error_budget._pause
+    mine: list[str | None] = []
+    charge = error_budget.charge
+
+    def charging(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
+        mine[:] = [dispatch.campaign_id]
+        charge(tx, dispatch, now)
+
+    def pausing(tx: Transaction, campaign: Campaign, *more: Any) -> None:
+        if campaign.id in mine:
+            pause(tx, campaign, *more)
+
+    patch.setattr(error_budget, "charge", charging)
+    patch.setattr(error_budget, "_pause", pausing)
+
+
+def stop_at_the_first_trouble(patch: pytest.MonkeyPatch) -> None:
+    """Pause a campaign after one request in trouble."""
+    patch.setattr(error_budget, "is_spent", bool)
+
+
+def start_before_its_time(patch: pytest.MonkeyPatch) -> None:
+    """Start a scheduled campaign a quarter of a minute early."""
+    asks, advance = campaign_moves.clock_asks, campaign_moves.advance
+
+    def early(campaign: Campaign | None) -> timedelta:
+        scheduled = campaign is not None and campaign.status is CampaignStatus.SCHEDULED
+        return timedelta(seconds=15 if scheduled else 0)
+
+    def advancing(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, grace: timedelta) -> Any:
+        now += early(tx.campaigns.get(workspace_id, campaign_id))
+        return advance(tx, workspace_id, campaign_id, now=now, grace=grace)
+
+    patch.setattr(campaign_moves, "clock_asks", lambda campaign, now: asks(campaign, now + early(campaign)))
+    patch.setattr(campaign_moves, "advance", advancing)
+
+
+def call_from_one_number(patch: pytest.MonkeyPatch) -> None:
+    """Call everybody from the first number of a group."""
+    first = caller_ids.caller_id
+    patch.setattr(intents, "caller_id", lambda group, _: first(group, 0))
