@@ -111,7 +111,7 @@ class Move:
 
     Attributes:
         kind: `next_step`: it stands at a step of its flow that sends nothing. `drop_second_leg`: the second call
-            of its double dial may not start any more.
+            of its double dial may not start any more, or not yet.
     """
 
     recipient: Recipient
@@ -138,7 +138,7 @@ class Wave:
             where that had to wait longer than this, the wave would otherwise commit nobody, and the next one neither.
         latest: No request of this wave may start later: closing time, expiry, end of the lease.
         spacing: Time between two slots; zero for calls, whose pace is the places they take.
-        moves: Recipients that go on without a request: to the next step, or after a second call that came too late.
+        moves: Recipients that go on without a request: to the next step, or after a second call that is dropped.
     """
 
     workspace_id: str

@@ -119,7 +119,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
             continue
         if second_leg_is_late(intent.recipient, now):
             # It was in time when it was decided on; the commit has waited for its turn.
-            change += go_on_without_request(tx, campaign, _too_late(intent.recipient), now)
+            change += go_on_without_request(tx, campaign, _drop(intent.recipient), now)
             changed = True
             continue
         capped = cap_reached(tx, wave.workspace_id, intent.to, now)
@@ -141,7 +141,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         dispatches.append(dispatch)
         slot += spacing
     for held in put_off:
-        change += hold(tx, wave.workspace_id, held, now)
+        change += _put_off(tx, campaign, held, now)
     if put_off:
         run = attrs.evolve(run, held_under=holds.rules_of(workspace))
     if dispatches:
@@ -188,8 +188,15 @@ def _replied(recipient: Recipient) -> Ending:
     return Ending(recipient=recipient, status=RecipientStatus.COMPLETED, reason="replied", rule=Rule.FLOW)
 
 
-def _too_late(recipient: Recipient) -> Move:
+def _drop(recipient: Recipient) -> Move:
     return Move(recipient=recipient, kind="drop_second_leg")
+
+
+def _put_off(tx: Transaction, campaign: Campaign, held: Hold, now: datetime) -> Counters:
+    """Let a recipient wait; the second call of a double dial waits for nothing, and is dropped instead."""
+    if held.recipient.leg == 2:
+        return go_on_without_request(tx, campaign, _drop(held.recipient), now)
+    return hold(tx, campaign.workspace_id, held, now)
 
 
 def _holding(intent: Intent, until: datetime, rule: Rule, reason: str) -> Hold:

@@ -125,15 +125,20 @@ def second_leg_until(recipient: Recipient) -> datetime | None:
 
 
 def second_leg_is_late(recipient: Recipient, now: datetime) -> bool:
-    """Return whether a recipient waits for the second call of a double dial that may not start any more."""
+    """Return whether a recipient waits for the second call of a double dial that may not start any more.
+
+    Who stands at the second leg waits for `DOUBLE_DIAL` alone: one that something else has put off comes too late.
+    """
     until = second_leg_until(recipient)
-    return until is not None and now > until
+    if until is None:
+        return recipient.status is RecipientStatus.WAITING and recipient.leg == 2
+    return now > until
 
 
 def drop_second_leg(
     recipient: Recipient, *, campaign: CampaignStatus, settings: CallSettings, now: datetime
 ) -> Recipient:
-    """Return a recipient whose second call came too late: the attempt ends with the first one's no answer."""
+    """Return a recipient whose second call cannot be made at once: the attempt ends with the first one's no answer."""
     return _again(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
 
 

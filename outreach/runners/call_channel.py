@@ -53,6 +53,9 @@ class CallChannel:
                 recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER
             )
         window = contact_window(plan, recipient, recipient.phone, now)
+        if isinstance(window, Hold) and recipient.leg == 2:
+            # The second call of a double dial is made at once or not at all, whatever stands in its way.
+            return Move(recipient=recipient, kind="drop_second_leg")
         if isinstance(window, Hold | Ending):
             return window
         if agent is None:

@@ -4,15 +4,25 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
+import attrs
 import pytest
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
-from outreach.testing.carriers import ScriptedVoice, accept, drop
+from outreach.operations import waves
+from outreach.operations.wave import Hold, Move
+from outreach.policy.call_settlement import DOUBLE_DIAL
+from outreach.protocols.storage import Storage
+from outreach.runners.call_channel import CallChannel
+from outreach.testing.builders import NOW, make_workspace, new_id
+from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, accept, drop
 from outreach.testing.clock import ShiftedClock
+from outreach.testing.storage_tables.base_contract import HERE
 from tests.engine.calling import CALLS, NO_ANSWER, POSITIVE, dispatches_of, event, given_call_settings, given_calls
 from tests.engine.conftest import OpenStorage
+from tests.engine.desk import desk_of
+from tests.engine.given import given_active, recipient
 from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, until
 
 pytestmark = pytest.mark.anyio
@@ -83,3 +93,34 @@ async def test_evidence_of_it_makes_it_the_second_leg_again(open_storage: OpenSt
         await until(waits)
         made = {one.id: one.state for one in await dispatches_of(rig, campaign)}
         assert (len(made), made[second.id]) == (2, D.ACCEPTED)
+
+
+async def test_a_second_call_that_the_frequency_cap_stops_is_dropped(open_storage: OpenStorage) -> None:
+    """Design, section 6, double dial: within 10 s, else dropped: it is not made when the cap allows it a day later."""
+    clock = ShiftedClock()
+    async with dispatching(open_storage(clock), config=CALLS, clock=clock) as rig:
+        workspace = await given_workspace(rig.engine, frequency_cap=1)
+        await given_call_settings(rig, workspace, attempts=1)
+        campaign = await given_calls(rig.engine, workspace, 1, double_dial=True)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.voice.wait_for_requests(1)
+        rig.voice.report(event(rig.voice.requests[0], **NO_ANSWER))
+        await reaches(rig.engine, campaign, "completed")
+        assert [(one.status, one.reason, one.attempts) for one in await people(rig.engine, campaign)] == [
+            (R.FAILED, "no_answer", 1)
+        ]
+        assert len(rig.voice.requests) == 1
+
+
+@pytest.mark.parametrize("leg", [1, 2])
+async def test_a_channel_puts_off_first_calls_only(storage: Storage, leg: int) -> None:
+    """What the frequency cap stops waits at the first leg, and is dropped at the second."""
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(frequency_cap=1)))
+    campaign = await given_active(storage)
+    one = attrs.evolve(await recipient(storage, campaign), leg=leg, attempts=leg - 1)
+    plan = await storage.read(lambda tx: waves.plan(tx, HERE, campaign.id, now=NOW, limit=1))
+    assert plan is not None
+    plan = attrs.evolve(plan, capped={one.position: NOW + timedelta(hours=9)})
+    channel = CallChannel(ids=new_id, desk=desk_of(ScriptedCarrier(), ScriptedVoice()))
+    decision = channel.decide(plan, attrs.evolve(one, status=R.WAITING, reason=DOUBLE_DIAL, due_at=NOW), NOW)
+    assert isinstance(decision, Hold if leg == 1 else Move)

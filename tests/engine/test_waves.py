@@ -16,7 +16,7 @@ from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves, closing, waves
 from outreach.operations.recipients import put_recipient
-from outreach.operations.wave import Committed, Ending, Wave
+from outreach.operations.wave import Committed, Ending, Hold, Wave
 from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.policy.settlement import waiting
 from outreach.protocols.storage import AlreadyThere, Storage, Transaction
@@ -119,6 +119,28 @@ async def test_a_second_call_whose_commit_came_too_late_is_dropped(
         assert committed.dispatches == ()
         assert committed.changed
         assert (after.status, after.reason, after.leg) == (RecipientStatus.WAITING, "retry_no_answer", 1)
+
+
+@pytest.mark.parametrize("by", ["hold", "frequency_cap", "contact_hours"])
+async def test_a_second_call_is_dropped_where_another_one_would_be_put_off(storage: Storage, by: str) -> None:
+    """Design, section 6, double dial: within ten seconds or never: nothing at the second leg waits for the morning."""
+    campaign = await given_active(storage)
+    first = await recipient(storage, campaign)
+    rang_out = attrs.evolve(waiting(first, DOUBLE_DIAL, NOW), attempts=1, leg=2)
+    if by == "frequency_cap":
+        await storage.write(lambda tx: tx.workspaces.update(make_workspace(frequency_cap=1)))
+        earlier = make_dispatch(to=first.phone, campaign_id=campaign.id, position=0, state=DispatchState.ACCEPTED)
+        await storage.write(lambda tx: tx.dispatches.insert(earlier))
+    wave = await storage.write(lambda tx: _put_and_plan(tx, campaign, rang_out))
+    if by == "hold":
+        held = Hold(recipient=rang_out, due_at=NOW + 9 * SECOND, reason="frequency_cap", rule=Rule.FREQUENCY_CAP)
+        wave = attrs.evolve(wave, intents=(), holds=(held,))
+    elif by == "contact_hours":
+        wave = attrs.evolve(wave, intents=[attrs.evolve(one, latest=NOW) for one in wave.intents])
+    committed = await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
+    after = await recipient(storage, campaign)
+    assert (committed.dispatches, committed.changed) == ((), True)
+    assert (after.status, after.reason, after.leg) == (RecipientStatus.WAITING, "retry_no_answer", 1)
 
 
 def _put_and_plan(tx: Transaction, campaign: Campaign, rang_out: Recipient) -> Wave:

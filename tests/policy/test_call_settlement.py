@@ -164,7 +164,14 @@ def test_a_second_leg_is_late_after_ten_seconds(waited: timedelta, late: bool) -
     assert dropped.attempts == 1
 
 
-@pytest.mark.parametrize("changes", [{"reason": "retry_no_answer"}, {"status": R.PENDING}, {"due_at": None}])
+@pytest.mark.parametrize("reason", ["contact_hours", "frequency_cap", "deferred"])
+def test_a_second_leg_that_something_else_has_put_off_is_late(reason: str) -> None:
+    """At the second leg nothing is waited for but the double dial; what waits for the morning is dropped."""
+    waits = end(calling(status=R.IN_PROGRESS), "no_answer", double_dial=True)
+    assert second_leg_is_late(attrs.evolve(waits, reason=reason), NOW)
+
+
+@pytest.mark.parametrize("changes", [{"reason": "retry_no_answer", "leg": 1}, {"status": R.PENDING}])
 def test_nobody_else_is_late(changes: dict[str, Any]) -> None:
     """Only who waits for the second call of a double dial can be too late for it."""
     waits = end(calling(status=R.IN_PROGRESS), "no_answer", double_dial=True)
