@@ -108,6 +108,8 @@ class Outcome:
         state: `accepted`, `refused`, `not_sent`, `withdrawn`, `deferred` or `unknown`.
         reason: Failure class of a refusal; why it was deferred, withdrawn or is unknown.
         retry_after_seconds: How long the provider wishes to be left alone; None when it named no time.
+        whole_account: Whether a deferral is about everything that the account asks; False where only the sending
+            number, or its traffic to one network, is at its limit.
         status: What the provider already says of the message or call; None when it says nothing.
     """
 
@@ -117,3 +119,4 @@ class Outcome:
     error_code: str | None = None
     error_message: str | None = None
     retry_after_seconds: float | None = None
+    whole_account: bool = True

@@ -57,7 +57,8 @@ def learn(
             tx.account_holds.delete(dispatch.workspace_id, dispatch.provider)
         return None
     wish = outcome.retry_after_seconds
-    if not _asks_to_wait(outcome):
+    # A sending number whose queue is full keeps nobody from the account's other numbers; its contacts back off alone.
+    if not outcome.whole_account or not _asks_to_wait(outcome):
         return None
     if known is not None and on_its_way:
         longer = now + backoff.delay(1, wish) if wish else known.until

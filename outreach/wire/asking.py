@@ -86,6 +86,7 @@ def refusal(
     now: datetime,
     code: str | None = None,
     message: str | None = None,
+    whole_account: bool = True,
 ) -> Outcome:
     """Return the outcome of an answer that says no: by its own code where that is known, else by its status.
 
@@ -95,6 +96,7 @@ def refusal(
         now: To read a `Retry-After` that is a date.
         code: The provider's own code.
         message: The provider's own words; cut, for the ledger.
+        whole_account: Whether a limit is the account's, and not that of one sending number.
     """
     reason = reason or _BY_STATUS.get(response.status_code, "rejected")
     deferred = reason == "rate_limited"
@@ -104,6 +106,7 @@ def refusal(
         error_code=code or str(response.status_code),
         error_message=message[:_MESSAGE_LENGTH] if message else None,
         retry_after_seconds=retry_after(response.headers, now=now) if deferred else None,
+        whole_account=whole_account,
     )
 
 

@@ -89,10 +89,12 @@ async def test_a_provider_is_left_alone_for_as_long_as_it_says(
         Outcome(state=DispatchState.UNKNOWN, reason="timeout"),
         Outcome(state=DispatchState.REFUSED, reason="temporary"),
         Outcome(state=DispatchState.NOT_SENT, reason="not_connected"),
+        attrs.evolve(BUSY, whole_account=False),
+        attrs.evolve(BUSY, whole_account=False, retry_after_seconds=30),
     ],
 )
 async def test_what_asks_for_nothing_holds_nothing(storage: Storage, outcome: Outcome) -> None:
-    """An acceptance, a doubt, a refusal, and a request that was never written."""
+    """An acceptance, a doubt, a refusal, a request that was never written, and the limit of one sending number."""
     assert await hears(storage, outcome, at=NOW, asked_at=NOW) is None
 
 

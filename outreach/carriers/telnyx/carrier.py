@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import httpx
 
 from outreach.carriers import base
-from outreach.carriers.telnyx.errors import AMBIGUOUS, FAILURES, failure_class
+from outreach.carriers.telnyx.errors import AMBIGUOUS, FAILURES, SENDER_LIMITS, failure_class
 from outreach.convert.timestamps import read_timestamp
 from outreach.models.dispatch import Outcome
 from outreach.models.states import DispatchState
@@ -114,6 +114,7 @@ class TelnyxCarrier:
             now=self._connection.clock.now(),
             code=code[:40] if code else None,
             message=text_in(error, "detail") or text_in(error, "title"),
+            whole_account=code not in SENDER_LIMITS,
         )
 
     async def _get(self, path: str, params: Mapping[str, str] | None = None) -> Mapping[str, Any] | None:

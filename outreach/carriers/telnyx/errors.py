@@ -102,3 +102,7 @@ def failure_class(error: Mapping[str, Any]) -> FailureClass | None:
         # Networks use this code for blocks of other kinds too: nobody is put on the register for those.
         return "rejected"
     return FAILURES.get(code)
+
+
+SENDER_LIMITS: Final = frozenset({"40016", "40018"})
+"""Codes for limits that are not the account's: a network takes no more of a sender today."""

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 
 from outreach.carriers import base
-from outreach.carriers.twilio.errors import FAILURES
+from outreach.carriers.twilio.errors import FAILURES, SENDER_LIMITS
 from outreach.models.dispatch import Outcome
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Connection
@@ -118,6 +118,7 @@ class TwilioCarrier:
             now=self._connection.clock.now(),
             code=code,
             message=words if isinstance(words, str) else None,
+            whole_account=code not in SENDER_LIMITS,
         )
 
     def _found(self, message: Mapping[str, Any] | None) -> Outcome | None:

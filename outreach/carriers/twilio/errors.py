@@ -53,3 +53,6 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
     }
 )
 """Failure class by code; what is not here goes by the status of the answer."""
+
+SENDER_LIMITS: Final = frozenset({"21611"})
+"""Codes for limits that are not the account's: the queue of one sending number is full."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx
 
 from outreach.carriers import base
-from outreach.carriers.vonage.errors import AMBIGUOUS, FAILURES, error_code, reported_class
+from outreach.carriers.vonage.errors import AMBIGUOUS, FAILURES, SENDER_LIMITS, error_code, reported_class
 from outreach.carriers.vonage.tokens import application_token, load_private_key
 from outreach.clock import to_text
 from outreach.models.dispatch import Outcome
@@ -129,6 +129,7 @@ class VonageCarrier:
             now=self._connection.clock.now(),
             code=code,
             message=text_in(error, "detail") or text_in(error, "title"),
+            whole_account=code not in SENDER_LIMITS,
         )
 
     async def _records(self, asked: Mapping[str, str]) -> list[Mapping[str, Any]] | None:

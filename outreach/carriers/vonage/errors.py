@@ -102,3 +102,7 @@ def error_code(error: Mapping[str, Any]) -> str | None:
 def reported_class(code: str | None) -> FailureClass:
     """Return the class of a message that the carrier reports as failed."""
     return "unreachable" if code in AMBIGUOUS else FAILURES.get(code or "", "rejected")
+
+
+SENDER_LIMITS: Final = frozenset({"1460"})
+"""Codes for limits that are not the account's: a network takes no more of a sender today."""

@@ -81,7 +81,7 @@ RATES: Final[dict[Fault, float]] = {
     "dropped_unheard": 0.03,
     "dropped_after_acceptance": 0.06,
     "silence": 0.05,
-    "late_arrival": 0.04,
+    "late_arrival": 0.06,
     "late_answer": 0.2,
     "answered_twice": 0.1,
     "receipt_failed": 0.12,

@@ -127,6 +127,7 @@ async def test_requests_go_with_the_key() -> None:
         ({"code": "10009"}, 401, DispatchState.REFUSED, "provider_auth"),
         ({"code": "10011"}, 429, DispatchState.DEFERRED, "rate_limited"),
         ({"code": "40318"}, 400, DispatchState.DEFERRED, "rate_limited"),
+        ({"code": "40016"}, 400, DispatchState.DEFERRED, "rate_limited"),
         ({"code": "10002", "source": {"pointer": "/from"}}, 400, DispatchState.REFUSED, "bad_sender"),
         ({"code": "10002", "source": {"pointer": "/to"}}, 400, DispatchState.REFUSED, "invalid_number"),
         ({"code": "10002", "source": {"pointer": ["/to"]}}, 400, DispatchState.REFUSED, "invalid_number"),
@@ -143,6 +144,7 @@ async def test_a_code_has_its_class(error: object, status: int, state: DispatchS
     """providers.md, A.2: by the table, what it lacks by the status, and Telnyx's own errors as unknown."""
     outcome = await _refused([error], status)
     assert (outcome.state, outcome.reason) == (state, reason)
+    assert outcome.whole_account is (error != {"code": "40016"})
 
 
 @pytest.mark.parametrize("errors", [None, [], 5, "x", {"code": "40310"}, [[]]])

@@ -120,6 +120,7 @@ async def test_requests_go_with_the_key_or_the_token(more: dict[str, str]) -> No
         (20003, DispatchState.REFUSED, "provider_auth"),
         (30003, DispatchState.REFUSED, "temporary"),
         (21611, DispatchState.DEFERRED, "rate_limited"),
+        (20429, DispatchState.DEFERRED, "rate_limited"),
         (99999, DispatchState.REFUSED, "rejected"),
         ("21610", DispatchState.REFUSED, "opted_out"),
         (None, DispatchState.REFUSED, "rejected"),
@@ -132,6 +133,8 @@ async def test_a_code_has_its_class(code: object, state: DispatchState, reason: 
     outcome, _ = await sent(ADAPTER, CREDENTIALS, answer)
     assert (outcome.state, outcome.reason) == (state, reason)
     assert outcome.error_message == "m" * 300
+    # The queue of one sending number is full; the account's others are not.
+    assert outcome.whole_account is (code != 21611)
 
 
 @pytest.mark.parametrize(

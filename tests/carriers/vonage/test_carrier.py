@@ -174,6 +174,7 @@ async def test_a_code_has_its_class(code: str, status: int, state: DispatchState
     """providers.md, A.2: the fragment of the type, by the table; what it lacks by the status."""
     outcome, _ = await sent(ADAPTER, CREDENTIALS, httpx.Response(status, json=a_refusal(code)))
     assert (outcome.state, outcome.reason, outcome.error_code) == (state, reason, code or str(status))
+    assert outcome.whole_account is (code != "1460")
 
 
 @pytest.mark.parametrize(
