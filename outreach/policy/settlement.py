@@ -161,6 +161,8 @@ def put_back(
     recipient: Recipient, outcome: Outcome, *, campaign: CampaignStatus, backoff: Backoff, now: datetime
 ) -> Recipient:
     """Return a recipient whose dispatch reached nobody, or is to be tried again: no attempt is spent."""
+    if not recipient.is_open:
+        return _told_late(recipient, outcome, now)
     attempts = recipient.attempts - 1 if recipient.leg == 1 else recipient.attempts
     back = attrs.evolve(recipient, attempts=max(attempts, 0))
     if outcome.state is not DispatchState.GIVEN_UP:
@@ -174,6 +176,17 @@ def put_back(
     if outcome.state is DispatchState.GIVEN_UP:
         return waiting(back, "operator_retry", now)
     return waiting(back, "deferred", now + backoff.delay(recipient.tries, outcome.retry_after_seconds))
+
+
+def _told_late(recipient: Recipient, outcome: Outcome, now: datetime) -> Recipient:
+    """Return a recipient that ended before it was known that its dispatch reached nobody: it stays ended.
+
+    One that ended in doubt has failed, as after any other refusal.
+    """
+    if recipient.status is not RecipientStatus.UNCONFIRMED:
+        return recipient
+    refused = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
+    return ended(refused, RecipientStatus.FAILED, outcome.reason, now)
 
 
 def failed_attempt(

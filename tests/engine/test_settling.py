@@ -9,8 +9,10 @@ import pytest
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.operations import settling
+from outreach.operations.wave import Ending
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, new_id
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
@@ -262,6 +264,39 @@ async def test_an_unknown_dispatch_keeps_the_campaign_from_completing(storage: S
     await settle(storage, dispatch, Outcome(state=D.UNCONFIRMED))
     after = await reread(storage, campaign)
     assert (after.status, (await recipient(storage, campaign)).status) == (C.COMPLETED, R.UNCONFIRMED)
+
+
+@pytest.mark.parametrize("reason", ["provider_auth", "provider_funds"])
+@pytest.mark.parametrize("count", [1, 2])
+async def test_what_has_ended_in_doubt_is_not_opened_by_a_refusal_of_the_account(
+    storage: Storage, reason: str, count: int
+) -> None:
+    """Design, section 5, rule 6: never sent again, in a campaign that goes on or in one that is over."""
+    campaign = await given_active(storage, count)
+    dispatch = await given_dispatch(storage, campaign)
+    for state in (D.UNKNOWN, D.UNCONFIRMED):
+        dispatch = await settle(storage, dispatch, _outcome(state))
+    await settle(storage, dispatch, refused(reason), now=NOW + TICK)
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason, after.attempts, after.due_at) == (R.FAILED, reason, 1, None)
+    stored = await reread(storage, campaign)
+    assert (stored.counters.open, stored.counters.failed) == (count - 1, 1)
+
+
+async def test_who_was_put_aside_meanwhile_stays_so(storage: Storage) -> None:
+    """A refusal of the account that comes late changes nothing of another end."""
+    campaign = await given_active(storage, 2)
+    dispatch = await given_dispatch(storage, campaign)
+    for state in (D.UNKNOWN, D.GIVEN_UP):
+        dispatch = await settle(storage, dispatch, _outcome(state))
+    ending = Ending(
+        recipient=await recipient(storage, campaign), status=R.SKIPPED, reason="opted_out", rule=Rule.REGISTER
+    )
+    await commit(storage, campaign, 1, endings=[ending])
+    await settle(storage, dispatch, refused("provider_auth"))
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason) == (R.SKIPPED, "opted_out")
+    await reread(storage, campaign)
 
 
 @pytest.mark.field(11)

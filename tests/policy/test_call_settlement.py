@@ -200,7 +200,8 @@ def test_an_ended_recipient_is_never_opened_again(status: R, campaign: C) -> Non
     """Design, section 5: late evidence is kept, it opens nothing."""
     recipient = calling(status=status, ended_at=NOW, dispatched=True)
     answers = (D.ACCEPTED, D.REFUSED, D.UNCONFIRMED)
-    outcomes = [Outcome(state=state, reason=reason) for state in answers for reason in (None, "temporary")]
+    reasons = (None, "temporary", "provider_auth", "provider_funds")
+    outcomes = [Outcome(state=state, reason=reason) for state in answers for reason in reasons]
     for outcome in outcomes:
         assert not settle(recipient, outcome, campaign=campaign).is_open
     for heard in OUTCOMES:
