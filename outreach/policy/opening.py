@@ -22,6 +22,7 @@ _DAY: Final = timedelta(days=1)
 _SECOND: Final = timedelta(seconds=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_DATES: Final[frozenset[date]] = frozenset()
+_ANY_DAY: Final = date(2024, 1, 1)
 
 
 def is_open(
@@ -79,9 +80,28 @@ def closes_at(
         limit_days: How far to look.
         closed_dates: Dates in that zone that are closed.
     """
-    if not hours.enabled and not closed_dates:
-        return None
-    return _first(hours, now, zone, limit_days, closed_dates, wanted=False)
+    if not _is_open_all_week(hours):
+        return _first(hours, now, zone, limit_days, closed_dates, wanted=False)
+    local = _zone(hours, now, zone)
+    start, today = now.astimezone(UTC), now.astimezone(local).date()
+    end = start + timedelta(days=limit_days)
+    # Only a closed date can close, and no clock is a day or more from UTC. Those that are past, which are most of a
+    # calendar that goes back for years, are passed over without a look at the clock.
+    for day in sorted(day for day in closed_dates if today - _DAY <= day <= end.date() + _DAY):
+        midnight = datetime.combine(day, datetime.min.time(), UTC)
+        begin, finish = max(start, midnight - _DAY), min(end, midnight + 2 * _DAY)
+        closing = _first_between(hours, local, begin, finish, closed_dates, wanted=False)
+        if closing is not None:
+            return closing
+    return None
+
+
+def _is_open_all_week(hours: BusinessHours) -> bool:
+    """Return whether nothing but a closed date ever closes these hours."""
+    if not hours.enabled:
+        return True
+    start = datetime.combine(_ANY_DAY, datetime.min.time())
+    return all(_is_open_at(hours, edge, _NO_DATES) for edge in _edges(hours, start, start + 7 * _DAY))
 
 
 def _zone(hours: BusinessHours, now: datetime, zone: tzinfo | None) -> tzinfo:
@@ -121,9 +141,21 @@ def _first(
     wanted: bool,
 ) -> datetime | None:
     """Return the first moment from `now` on that is open, or closed, as wanted."""
-    local = _zone(hours, now, zone)
     start = now.astimezone(UTC)
     end = start + timedelta(days=limit_days)
+    return _first_between(hours, _zone(hours, now, zone), start, end, closed_dates, wanted=wanted)
+
+
+def _first_between(
+    hours: BusinessHours,
+    local: tzinfo,
+    start: datetime,
+    end: datetime,
+    closed_dates: AbstractSet[date],
+    *,
+    wanted: bool,
+) -> datetime | None:
+    """Return the first moment in [start, end), both in UTC, that is open, or closed, as wanted."""
     for begin, finish in _steady_stretches(local, start, end):
         offset = _offset(local, begin)
         wall, wall_end = (begin + offset).replace(tzinfo=None), (finish + offset).replace(tzinfo=None)

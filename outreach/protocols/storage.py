@@ -446,8 +446,11 @@ class Dispatches(Protocol):
         """Return those `dispatching` of epochs below this one, in all workspaces, oldest first by (created_at, id)."""
         ...
 
-    def unknown(self, workspace_id: str | None, *, limit: int) -> Sequence[Dispatch]:
-        """Return the unknown ones of one workspace or of all, oldest first by (created_at, id)."""
+    def unknown(self, workspace_id: str | None, *, limit: int, after: Dispatch | None = None) -> Sequence[Dispatch]:
+        """Return the unknown ones of one workspace or of all, oldest first by (created_at, id).
+
+        With `after` only those behind that one in this order, whatever has become of it.
+        """
         ...
 
 

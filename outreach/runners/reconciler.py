@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
+from functools import partial
+from operator import itemgetter
 from typing import Final
 
 import anyio
@@ -20,15 +26,23 @@ from outreach.protocols.carrier import Carrier, LookUp
 from outreach.protocols.storage import Storage, Transaction
 from outreach.protocols.voice import VoiceProvider
 from outreach.runners.desk import ProviderDesk
+from outreach.runners.errand import account_of
 from outreach.runners.worker import Worker
 
 _log = logging.getLogger(__name__)
 
-_AT_A_TIME: Final = 8
-"""Look-ups under way: a provider that does not answer must not keep the others' deadlines waiting."""
+_AT_A_TIME: Final = 64
+"""Look-ups under way."""
 
-_ROUND: Final = 200
-"""Unknown dispatches looked at in one round, the oldest first: those end by their deadline and make room."""
+_OF_AN_ACCOUNT: Final = 8
+"""Look-ups under way at one account: a provider that does not answer must not take the others' places."""
+
+_ROUND: Final = 40
+"""Look-ups at one account in one round, those that have been due for longest first: so a provider that does not answer
+does not keep a round, in which the others' look-ups are, waiting for long."""
+
+_SLICE: Final = 200
+"""Unknown dispatches that are read at a time."""
 
 
 def deadlines_of(config: EngineConfig) -> Deadlines:
@@ -61,28 +75,55 @@ class Reconciler:
         self._worker = worker
         self._deadlines = deadlines_of(config)
         self._looked_up: dict[str, datetime] = {}
+        self._has_more = False
 
     async def round(self) -> int:
-        """Look at the oldest unknown dispatches once; return how many were looked up."""
-        unknown = await self._storage.read(lambda tx: tx.dispatches.unknown(None, limit=_ROUND))
-        known = {dispatch.id for dispatch in unknown}
-        self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
-        due = [dispatch for dispatch in unknown if self._is_due(dispatch)]
+        """Look up the unknown dispatches that are due, as many as a round has room for; return how many those were."""
+        due = await self._due()
         places = anyio.CapacityLimiter(_AT_A_TIME)
         async with anyio.create_task_group() as tasks:
-            for dispatch in due:
-                tasks.start_soon(self._confirm, dispatch, places)
-        return len(due)
+            for of_account in due:
+                places_there = anyio.CapacityLimiter(_OF_AN_ACCOUNT)
+                for dispatch in of_account:
+                    tasks.start_soon(self._confirm, dispatch, places_there, places)
+        return sum(map(len, due))
 
-    def _is_due(self, dispatch: Dispatch) -> bool:
+    async def _due(self) -> Sequence[Sequence[Dispatch]]:
+        """Return what is to be looked up now, of each account those first that have been due for longest.
+
+        All that is unknown is gone through: what is old and not due, or cannot be looked up, hides nothing newer.
+        """
         now = self._clock.now()
+        waiting = defaultdict[str, list[tuple[datetime, Dispatch]]](list)
+        known: set[str] = set()
+        self._has_more = False
+        after: Dispatch | None = None
+        while True:
+            unknown = await self._storage.read(partial(_unknown_after, after))
+            for dispatch in unknown:
+                known.add(dispatch.id)
+                due_at = self._due_at(dispatch)
+                if due_at <= now:
+                    waiting[account_of(dispatch.workspace_id, dispatch.provider)].append((due_at, dispatch))
+            for account, found in waiting.items():
+                self._has_more |= len(found) > _ROUND
+                waiting[account] = heapq.nsmallest(_ROUND, found, key=itemgetter(0))
+            if len(unknown) < _SLICE:
+                break
+            after = unknown[-1]
+        self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
+        return [[dispatch for _, dispatch in found] for found in waiting.values()]
+
+    def _due_at(self, dispatch: Dispatch) -> datetime:
         last = self._looked_up.get(dispatch.id)
         if last is not None:
-            return now >= last + timedelta(seconds=self._config.reconcile_every_seconds)
-        return now >= dispatch.created_at + timedelta(seconds=self._config.reconcile_after_seconds)
+            return last + timedelta(seconds=self._config.reconcile_every_seconds)
+        return dispatch.created_at + timedelta(seconds=self._config.reconcile_after_seconds)
 
-    async def _confirm(self, dispatch: Dispatch, places: anyio.CapacityLimiter) -> None:
-        async with places:
+    async def _confirm(self, dispatch: Dispatch, *places: anyio.CapacityLimiter) -> None:
+        async with AsyncExitStack() as taken:
+            for place in places:
+                await taken.enter_async_context(place)
             asked_at = self._clock.now()
             self._looked_up[dispatch.id] = asked_at
             evidence = await self._look_up(dispatch)
@@ -115,6 +156,8 @@ class Reconciler:
             workspace = await self._storage.read(lambda tx: workspace_of(tx, dispatch.workspace_id))
             provider = await self._provider(workspace, dispatch)
             power = provider.capabilities.look_up
+            if power == "none":
+                return None
             with anyio.fail_after(self._config.provider_timeout_seconds):
                 found = await provider.look_up(self._question(dispatch))
         except Exception:
@@ -131,13 +174,13 @@ class Reconciler:
     async def serve(self) -> None:
         """Go round after round until it is cancelled."""
         while True:
-            looked_up = 0
             try:
-                looked_up = await self.round()
+                await self.round()
             except Exception:
+                self._has_more = False
                 _log.exception("Unknown dispatches could not be looked at.", extra={"action": "reconcile_failed"})
-            # A full round may have more behind it; those that it could not settle are not due again at once.
-            if looked_up < _ROUND:
+            # Those that a round could not settle are not due again at once.
+            if not self._has_more:
                 await anyio.sleep(self._config.reconcile_round_seconds)
 
     def _question(self, dispatch: Dispatch) -> LookUp:
@@ -157,3 +200,7 @@ class Reconciler:
         if dispatch.channel == "sms":
             return await self._desk.carrier(workspace, dispatch.provider)
         return await self._desk.voice(workspace, dispatch.provider)
+
+
+def _unknown_after(after: Dispatch | None, tx: Transaction) -> Sequence[Dispatch]:
+    return tx.dispatches.unknown(None, limit=_SLICE, after=after)

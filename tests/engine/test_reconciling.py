@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,19 +10,33 @@ import anyio
 import attrs
 import pytest
 
-from outreach import Conflict, InvalidRequest, NewCall, NewMessage, NotFound, SystemClock
+from outreach import Conflict, EngineConfig, InvalidRequest, NewCall, NewMessage, NotFound, SystemClock
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.protocols.carrier import LookUp, OutboundMessage
+from outreach.protocols.storage import Storage, Transaction
 from outreach.protocols.voice import CallRequest
 from outreach.runners import reconciler as reconciler_module
 from outreach.runners.reconciler import Reconciler
+from outreach.runners.worker import Worker
 from outreach.storage.sqlite import SqliteStorage
-from outreach.testing.builders import make_call_report, make_callback, make_message_report, new_id
+from outreach.testing.builders import (
+    NOW,
+    make_agent,
+    make_call,
+    make_call_report,
+    make_callback,
+    make_dispatch,
+    make_message,
+    make_message_report,
+    make_workspace,
+    new_id,
+)
 from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, drop, hang, not_sent, refuse
-from outreach.testing.clock import ShiftedClock
+from outreach.testing.clock import ManualClock, ShiftedClock
+from outreach.voice.analysis import ProviderVerdict
 from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.desk import desk_of
@@ -273,6 +287,106 @@ async def test_what_one_round_has_no_room_for_does_not_wait_for_the_next_pause(
         tasks.start_soon(reconciler.serve)
         await left(0)
         tasks.cancel_scope.cancel()
+
+
+Asked: TypeAlias = list[str]
+
+
+async def given_unknown(storage: Storage, count: int, *, channel: str = "sms", at: datetime = NOW) -> list[str]:
+    """Write so many requests without an answer, each a millisecond younger; return their identifiers, oldest first."""
+    workspace = make_workspace(id=new_id())
+
+    def operation(tx: Transaction) -> list[str]:
+        tx.workspaces.insert(workspace)
+        agent = make_agent(id=new_id(), workspace_id=workspace.id)
+        tx.agents.insert(agent)
+        made = []
+        for index in range(count):
+            moment, owner = at + timedelta(milliseconds=index), {"workspace_id": workspace.id}
+            if channel == "sms":
+                single = make_message(id=new_id(), **owner)
+                tx.messages.insert(single)
+                of = {"message_id": single.id}
+            else:
+                call = make_call(id=new_id(), agent_id=agent.id, to=f"+1415555{index:04d}", **owner)
+                tx.calls.insert(call)
+                of = {"call_id": call.id}
+            one = make_dispatch(id=new_id(), channel=channel, state=D.UNKNOWN, created_at=moment, **owner, **of)
+            tx.dispatches.insert(one)
+            made.append(one.id)
+        return made
+
+    return await storage.write(operation)
+
+
+def given_reconciler(storage: Storage, clock: ManualClock, carrier: ScriptedCarrier) -> tuple[Reconciler, Asked]:
+    """Return one whose voice provider finds nothing, and a list of the calls that it has been asked about."""
+    asked: Asked = []
+
+    async def look_up(question: LookUp) -> None:
+        asked.append(question.dispatch_id)
+
+    voice = ScriptedVoice(look_up="evidence")
+    voice.look_up = look_up  # type: ignore[method-assign]
+    config = EngineConfig()
+    worker = Worker(storage=storage, clock=clock, config=config, analyser=ProviderVerdict())
+    return Reconciler(storage=storage, clock=clock, config=config, desk=desk_of(carrier, voice), worker=worker), asked
+
+
+async def test_older_ones_that_cannot_be_looked_up_hide_no_newer_one(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that is unknown is gone through, slice by slice, whoever it is of; each account has places of its own."""
+    monkeypatch.setattr(reconciler_module, "_SLICE", 3)
+    monkeypatch.setattr(reconciler_module, "_ROUND", 2)
+    clock = ManualClock(NOW)
+    await given_unknown(storage, 9)
+    calls = await given_unknown(storage, 2, channel="call", at=NOW + timedelta(seconds=1))
+    reconciler, asked = given_reconciler(storage, clock, ScriptedCarrier(look_up="none"))
+    assert await reconciler.round() == 0
+    clock.advance(62)
+    await reconciler.round()
+    assert sorted(asked) == sorted(calls)
+
+
+async def test_an_account_that_does_not_answer_takes_no_other_ones_places(storage: Storage) -> None:
+    """More of its look-ups hang than there are places at an account; the others' are made meanwhile."""
+    clock = ManualClock(NOW)
+    await given_unknown(storage, 30)
+    calls = await given_unknown(storage, 1, channel="call", at=NOW + timedelta(seconds=1))
+    carrier = ScriptedCarrier(look_up="evidence")
+    carrier.look_up = hanging  # type: ignore[method-assign,assignment]
+    reconciler, asked = given_reconciler(storage, clock, carrier)
+    clock.advance(62)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reconciler.round)
+
+        async def all_asked() -> bool:
+            return asked == calls
+
+        await until(all_asked)
+        tasks.cancel_scope.cancel()
+
+
+async def hanging(_: LookUp) -> None:
+    """Never answer."""
+    await anyio.sleep_forever()
+
+
+async def test_at_one_account_those_that_have_been_due_for_longest_are_first(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None is looked up a second time before all have been once, although the older ones are due again."""
+    monkeypatch.setattr(reconciler_module, "_ROUND", 2)
+    clock = ManualClock(NOW)
+    calls = await given_unknown(storage, 5, channel="call")
+    reconciler, asked = given_reconciler(storage, clock, ScriptedCarrier())
+    clock.advance(62)
+    for _ in range(3):
+        assert await reconciler.round() == 2
+        clock.advance(121)
+    assert sorted(asked[:5]) == sorted(calls)
+    assert asked[5] in calls[:2]
 
 
 @channels

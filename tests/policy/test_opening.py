@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -215,6 +215,57 @@ def test_round_the_clock_never_closes() -> None:
     """Every day from 00:00 to 24:00 has no end."""
     hours = _every_day("00:00-24:00", _NEW_YORK)
     assert closes_at(hours, _at("2026-11-23T03:00")) is None
+
+
+class CountedZone(tzinfo):
+    """A zone that counts how often its clock is looked at."""
+
+    def __init__(self, name: str) -> None:
+        self.looks = 0
+        self._zone = ZoneInfo(name)
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        """Return how far ahead of UTC it is."""
+        return self._zone.utcoffset(moment)
+
+    def dst(self, moment: datetime | None) -> timedelta | None:
+        """Return how much of that is summer time."""
+        return self._zone.dst(moment)
+
+    def tzname(self, moment: datetime | None) -> str | None:
+        """Return its short name."""
+        return self._zone.tzname(moment)
+
+    def fromutc(self, moment: datetime) -> datetime:
+        """Return what its clock shows, and count it."""
+        self.looks += 1
+        return self._zone.fromutc(moment.replace(tzinfo=self._zone)).replace(tzinfo=self)
+
+
+_PAST = frozenset(date(2020, 1, 1) + timedelta(days=97 * index) for index in range(25))
+
+
+@pytest.mark.parametrize(
+    ("closed_dates", "closing"),
+    [
+        (frozenset(), None),
+        (_PAST, None),
+        (_PAST | {date(2027, 6, 1), date(9999, 12, 31)}, datetime(2027, 6, 1, 4, tzinfo=UTC)),
+        (frozenset({date(2026, 11, 22), date(2026, 12, 25)}), datetime(2026, 12, 25, 5, tzinfo=UTC)),
+        (frozenset({date(2028, 1, 1)}), None),
+    ],
+)
+@pytest.mark.parametrize("windows", [None, "00:00-24:00", "00:00-12:00 12:00-24:00", "22:00-10:00 09:00-23:00"])
+def test_hours_that_only_a_date_closes_are_not_searched_day_by_day(
+    windows: str | None, closed_dates: frozenset[date], closing: datetime | None
+) -> None:
+    """Every wave asks, and the answer may be a year off: only the days around a closed date are looked at."""
+    hours = _hours(enabled=False) if windows is None else _every_day(windows)
+    zone = CountedZone(_NEW_YORK)
+    now = _at("2026-11-23T15:00")
+    assert next_open(hours, now, zone, closed_dates=closed_dates) == now
+    assert closes_at(hours, now, zone, closed_dates=closed_dates) == closing
+    assert 0 < zone.looks < 30
 
 
 def test_a_closed_date_closes_its_day_and_no_other() -> None:

@@ -39,7 +39,12 @@ _WINDOWS = (
     .filter(lambda pair: pair[0] != pair[1])
     .map(lambda pair: Window(start_minute=pair[0], end_minute=pair[1]))
 )
-SCHEDULES: Final = st.dictionaries(st.sampled_from(DAYS), st.lists(_WINDOWS, max_size=3).map(tuple))
+_NEVER_CLOSED: Final = st.sampled_from([((0, 1440),), ((0, 720), (720, 1440)), ((1320, 360), (300, 1380))]).map(
+    lambda pairs: dict.fromkeys(DAYS, tuple(Window(start_minute=start, end_minute=end) for start, end in pairs))
+)
+SCHEDULES: Final = st.one_of(
+    st.dictionaries(st.sampled_from(DAYS), st.lists(_WINDOWS, max_size=3).map(tuple)), _NEVER_CLOSED
+)
 
 
 def open_minutes(hours: BusinessHours) -> frozenset[tuple[int, int]]:

@@ -87,10 +87,11 @@ class Dispatches:
         rows = self._rows.rows(self._by_state.keys(DispatchState.DISPATCHING))
         return [row for row in rows if row.epoch < epoch][:limit]
 
-    def unknown(self, workspace_id: str | None, *, limit: int) -> Sequence[Dispatch]:
-        """Return the unknown ones of one workspace or of all, oldest first."""
+    def unknown(self, workspace_id: str | None, *, limit: int, after: Dispatch | None = None) -> Sequence[Dispatch]:
+        """Return the unknown ones of one workspace or of all, oldest first, those after one of them."""
         rows = self._rows.rows(self._by_state.keys(DispatchState.UNKNOWN))
-        return [row for row in rows if workspace_id in {None, row.workspace_id}][:limit]
+        behind = [row for row in rows if after is None or (row.created_at, row.id) > (after.created_at, after.id)]
+        return [row for row in behind if workspace_id in {None, row.workspace_id}][:limit]
 
     def _answers_keyword(self, row: Dispatch) -> bool:
         message = None if row.message_id is None else self._messages.get(row.workspace_id, row.message_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import attrs
@@ -77,6 +78,13 @@ async def write(storage: Storage, *dispatches: Dispatch) -> None:
 def ids(dispatches: Sequence[Dispatch]) -> list[str]:
     """Return the identifiers of dispatches."""
     return [dispatch.id for dispatch in dispatches]
+
+
+def unknown_behind(after: Dispatch, tx: Transaction) -> tuple[list[str], list[str]]:
+    """Return the first two unknown ones behind one, and all of a workspace's."""
+    return ids(tx.dispatches.unknown(None, limit=2, after=after)), ids(
+        tx.dispatches.unknown(HERE, limit=9, after=after)
+    )
 
 
 class DispatchesContract(ContractBase):
@@ -268,6 +276,14 @@ class DispatchesContract(ContractBase):
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=2))) == everywhere[:2]
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(HERE, limit=9))) == everywhere[1:]
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(THERE, limit=9))) == everywhere[:1]
+        ordered = [made[1], made[3], made[0], made[2]]
+        for index, after in enumerate(ordered):
+            page, here = await storage.read(partial(unknown_behind, after))
+            assert page == everywhere[index + 1 : index + 3]
+            assert here == everywhere[max(index + 1, 1) :]
+        await storage.write(lambda tx: tx.dispatches.update(attrs.evolve(made[3], state=DispatchState.ACCEPTED)))
+        # It is a place in the order, not one of them any more.
+        assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=9, after=made[3]))) == everywhere[2:]
 
     async def test_a_dispatch_is_found_whatever_workspace_it_is_of(self, storage: Storage) -> None:
         """`find` is for operators, whose commands name dispatches alone."""

@@ -131,5 +131,6 @@ SELECT dispatches.*, campaigns.id AS campaign_id
 FROM dispatches
 LEFT JOIN campaigns ON campaigns.number = dispatches.campaign_number
 WHERE dispatches.state = 'unknown' AND (:workspace_id IS NULL OR dispatches.workspace_id = :workspace_id)
+    AND (dispatches.created_at, dispatches.id) > (:after_at, :after_id)
 ORDER BY dispatches.created_at, dispatches.id
 LIMIT :limit

@@ -71,9 +71,12 @@ class Dispatches(Table):
         """Return those `dispatching` of epochs below this one, in all workspaces, oldest first."""
         return self._all(Dispatch, "abandoned", epoch=epoch, limit=limit)
 
-    def unknown(self, workspace_id: str | None, *, limit: int) -> Sequence[Dispatch]:
-        """Return the unknown ones of one workspace or of all, oldest first."""
-        return self._all(Dispatch, "unknown", workspace_id=workspace_id, limit=limit)
+    def unknown(self, workspace_id: str | None, *, limit: int, after: Dispatch | None = None) -> Sequence[Dispatch]:
+        """Return the unknown ones of one workspace or of all, oldest first, those after one of them."""
+        after_at, after_id = ("", "") if after is None else (to_text(after.created_at), after.id)
+        return self._all(
+            Dispatch, "unknown", workspace_id=workspace_id, after_at=after_at, after_id=after_id, limit=limit
+        )
 
 
 class Calls(Table):
