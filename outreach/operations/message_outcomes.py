@@ -79,6 +79,8 @@ def _standing(tx: Transaction, dispatch: Dispatch, outcome: Outcome) -> Dispatch
 def _accepted(message: Message, dispatch: Dispatch, now: datetime) -> Message:
     return attrs.evolve(
         message,
+        # One that had been put back has spent its attempt after all.
+        attempts=max(message.attempts, dispatch.attempt),
         status=dispatch.report or MessageStatus.ACCEPTED,
         reason="rejected" if dispatch.report is MessageStatus.FAILED else None,
         provider_id=dispatch.provider_id,

@@ -13,6 +13,7 @@ from outreach.models.trail import Rule
 from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes, register, trail
 from outreach.policy.error_budget import OURS
 from outreach.policy.settlement import Backoff, may_settle
+from outreach.policy.standing import REACHED_NOBODY
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
 
@@ -26,10 +27,12 @@ def settle(
     backoff: Backoff,
     now: datetime,
     by: Rule = Rule.PROVIDER_ANSWER,
+    proven: bool = False,
 ) -> Dispatch | None:
     """Merge the outcome of a dispatch; return it as it is then, or None when the ledger has no such dispatch.
 
-    A dispatch takes one outcome; a later one changes it only where it was unknown. The lease does not matter:
+    A dispatch takes one outcome; a later one changes it only where it was unknown, or where it proves that the provider
+    has taken what it had said no to: then what waits to be tried again has been done. The lease does not matter:
     what happened is recorded whoever saw it (design, section 5, rule 8).
 
     Args:
@@ -40,11 +43,13 @@ def settle(
         backoff: How long one that was deferred waits.
         now: When.
         by: Who told, for the decision trail: the provider's answer, its report, a look-up, an operator.
+        proven: Whether an acceptance is shown by what came of it, and not only said.
     """
     dispatch = tx.dispatches.get(workspace_id, dispatch_id)
     if dispatch is None:
         return None
-    if not may_settle(dispatch.state, outcome.state):
+    taken_after_all = proven and outcome.state is DispatchState.ACCEPTED and dispatch.state in REACHED_NOBODY
+    if not may_settle(dispatch.state, outcome.state) and not taken_after_all:
         if dispatch.provider_id is None and outcome.provider_id is not None:
             dispatch = attrs.evolve(dispatch, provider_id=outcome.provider_id)
             tx.dispatches.update(dispatch)
@@ -88,9 +93,18 @@ def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analys
     no_more = isinstance(event, CallReport) and event.do_not_call
     opted_out = no_more and register.asked_for_no_more(tx, dispatch, event.at, event.provider_id, now)
     if dispatch.state is not DispatchState.ACCEPTED:
+        if dispatch.state in REACHED_NOBODY and not _proves_that_it_was_taken(dispatch, event):
+            return opted_out
         accepted = Outcome(state=DispatchState.ACCEPTED, provider_id=event.provider_id)
         settled = settle(
-            tx, dispatch.workspace_id, dispatch.id, accepted, backoff=backoff, now=now, by=Rule.PROVIDER_REPORT
+            tx,
+            dispatch.workspace_id,
+            dispatch.id,
+            accepted,
+            backoff=backoff,
+            now=now,
+            by=Rule.PROVIDER_REPORT,
+            proven=True,
         )
         if settled is None or settled.state is not DispatchState.ACCEPTED:
             return opted_out
@@ -131,6 +145,17 @@ def dispatch_of(tx: Transaction, event: Report) -> Dispatch | None:
     if event.provider_id is not None:
         return tx.dispatches.by_provider_id(event.workspace_id, event.provider, event.provider_id)
     return None
+
+
+def _proves_that_it_was_taken(dispatch: Dispatch, event: Report) -> bool:
+    """Return whether a report about a request that the provider had said no to shows that it took it all the same.
+
+    Of one that it only put off it has nothing to report otherwise, not even a failure. After a refusal a failure only says
+    no once more; and a call that was refused has ended, and is left so.
+    """
+    if dispatch.state is not DispatchState.REFUSED:
+        return True
+    return isinstance(event, MessageReport) and event.status in {MessageStatus.SENT, MessageStatus.DELIVERED}
 
 
 def _learn_provider_id(tx: Transaction, dispatch: Dispatch) -> None:

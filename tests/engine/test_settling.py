@@ -451,3 +451,36 @@ async def _stored(storage: Storage, dispatch: Dispatch) -> Dispatch:
     found = await storage.read(lambda tx: tx.dispatches.get(dispatch.workspace_id, dispatch.id))
     assert found is not None
     return found
+
+
+@pytest.mark.parametrize("said", [Outcome(state=D.DEFERRED, reason="rate_limited"), refused("temporary")])
+@pytest.mark.parametrize("status", [MS.SENT, MS.DELIVERED])
+async def test_a_report_on_what_the_provider_had_said_no_to_cancels_the_next_try(
+    storage: Storage, said: Outcome, status: MessageStatus
+) -> None:
+    """Design, section 5, rules 2 and 8: it has taken it after all, and the contact is not sent it again."""
+    await given_settings(storage, retry_enabled=True, retry_max_attempts=2)
+    campaign = await given_active(storage)
+    dispatch = await given_dispatch(storage, campaign)
+    await settle(storage, dispatch, said)
+    assert (await recipient(storage, campaign)).status is R.WAITING
+    assert await _report(storage, dispatch, status)
+    after = await recipient(storage, campaign)
+    assert (after.status, after.attempts) == (R.COMPLETED if status is MS.DELIVERED else R.IN_PROGRESS, 1)
+    stored = await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id))
+    assert stored is not None
+    assert (stored.state, stored.report) == (D.ACCEPTED, status)
+    assert (await reread(storage, campaign)).counters.successful == 1
+
+
+async def test_a_failure_of_what_was_refused_says_nothing_new(storage: Storage) -> None:
+    """A carrier that has taken a message, and says at once and once more that it failed."""
+    campaign = await given_active(storage)
+    dispatch = await given_dispatch(storage, campaign)
+    await settle(storage, dispatch, refused())
+    before = await recipient(storage, campaign)
+    assert not await _report(storage, dispatch, MS.FAILED, reason="invalid_number")
+    assert await recipient(storage, campaign) == before
+    stored = await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id))
+    assert stored is not None
+    assert stored.state is D.REFUSED

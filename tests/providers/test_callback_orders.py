@@ -32,8 +32,9 @@ PROVIDER_ID: Final = "00000000-0000-4000-8000-0000000000a1"
 ANSWERS: Final = (
     Outcome(state=DispatchState.ACCEPTED, provider_id=PROVIDER_ID),
     Outcome(state=DispatchState.UNKNOWN, reason="timeout"),
+    Outcome(state=DispatchState.DEFERRED, reason="rate_limited"),
 )
-"""What the request itself comes to: the provider's yes, or nothing."""
+"""What the request itself comes to: the provider's yes, nothing, or a no that its reports belie."""
 
 P = TypeVar("P", bound=Part)
 

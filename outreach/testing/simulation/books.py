@@ -23,6 +23,7 @@ class Reached:
         accepted_at: When the provider took it.
         failed: A receipt says afterwards that it reached nobody.
         unanswered: The call rings out, is busy, is declined or goes to voicemail.
+        denied: The provider has taken it and said that it has not.
         told: Whether the engine has been told so: nobody may be contacted again before.
         course: When a call comes to which status.
         verdict: What the provider says of a call at its end.
@@ -33,6 +34,7 @@ class Reached:
     accepted_at: datetime
     failed: bool = False
     unanswered: bool = False
+    denied: bool = False
     told: bool = False
     course: list[tuple[datetime, CallStatus]] = attrs.field(factory=list)
     verdict: CallOutcome | None = None

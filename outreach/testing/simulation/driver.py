@@ -143,7 +143,7 @@ class _Simulation:
             power=self._rng.choice(("authoritative", "evidence")),
             on_request=self._on_request,
             on_reached=lambda entry: self._watch(lambda invariants: invariants.at_reach(entry)),
-            on_reported=lambda dispatch_id: self._watch(lambda invariants: invariants.after_report(dispatch_id)),
+            on_reported=lambda report: self._watch(lambda invariants: invariants.after_report(report)),
             on_recorded=lambda dispatch_id, outcome: self._watch(
                 lambda invariants: invariants.after_answer(dispatch_id, outcome)
             ),

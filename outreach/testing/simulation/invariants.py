@@ -10,6 +10,7 @@ from typing import Final
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.recipient import Recipient
+from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.books import Books, Reached
@@ -128,11 +129,11 @@ class Invariants:
         self.requests.at_start(tx, dispatch_id, not_after, now)
         self._waits.check(self.ledger.dispatches[dispatch_id], now)
 
-    def after_report(self, dispatch_id: str) -> None:
+    def after_report(self, report: Report) -> None:
         """Check that what a process was told of something that a provider took stands in the ledger."""
-        dispatch = self.ledger.dispatches[dispatch_id]
+        dispatch = self.ledger.dispatches[report.dispatch_id or ""]
         if dispatch.state is not DispatchState.ACCEPTED:
-            raise Broken(f"The provider has told of dispatch {dispatch_id}, and it is {dispatch.state}.")
+            raise Broken(f"The provider has told of dispatch {dispatch.id}, and it is {dispatch.state}.")
 
     def after_answer(self, dispatch_id: str, outcome: Outcome) -> None:
         """Check what has become of an answer that a process got a good while ago, and has lived since."""

@@ -22,6 +22,9 @@ _MOVES: Final = {
     ),
     _D.UNCONFIRMED: frozenset({_D.ACCEPTED, _D.REFUSED}),
     _D.GIVEN_UP: frozenset({_D.ACCEPTED, _D.REFUSED}),
+    _D.DEFERRED: frozenset({_D.ACCEPTED}),
+    _D.NOT_SENT: frozenset({_D.ACCEPTED}),
+    _D.REFUSED: frozenset({_D.ACCEPTED}),
 }
 _NOT_TAKEN: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED})
 _TOLD: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.DEFERRED})
@@ -58,8 +61,9 @@ class MoveChecks:
             return
         if after.state not in _MOVES.get(before.state, frozenset()):
             raise Broken(f"Dispatch {after.id} moved from {before.state} to {after.state}.")
-        taken = bool(self._books.entries(after.id))
-        if taken and after.state in _NOT_TAKEN:
+        entries = self._books.entries(after.id)
+        taken = bool(entries)
+        if taken and after.state in _NOT_TAKEN and not all(entry.denied for entry in entries):
             raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and the provider has taken it.")
         if after.state is _D.ACCEPTED:
             self._check_accepted(after, taken=taken)

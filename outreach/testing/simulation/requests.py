@@ -102,8 +102,9 @@ class RequestChecks:
             )
 
     def _came_to_nothing(self, dispatch: Dispatch, entry: Reached) -> bool:
-        # A single message or call is not tried again, whatever came of it.
-        return entry.told and dispatch.campaign_id is not None
+        # What a provider denies to have taken may be sent again, until it reports on it. A single message or call is
+        # not tried again otherwise, whatever came of it.
+        return entry.denied or (entry.told and dispatch.campaign_id is not None)
 
     def _check_not_after(
         self, dispatch: Dispatch, campaign: Campaign, workspace: Workspace, not_after: datetime | None

@@ -54,7 +54,7 @@ class World:
         power: What a look-up can tell; one that is only evidence sometimes does not find what is there.
         on_request: Called when a request begins, with the dispatch and until when its contact may be reached.
         on_reached: Called when a provider has taken one.
-        on_reported: Called when a process has taken in a report, with the dispatch that it was about.
+        on_reported: Called when a process has taken in a report.
         on_recorded: Called when an answer that a process got must stand in the ledger, if it still lives then.
 
     Attributes:
@@ -73,7 +73,7 @@ class World:
         power: LookUpPower,
         on_request: Callable[[str, datetime | None], None],
         on_reached: Callable[[Reached], None],
-        on_reported: Callable[[str], None],
+        on_reported: Callable[[Report], None],
         on_recorded: Callable[[str, Outcome], None],
     ) -> None:
         self.now = now
@@ -125,7 +125,7 @@ class World:
                 except BaseException:
                     self._outbox.insert(0, make)
                     raise
-                self._on_reported(report.dispatch_id or "")
+                self._on_reported(report)
             self._news = anyio.Event()
             with anyio.move_on_after(30):
                 await self._news.wait()
@@ -138,7 +138,7 @@ class World:
             await anyio.sleep_forever()
         self._on_request(dispatch_id, not_after)
         self.books.begun[dispatch_id] = self.now()
-        outcome = await self._exchange(link, accept)
+        outcome = await self._exchange(link, dispatch_id, accept)
         self.books.hear(dispatch_id, outcome)
         self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, outcome))
         return outcome
@@ -153,7 +153,7 @@ class World:
         else:
             self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, outcome))
 
-    async def _exchange(self, link: Link, accept: Callable[[], Outcome]) -> Outcome:
+    async def _exchange(self, link: Link, dispatch_id: str, accept: Callable[[], Outcome]) -> Outcome:
         faults, rng = self.faults, self.rng
         if faults.draw("not_sent"):
             return Outcome(state=DispatchState.NOT_SENT, reason="connection_refused")
@@ -164,7 +164,7 @@ class World:
             link.die()
             await anyio.sleep_forever()
         answer: asyncio.Future[Outcome] = self._loop.create_future()
-        self._later(self._way(), lambda: self._hear(answer, accept))
+        self._later(self._way(), lambda: self._hear(answer, dispatch_id, accept))
         return await answer
 
     def _way(self) -> float:
@@ -203,7 +203,7 @@ class World:
         if not link.alive():
             await anyio.sleep_forever()
 
-    def _hear(self, answer: asyncio.Future[Outcome], accept: Callable[[], Outcome]) -> None:
+    def _hear(self, answer: asyncio.Future[Outcome], dispatch_id: str, accept: Callable[[], Outcome]) -> None:
         """Do what the provider does with a request that has come to it."""
         faults, rng = self.faults, self.rng
         if self.trouble is not None and rng.random() < self.trouble_rate:
@@ -222,7 +222,10 @@ class World:
             self._answer(answer, Outcome(state=DispatchState.REFUSED, reason="temporary"))
         else:
             outcome = accept()
-            if faults.draw("dropped_after_acceptance"):
+            if faults.draw("taken_and_denied"):
+                self.books.reached[dispatch_id][-1].denied = True
+                self._answer(answer, Outcome(state=DispatchState.DEFERRED, reason="rate_limited"))
+            elif faults.draw("dropped_after_acceptance"):
                 self._answer(answer, Outcome(state=DispatchState.UNKNOWN, reason="dropped"))
             elif not faults.draw("silence"):
                 delay = rng.random() * 5 if faults.draw("late_answer") else 0.0
