@@ -66,6 +66,7 @@ from outreach.models.events import (
     Event,
     MessageReceived,
     MessageReported,
+    OptedIn,
     OptedOut,
     RecipientEnded,
 )
@@ -181,6 +182,7 @@ __all__ = [
     "NewSmsCampaign",
     "NotFound",
     "Number",
+    "OptedIn",
     "OptedOut",
     "Outreach",
     "OutreachError",

@@ -10,6 +10,7 @@ from outreach.models.events import (
     Event,
     MessageReceived,
     MessageReported,
+    OptedIn,
     OptedOut,
     RecipientEnded,
 )
@@ -63,6 +64,8 @@ def event_of(entry: TrailEntry) -> Event | None:
             )
         case What.OPTED_OUT:
             return OptedOut(**head, phone=row.phone, scope=row.state, source=row.reason, actor=entry.actor)
+        case What.OPTED_IN:
+            return OptedIn(**head, phone=row.phone, actor=entry.actor)
         case What.REPLIED:
             return MessageReceived(**head, message_id=row.message_id, sender=row.phone, unclear=entry.reason == UNCLEAR)
         case _:

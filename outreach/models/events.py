@@ -119,6 +119,19 @@ class OptedOut(Event):
 
 
 @attrs.frozen(kw_only=True)
+class OptedIn(Event):
+    """A number has been taken off the register, by its START or by somebody.
+
+    Attributes:
+        phone: E.164.
+        actor: Who.
+    """
+
+    phone: str
+    actor: str | None
+
+
+@attrs.frozen(kw_only=True)
 class MessageReceived(Event):
     """Somebody has written back.
 

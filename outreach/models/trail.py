@@ -117,6 +117,7 @@ class What(StrEnum):
     LOADED = "loaded"
     LEFT_OUT = "left_out"
     OPTED_OUT = "opted_out"
+    OPTED_IN = "opted_in"
     REPLIED = "replied"
     CAMPAIGN = "campaign"
     WORKSPACE = "workspace"
@@ -147,7 +148,7 @@ class TrailEntry:
         due_at: How long it holds, where it holds anybody.
         repeats: How often it was said again; `due_at` is then that of the last time.
         actor: Who did it, as in the audit trail; None for the engine.
-        phone: E.164, of an opt-out or a reply; None for all else.
+        phone: E.164, of an opt-out, of its end or of a reply; None for all else.
     """
 
     number: int = 0

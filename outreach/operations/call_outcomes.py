@@ -15,13 +15,12 @@ from outreach.models.work import Unit
 from outreach.operations import trail
 from outreach.operations.common import held_back
 from outreach.policy.deciding import rule_of_outcome
-from outreach.policy.settlement import Backoff
 from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
 
 
-def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime, *, by: Rule) -> None:
+def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, now: datetime, *, by: Rule) -> None:
     """Merge the outcome of a dispatch into its call; `by` is who told it."""
     call = _spoken_for(tx, dispatch)
     if call is None:
@@ -73,9 +72,8 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
             return
         case _:
             tx.calls.update(attrs.evolve(call, status=CallStatus.QUEUED, error=outcome.reason))
-            wait = outcome.state is not DispatchState.GIVEN_UP
-            due_at = now + backoff.delay(call.tries, outcome.retry_after_seconds) if wait else now
-            tx.work.touch(unit, due_at)
+            # How long it waits is decided where it would be committed again: no longer than until it is stale.
+            tx.work.touch(unit, now)
             return
     tx.calls.update(after)
     tx.work.touch(unit, None)

@@ -35,7 +35,7 @@ def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str
         written: The number, in any notation; what is no number is compared with what was supplied.
 
     Raises:
-        NotFound: There is no such campaign, or the number is neither in it nor on the register.
+        NotFound: There is no such campaign, or the number is neither in it nor on the register, and was not left out.
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
     phone = normalise(written, workspace_of(tx, workspace_id).default_region)
@@ -43,34 +43,56 @@ def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str
         rows = tx.recipients.without_phone(workspace_id, campaign_id, written)
     else:
         rows = tx.recipients.by_phone(workspace_id, campaign_id, phone)
-    entry = tx.register.get(workspace_id, phone) if phone is not None else None
-    stopped = entry if entry is not None and entry.stops(campaign.channel) else None
+    told = _told_of(tx, campaign, phone) if phone is not None else ()
     if rows:
         shared = _shared(tx, campaign)
-        return tuple(_history(tx, campaign, recipient, stopped, shared) for recipient in rows)
-    if stopped is None:
+        return tuple(_history(tx, campaign, recipient, told, shared) for recipient in rows)
+    on_register = [step for step in told if step.what is not What.REPLIED]
+    left_out = _is_stopped([step for step in on_register if step.at <= campaign.created_at])
+    if phone is None or not (left_out or _is_stopped(on_register)):
         raise NotFound("recipient", written)
-    return (_left_out(campaign, written, stopped),)
+    return (_left_out(campaign, written, phone, on_register, left_out=left_out),)
 
 
-def _left_out(campaign: Campaign, written: str, entry: Unsubscribe) -> ContactHistory:
-    """Return the history of a number that is on the register and not in the campaign.
+def _told_of(tx: Transaction, campaign: Campaign, phone: str) -> Sequence[TrailStep]:
+    """Return when a number came onto the register and left it, on the campaign's channel, and its replies."""
+    entries = tx.trail.of_number(campaign.workspace_id, phone, limit=_LATEST)
+    steps = [
+        _step(entry)
+        for entry in entries
+        if entry.what is not What.OPTED_OUT or entry.state in {"all", campaign.channel}
+    ]
+    known = tx.register.get(campaign.workspace_id, phone)
+    if known is not None and known.stops(campaign.channel) and not _is_stopped(steps):
+        # The register is what counts, whatever the trail has of it.
+        steps.append(_opted_out(known))
+    return sorted(steps, key=lambda step: step.at)
+
+
+def _is_stopped(steps: Sequence[TrailStep]) -> bool:
+    """Return whether a number is on the register after these steps."""
+    last = next((step for step in reversed(steps) if step.what is not What.REPLIED), None)
+    return last is not None and last.what is What.OPTED_OUT
+
+
+def _left_out(
+    campaign: Campaign, written: str, phone: str, on_register: Sequence[TrailStep], *, left_out: bool
+) -> ContactHistory:
+    """Return the history of a number that is not in the campaign, and is on the register or was at its creation.
 
     Who is on the register when a campaign is created gets no place in it, and is not noted: that such a number
     was supplied at all is not known. One that came onto the register later was not in the campaign.
     """
-    steps = [_opted_out(entry)]
-    if entry.created_at <= campaign.created_at:
-        steps.append(TrailStep(at=campaign.created_at, what=What.LEFT_OUT, rule=Rule.REGISTER, reason="opted_out"))
+    left = TrailStep(at=campaign.created_at, what=What.LEFT_OUT, rule=Rule.REGISTER, reason="opted_out")
     return ContactHistory(
         campaign_id=campaign.id,
         position=None,
         phone_number=written,
-        phone=entry.phone,
+        phone=phone,
         status=None,
         reason=None,
         due_at=None,
-        steps=tuple(steps),
+        steps=tuple(sorted([*on_register, *([left] if left_out else [])], key=lambda step: step.at)),
     )
 
 
@@ -78,7 +100,7 @@ def _history(
     tx: Transaction,
     campaign: Campaign,
     recipient: Recipient,
-    stopped: Unsubscribe | None,
+    told_of_number: Sequence[TrailStep],
     shared: Sequence[TrailEntry],
 ) -> ContactHistory:
     own = tx.trail.of_recipient(campaign.workspace_id, campaign.id, recipient.position)
@@ -93,8 +115,11 @@ def _history(
     steps = sorted([*derived, *written], key=lambda step: step.at)
     last = steps[-1].at if not recipient.is_open else None
     around = [_step(entry) for entry in shared if last is None or entry.at <= last]
-    if stopped is not None:
-        around.append(_opted_out(stopped))
+    around += [
+        step
+        for step in told_of_number
+        if step.what is not What.REPLIED or (campaign.created_at <= step.at and (last is None or step.at <= last))
+    ]
     return ContactHistory(
         campaign_id=campaign.id,
         position=recipient.position,

@@ -15,7 +15,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations import trail
 from outreach.operations.common import note, reply_settings_of
 from outreach.operations.opting_out import end_waiting
-from outreach.operations.register import obstacle, put_on_register
+from outreach.operations.register import obstacle, put_on_register, take_off_register
 from outreach.operations.singles import create_message
 from outreach.policy.keywords import Reading, carriers_answer, keyword_of, may_mean_stop
 from outreach.policy.phones import normalise
@@ -141,7 +141,7 @@ def _start(tx: Transaction, message: InboundMessage, entry: Unsubscribe | None, 
     newest_stop = tx.inbound.last_keyword(message.workspace_id, message.sender, "stop")
     if entry is None or entry.source != KEYWORD or (newest_stop is not None and newest_stop >= message.written_at):
         return False
-    tx.register.delete(message.workspace_id, message.sender)
+    take_off_register(tx, message.workspace_id, message.sender, now=now)
     _note(tx, message, "unsubscribes.remove", now)
     return True
 

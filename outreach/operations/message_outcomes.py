@@ -12,12 +12,11 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.models.work import Unit
 from outreach.operations.common import held_back
-from outreach.policy.settlement import Backoff
 from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.storage import Transaction
 
 
-def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
+def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, now: datetime) -> None:
     """Merge the outcome of a dispatch into its message."""
     message = _spoken_for(tx, dispatch)
     if message is None:
@@ -46,9 +45,8 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
             tx.messages.update(
                 attrs.evolve(message, status=MessageStatus.QUEUED, reason=outcome.reason, attempts=message.attempts - 1)
             )
-            wait = outcome.state is not DispatchState.GIVEN_UP
-            due_at = now + backoff.delay(message.tries, outcome.retry_after_seconds) if wait else now
-            tx.work.touch(unit, due_at)
+            # How long it waits is decided where it would be committed again: no longer than until it is stale.
+            tx.work.touch(unit, now)
             return
     tx.messages.update(after)
     tx.work.touch(unit, None)

@@ -36,6 +36,24 @@ def put_on_register(tx: Transaction, entry: Unsubscribe, *, actor: str = ENGINE)
     return after
 
 
+def take_off_register(tx: Transaction, workspace_id: str, phone: str, *, now: datetime, actor: str = ENGINE) -> bool:
+    """Take a number off the register; return whether it was there.
+
+    Args:
+        tx: The transaction.
+        workspace_id: Whose register.
+        phone: E.164.
+        now: The present moment.
+        actor: Who does it; the engine where the contact has written START.
+    """
+    entry = tx.register.get(workspace_id, phone)
+    if entry is None:
+        return False
+    tx.register.delete(workspace_id, phone)
+    trail.opted_in(tx, entry, actor=actor, now=now)
+    return True
+
+
 def obstacle(tx: Transaction, workspace_id: str, channel: Channel, phone: str, purpose: Purpose) -> str | None:
     """Return why the register forbids a single message or call; None when it does not.
 

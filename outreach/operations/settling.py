@@ -71,9 +71,9 @@ def settle(
     if outcome.state is DispatchState.REFUSED and outcome.reason == OPTED_OUT:
         register.refused_by_provider(tx, settled, outcome.error_code, now)
     if settled.message_id is not None:
-        message_outcomes.settle(tx, settled, outcome, backoff, now)
+        message_outcomes.settle(tx, settled, outcome, now)
     if settled.call_id is not None:
-        call_outcomes.settle(tx, settled, outcome, backoff, now, by=by)
+        call_outcomes.settle(tx, settled, outcome, now, by=by)
     if settled.campaign_id is not None:
         recipient_outcomes.settle(tx, settled, outcome, backoff, now, by=by)
     error_budget.charge(tx, settled, now)

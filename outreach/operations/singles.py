@@ -23,6 +23,8 @@ from outreach.operations import account_holds, trail
 from outreach.operations.common import require_lease
 from outreach.operations.limits import pace_of_number
 from outreach.operations.register import obstacle
+from outreach.policy.settlement import Backoff
+from outreach.policy.standing import REACHED_NOBODY
 from outreach.protocols.storage import AlreadyThere, Transaction
 
 _CANCELED_BY: Final[Mapping[str, Rule]] = MappingProxyType(
@@ -53,6 +55,7 @@ class IntentTerms:
         latest: No request may start later.
         lifetime: How long after the commit it may start.
         stale_after: One that waited longer than this is canceled instead.
+        backoff: How long one that was deferred waits.
         not_before: The sending number may not start another one earlier, whatever the ledger says; None for any time.
     """
 
@@ -61,6 +64,7 @@ class IntentTerms:
     latest: datetime
     lifetime: timedelta
     stale_after: timedelta
+    backoff: Backoff
     not_before: datetime | None = None
 
 
@@ -121,16 +125,15 @@ def commit_message(
     if message is None or message.status is not MessageStatus.QUEUED:
         return None
     unit = Unit("message", workspace_id, message_id)
+    before = tx.dispatches.of_message(workspace_id, message_id)
     stale_at = message.send_until
     if stale_at is None:
-        stale_at = terms.stale_after + _waits_since(
-            message.created_at, tx.dispatches.of_message(workspace_id, message_id)
-        )
+        stale_at = terms.stale_after + _waits_since(message.created_at, before)
     reason = _obstacle(tx, workspace_id, "sms", message.to, message.purpose, stale_at, now)
     if reason is not None:
         _cancel_message(tx, message, reason, now)
         return None
-    look_again = _look_again(tx, workspace_id, message.carrier, now)
+    look_again = _look_again(tx, workspace_id, message.carrier, now) or _backs_off_until(before, terms.backoff, now)
     if look_again is not None:
         tx.work.touch(unit, min(stale_at, look_again))
         return None
@@ -188,14 +191,15 @@ def commit_call(
         return None
     unit = Unit("call", workspace_id, call_id)
     agent = tx.agents.get(workspace_id, call.agent_id)
-    stale_at = terms.stale_after + _waits_since(call.created_at, tx.dispatches.of_call(workspace_id, call_id))
+    before = tx.dispatches.of_call(workspace_id, call_id)
+    stale_at = terms.stale_after + _waits_since(call.created_at, before)
     reason = _obstacle(tx, workspace_id, "call", call.to, "message", stale_at, now)
     if reason is None and (agent is None or not agent.is_active or not agent.may_call_out):
         reason = "agent_unavailable"
     if reason is not None or agent is None:
         _cancel_call(tx, call, reason or "agent_unavailable", now)
         return None
-    look_again = _look_again(tx, workspace_id, call.provider, now)
+    look_again = _look_again(tx, workspace_id, call.provider, now) or _backs_off_until(before, terms.backoff, now)
     if look_again is not None:
         tx.work.touch(unit, min(stale_at, look_again))
         return None
@@ -244,6 +248,18 @@ def _look_again(tx: Transaction, workspace_id: str, provider: str, now: datetime
         return now + _LOOK_AGAIN
     hold = account_holds.hold_of(tx, workspace_id, provider, now)
     return hold.until if hold is not None else None
+
+
+def _backs_off_until(before: Sequence[Dispatch], backoff: Backoff, now: datetime) -> datetime | None:
+    """Return until when one waits whose latest request reached nobody; None when it waits no more.
+
+    A time that the provider named is the hold of its account, which keeps more than this one waiting.
+    """
+    last = before[-1] if before else None
+    if last is None or last.settled_at is None or last.state not in REACHED_NOBODY:
+        return None
+    until = last.settled_at + backoff.delay(last.try_number, None)
+    return until if until > now else None
 
 
 def _obstacle(

@@ -205,6 +205,20 @@ def opted_out(tx: Transaction, entry: Unsubscribe, *, actor: str) -> None:
     )
 
 
+def opted_in(tx: Transaction, entry: Unsubscribe, *, actor: str, now: datetime) -> None:
+    """Tell that a number has been taken off the register."""
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=entry.workspace_id,
+            what=What.OPTED_IN,
+            rule=Rule.REGISTER,
+            actor=_who(actor),
+            phone=entry.phone,
+        )
+    )
+
+
 def replied(tx: Transaction, message: InboundMessage) -> None:
     """Tell that somebody has written back, and whether a person has to read what they want."""
     tx.trail.append(

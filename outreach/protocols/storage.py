@@ -623,6 +623,10 @@ class Trail(Protocol):
         """Return the entries that tell of the workspace itself: the latest so many, by number."""
         ...
 
+    def of_number(self, workspace_id: str, phone: str, *, limit: int) -> Sequence[TrailEntry]:
+        """Return the entries that tell of a phone number: the latest so many, by number."""
+        ...
+
     def between(self, workspace_id: str | None, after: int, until: int) -> Sequence[TrailEntry]:
         """Return those of a workspace, or of all, numbered above `after` and up to `until`, by number."""
         ...

@@ -201,5 +201,6 @@ class SinglesRunner:
             latest=self._clock.now() + left,
             lifetime=timedelta(seconds=self._config.intent_seconds),
             stale_after=timedelta(seconds=self._config.stale_seconds),
+            backoff=self._worker.backoff,
             not_before=self._outbox.earliest_start(pace.key) if pace is not None else None,
         )

@@ -12,7 +12,7 @@ from outreach.models.carriers import Channel
 from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
 from outreach.operations.common import note, workspace_of
 from outreach.operations.opting_out import end_waiting
-from outreach.operations.register import put_on_register
+from outreach.operations.register import put_on_register, take_off_register
 from outreach.policy.phones import normalise, reached_at
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice
@@ -149,7 +149,7 @@ class Unsubscribes:
 
         def operation(tx: Transaction) -> int:
             normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
-            removed = sum(tx.register.delete(workspace_id, phone) for phone in normalised)
+            removed = sum(take_off_register(tx, workspace_id, phone, now=now, actor=actor) for phone in normalised)
             note(
                 tx,
                 now=now,

@@ -25,27 +25,34 @@ def unknown(workspace_id: str, limit: int) -> None:
     """List the unknown ones, oldest first. They are looked up at the provider until their deadline."""
 
     async def work(engine: Outreach) -> Sequence[Dispatch]:
-        return await engine.dispatches.unknown(workspace_id, limit=limit)
+        return await engine.dispatches.unknown(workspace_id, limit=limit + 1)
 
+    found = with_engine(work)
     show_list(
-        [documents.dispatch(item) for item in with_engine(work)],
+        [documents.dispatch(item) for item in found[:limit]],
         ("id", "created_at", "channel", "to", "provider", "reason", "campaign_id"),
         empty="Nothing is unknown.",
     )
+    if len(found) > limit:
+        # Programs are told too: they would take the list for all of it.
+        click.echo(f"There are more than these {limit}. See more of them with --limit.", err=True)
 
 
 @dispatches.command("resolve")
 @click.argument("dispatch_id", type=DISPATCH)
-@click.option("--assume-sent", "decision", flag_value="assume_sent", help="Take it as accepted.")
-@click.option("--retry", "decision", flag_value="retry", help="Send it once more: the contact may get it twice.")
-def resolve(dispatch_id: str, decision: str | None) -> None:
-    """Decide about an unknown one. A retry is refused while the first request may still be on its way."""
-    if decision is None:
-        raise click.UsageError("Say --assume-sent or --retry.")
+@click.option("--assume-sent", is_flag=True, help="Take it as accepted.")
+@click.option("--retry", is_flag=True, help="Send it once more: the contact may get it twice.")
+def resolve(dispatch_id: str, assume_sent: bool, retry: bool) -> None:
+    """Decide about an unknown one: either --assume-sent or --retry.
+
+    A retry is refused while the first request may still be on its way.
+    """
+    if assume_sent == retry:
+        raise click.UsageError("Say either --assume-sent or --retry.")
 
     async def work(engine: Outreach) -> Dispatch:
         workspace_id = (await engine.dispatches.find(dispatch_id)).workspace_id
-        if decision == "retry":
+        if retry:
             return await engine.dispatches.resolve(workspace_id, dispatch_id, "retry", actor=actor())
         return await engine.dispatches.resolve(workspace_id, dispatch_id, "assume_sent", actor=actor())
 

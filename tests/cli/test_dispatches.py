@@ -74,7 +74,21 @@ def test_a_retry_that_is_too_early_says_how_long_to_wait(cli: Cli, workspace_id:
     assert [one["id"] for one in cli.ask("dispatches", "unknown", workspace_id)] == [dispatch.id]
 
 
-def test_a_decision_must_be_named(cli: Cli, workspace_id: str) -> None:
-    """Neither is a default: one may leave a contact out, the other may reach it twice."""
+@pytest.mark.parametrize("options", [[], ["--assume-sent", "--retry"], ["--retry", "--assume-sent"]])
+def test_one_decision_must_be_named(cli: Cli, workspace_id: str, options: list[str]) -> None:
+    """Neither is a default, nor wins over the other: one may leave a contact out, the other may reach it twice."""
     dispatch = given_unknown(cli, workspace_id)
-    assert "--assume-sent or --retry" in cli.refuse("dispatches", "resolve", dispatch.id, code=2)
+    assert "either --assume-sent or --retry" in cli.refuse("dispatches", "resolve", dispatch.id, *options, code=2)
+    assert [one["id"] for one in cli.ask("dispatches", "unknown", workspace_id)] == [dispatch.id]
+
+
+def test_that_there_are_more_than_are_listed_is_said(cli: Cli, workspace_id: str) -> None:
+    """Beside the list, which stays a document."""
+    given_unknown(cli, workspace_id)
+    given_unknown(cli, workspace_id)
+    more = "There are more than these 1. See more of them with --limit."
+    for told in ((), ("--json",)):
+        short = cli.run("dispatches", "unknown", workspace_id, "--limit", "1", *told)
+        assert (short.exit_code, short.stderr.strip()) == (0, more)
+        assert cli.run("dispatches", "unknown", workspace_id, "--limit", "2", *told).stderr == ""
+    assert len(cli.ask("dispatches", "unknown", workspace_id, "--limit", "1")) == 1

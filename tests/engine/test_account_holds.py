@@ -190,6 +190,7 @@ async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:
         latest=NOW + DAY,
         lifetime=5 * SECOND,
         stale_after=timedelta(minutes=10),
+        backoff=BACKOFF,
     )
     clock = {"clock_now": lambda: NOW}
     assert await storage.write(lambda tx: singles.commit_message(tx, HERE, message.id, terms, **clock)) is None

@@ -21,6 +21,7 @@ from outreach import (
     NewCall,
     NewMessage,
     NewRecipient,
+    OptedIn,
     OptedOut,
     Outreach,
     RecipientEnded,
@@ -158,6 +159,26 @@ async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None
         assert (reply.message_id, reply.sender, reply.unclear) == (received.id, "+14155550101", False)
         assert isinstance(unclear, MessageReceived)
         assert (unclear.sender, unclear.unclear) == ("+14155550102", True)
+
+
+async def test_that_a_number_left_the_register_is_heard(open_storage: OpenStorage) -> None:
+    """By hand or by its START; a number that is not there leaves nothing."""
+    async with engine_on(open_storage(SystemClock())) as engine:
+        workspace = await given_workspace(engine)
+        async with engine.events.subscribe(OptedIn) as stream:
+            await engine.unsubscribes.add(workspace.id, "+14155550101")
+            removed = await engine.unsubscribes.remove(workspace.id, "+14155550102", "+14155550101", actor="cli:ann")
+            assert removed == 1
+            for body in ("STOP", "START", "START"):
+                await engine.messages.receive(workspace.id, sender="+14155550103", to="+14155550199", body=body)
+            await engine.unsubscribes.add(workspace.id, "+14155550104")
+            await engine.unsubscribes.remove(workspace.id, "+14155550104")
+            heard = await take(stream, 3)
+        assert [(event.phone, event.actor) for event in heard if isinstance(event, OptedIn)] == [
+            ("+14155550101", "cli:ann"),
+            ("+14155550103", None),
+            ("+14155550104", "library"),
+        ]
 
 
 async def test_only_what_was_asked_for_is_heard(open_storage: OpenStorage) -> None:

@@ -28,7 +28,7 @@ from outreach.testing.builders import (
     new_id,
 )
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
-from tests.engine.given import EPOCH
+from tests.engine.given import BACKOFF, EPOCH
 from tests.engine.writing import OURS, PERSON, answers, entry, make_text, messages_of, take_in, write
 
 pytestmark = pytest.mark.anyio
@@ -49,6 +49,7 @@ async def commit_at(storage: Storage, message: Message, now: datetime) -> Any:
             latest=now + timedelta(hours=1),
             lifetime=timedelta(seconds=5),
             stale_after=timedelta(minutes=10),
+            backoff=BACKOFF,
         )
         return singles.commit_message(tx, message.workspace_id, message.id, terms, clock_now=lambda: now)
 

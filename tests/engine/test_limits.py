@@ -34,6 +34,7 @@ from outreach.testing.storage_tables.base_contract import HERE, TICK, pending, p
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (
     ACCEPTED,
+    BACKOFF,
     EPOCH,
     SECOND,
     commit,
@@ -154,6 +155,7 @@ async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> 
             latest=latest or now + 15 * SECOND,
             lifetime=lifetime,
             stale_after=timedelta(minutes=10),
+            backoff=BACKOFF,
             not_before=not_before,
         )
         made = await storage.write(

@@ -30,9 +30,9 @@ from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.message import Message
 from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState
-from outreach.operations import settling, singles
+from outreach.operations import account_holds, settling, singles
 from outreach.operations.singles import IntentTerms
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -234,6 +234,43 @@ async def test_singles_of_a_suspended_workspace_wait_and_become_stale(storage: S
     await _both(storage, message, call, "canceled", "stale")
 
 
+@pytest.mark.parametrize(
+    ("after_seconds", "retry_after_seconds", "due_seconds"),
+    [
+        (0, None, 1),
+        (0, 0.5, 1),
+        (0, 90.0, 90),
+        (0, 7200.0, 600),
+        (599.5, None, 600),
+        (599.5, 30.0, 600),
+    ],
+)
+async def test_what_is_put_off_is_looked_at_again_when_it_is_stale_at_the_latest(
+    storage: Storage, after_seconds: float, retry_after_seconds: float | None, due_seconds: float
+) -> None:
+    """Design, section 5: canceled after 10 minutes, however long the provider wishes to be left alone."""
+    _, call, message = await _queued(storage)
+    committed = await _commit(storage, message, call)
+    deferred = Outcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=retry_after_seconds)
+    answered = NOW + timedelta(seconds=after_seconds)
+
+    def answer(tx: Transaction) -> None:
+        for dispatch in committed:
+            assert dispatch is not None
+            settling.settle(tx, HERE, dispatch.id, deferred, backoff=BACKOFF, now=answered)
+            account_holds.learn(tx, dispatch, deferred, backoff=BACKOFF, now=answered)
+
+    await storage.write(answer)
+    due_at = NOW + timedelta(seconds=due_seconds)
+    assert await _commit(storage, message, call, now=answered) == (None, None)
+    assert await storage.read(lambda tx: [work.due_at for work in tx.work.due()]) == [due_at, due_at]
+    assert await _commit(storage, message, call, now=due_at - TICK) == (None, None)
+    await _both(storage, message, call, "queued", "rate_limited")
+    assert await _commit(storage, message, call, now=due_at) != (None, None) or due_seconds == 600
+    if due_seconds == 600:
+        await _both(storage, message, call, "canceled", "stale")
+
+
 async def test_singles_are_committed_once_and_under_the_present_lease_only(storage: Storage) -> None:
     """Design, section 5, rules 2 and 3: one open dispatch, and none under a lost lease."""
     _, call, message = await _queued(storage)
@@ -333,6 +370,7 @@ async def _commit(
             latest=now + timedelta(minutes=1),
             lifetime=timedelta(seconds=5),
             stale_after=STALE,
+            backoff=BACKOFF,
         )
 
     sms = await storage.write(lambda tx: singles.commit_message(tx, HERE, message.id, terms(), clock_now=lambda: now))

@@ -27,9 +27,10 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.states import CallStatus
 from outreach.operations import settling, trail, waves
+from outreach.operations.histories import histories
 from outreach.operations.wave import Committed, Move
 from outreach.protocols.storage import Storage, Transaction
-from outreach.testing.builders import NOW, make_agent, make_inbound, new_id
+from outreach.testing.builders import NOW, make_agent, make_inbound, make_unsubscribe, new_id
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.storage_tables.base_contract import HERE
 from tests.engine.conftest import OpenStorage
@@ -88,6 +89,41 @@ async def test_who_was_left_out_is_told_from_the_register(engine: Outreach) -> N
     assert lines(found) == ["opted_out all (keyword) by register", "left_out (opted_out) by register"]
 
 
+async def test_who_was_left_out_stays_so_when_the_number_leaves_the_register(engine: Outreach) -> None:
+    """The trail tells, whatever the register has today; who left it before the campaign was created was not."""
+    workspace = await given_workspace(engine)
+    await engine.unsubscribes.add(workspace.id, ONE, TWO)
+    await engine.unsubscribes.remove(workspace.id, TWO, actor="cli:ann")
+    campaign = await given_campaign(engine, workspace, 1)
+    await engine.unsubscribes.remove(workspace.id, ONE, actor="cli:ann")
+    (found,) = await engine.campaigns.why(workspace.id, campaign.id, ONE)
+    assert (found.position, found.status, found.phone) == (None, None, ONE)
+    assert lines(found) == [
+        "opted_out all (operator) by register",
+        "left_out (opted_out) by register",
+        "opted_in by register",
+    ]
+    assert found.steps[2].actor == "cli:ann"
+    with pytest.raises(NotFound, match="recipient"):
+        await engine.campaigns.why(workspace.id, campaign.id, TWO)
+    await engine.unsubscribes.add(workspace.id, TWO)
+    (later,) = await engine.campaigns.why(workspace.id, campaign.id, TWO)
+    assert lines(later) == [
+        "opted_out all (operator) by register",
+        "opted_in by register",
+        "opted_out all (operator) by register",
+    ]
+
+
+async def test_the_register_tells_what_the_trail_does_not_have(storage: Storage) -> None:
+    """An entry that came without the trail still stops."""
+    campaign = await given_active(storage)
+    known = make_unsubscribe(phone=ONE, created_at=NOW - timedelta(days=1))
+    await storage.write(lambda tx: tx.register.put(known))
+    (found,) = await storage.read(lambda tx: histories(tx, HERE, campaign.id, ONE))
+    assert lines(found) == ["opted_out all (operator) by register", "left_out (opted_out) by register"]
+
+
 async def test_who_is_not_in_the_campaign(engine: Outreach) -> None:
     """Not found; one that came onto the register later was not left out by it."""
     workspace_id, created = await given_loaded(engine, ONE)
@@ -120,6 +156,10 @@ async def test_an_opt_out_while_the_campaign_runs(open_storage: OpenStorage) -> 
             "campaign active by operator",
             "ended skipped (opted_out) by register",
         ]
+        await rig.engine.messages.receive(workspace.id, sender=ONE, to=TWO, body="Hello again")
+        await rig.engine.unsubscribes.remove(workspace.id, ONE)
+        (after,) = await rig.engine.campaigns.why(workspace.id, campaign.id, ONE)
+        assert lines(after) == [*lines(stopped), "opted_in by register"]
         (reached,) = await rig.engine.campaigns.why(workspace.id, campaign.id, TWO)
         assert lines(reached) == [
             LOADED,
@@ -223,12 +263,15 @@ async def test_a_flow_is_told_step_by_step(storage: Storage, clock: ManualClock)
     (second,) = await course.wave()
     clock.advance(1)
     await settle(storage, second, ACCEPTED, now=clock.now())
-    await storage.write(lambda tx: tx.inbound.insert(make_inbound(sender=first.to, received_at=clock.now())))
+    clock.advance(1)
+    for before in (timedelta(days=1), timedelta()):
+        reply = make_inbound(id=new_id(), sender=first.to, received_at=clock.now() - before)
+        await storage.write(lambda tx, reply=reply: (tx.inbound.insert(reply), trail.replied(tx, reply)))  # type: ignore[misc]
     assert await course.rest()
     assert await course.wave() == ()
     found = await history(storage, course.campaign)
     sent = ["intent dispatching by pace", "outcome accepted by provider_answer", "held waiting (flow_wait) by flow"]
-    assert lines(found) == [LOADED, *sent, *sent, "ended completed (replied) by flow"]
+    assert lines(found) == [LOADED, *sent, *sent, "replied by provider_report", "ended completed (replied) by flow"]
     assert found.steps[3].until == waits_until
     assert [step.step for step in found.steps[1:7]] == [0, 0, 0, 2, 2, 2]
 

@@ -21,7 +21,7 @@ from outreach.runners.worker import Worker
 from outreach.storage.memory import MemoryStorage
 from outreach.testing.builders import make_lease, new_id
 from outreach.voice.analysis import ProviderVerdict
-from tests.engine.given import EPOCH
+from tests.engine.given import BACKOFF, EPOCH
 from tests.providers.carriers import CARRIERS, SENDER, CarrierPart
 from tests.providers.parts import PUBLIC_URL, Event, Part, Taken
 from tests.providers.voices import SUMMARY, TALKED, VOICES, Retell, Vapi, VoicePart
@@ -117,6 +117,7 @@ async def line(part: P) -> AsyncIterator[Line[P]]:
             latest=engine.now() + timedelta(hours=1),
             lifetime=timedelta(seconds=5),
             stale_after=timedelta(minutes=10),
+            backoff=BACKOFF,
         )
         if part.channel == "sms":
             new = NewMessage(to=PERSON, body="x", from_number=SENDER, carrier=part.name)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.operations import inbound, leases, message_outcomes, recipient_outcomes, reconciling
 from outreach.policy import settlement
-from outreach.policy.settlement import Backoff, ended
+from outreach.policy.settlement import ended
 from outreach.protocols.storage import Transaction
 from outreach.runners import outbox
 from outreach.runners.worker import Worker
@@ -84,10 +84,10 @@ def take_singles_for_sent(patch: pytest.MonkeyPatch) -> None:
     """Mark a single message as accepted that was refused for now."""
     settle = message_outcomes.settle
 
-    def believing(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime) -> None:
+    def believing(tx: Transaction, dispatch: Dispatch, outcome: Outcome, now: datetime) -> None:
         if outcome.state is DispatchState.DEFERRED:
             outcome = Outcome(state=DispatchState.ACCEPTED)
-        settle(tx, dispatch, outcome, backoff, now)
+        settle(tx, dispatch, outcome, now)
 
     patch.setattr(message_outcomes, "settle", believing)
 

@@ -152,6 +152,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0003_account_holds",
         "0004_held_epoch",
         "0005_unclear_messages",
+        "0006_trail_of_number",
     ]
 
 

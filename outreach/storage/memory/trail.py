@@ -22,6 +22,7 @@ class TrailRows(Table[int, TrailEntry]):
         self.by_campaign = self.index(_of_campaign)
         self.by_recipient = self.index(_of_recipient)
         self.by_workspace = self.index(_of_workspace)
+        self.by_phone = self.index(_of_phone)
 
 
 class Trail:
@@ -60,6 +61,10 @@ class Trail:
         """Return the entries that tell of the workspace itself: the latest so many, by number."""
         return self._latest(self._rows.by_workspace.keys(workspace_id), limit)
 
+    def of_number(self, workspace_id: str, phone: str, *, limit: int) -> Sequence[TrailEntry]:
+        """Return the entries that tell of a phone number: the latest so many, by number."""
+        return self._latest(self._rows.by_phone.keys((workspace_id, phone)), limit)
+
     def between(self, workspace_id: str | None, after: int, until: int) -> Sequence[TrailEntry]:
         """Return those of a workspace, or of all, numbered above `after` and up to `until`, by number."""
         rows = self._rows.rows(self._rows.in_order.keys(None, after=(after,), until=(until,)))
@@ -79,6 +84,10 @@ def _of_campaign(row: TrailEntry) -> Place | None:
 
 def _of_recipient(row: TrailEntry) -> Place | None:
     return None if row.campaign_id is None else ((row.workspace_id, row.campaign_id, row.position), (row.number,))
+
+
+def _of_phone(row: TrailEntry) -> Place | None:
+    return None if row.phone is None else ((row.workspace_id, row.phone), (row.number,))
 
 
 def _of_workspace(row: TrailEntry) -> Place | None:

@@ -152,6 +152,27 @@ class TrailContract(ContractBase):
         assert await numbers(HERE, 2) == [3, 4]
         assert await numbers(THERE, 9) == [5]
 
+    async def test_what_is_told_of_a_number_is_found_by_it(self, storage: Storage) -> None:
+        """The latest so many, in order, of this workspace, whatever they tell."""
+        phone = "+14155550101"
+        await append(
+            storage,
+            make_trail_entry(what=What.OPTED_OUT, phone=phone),
+            make_trail_entry(what=What.OPTED_OUT, phone="+14155550102"),
+            make_trail_entry(what=What.OPTED_IN, phone=phone),
+            make_trail_entry(what=What.REPLIED, phone=phone),
+            make_trail_entry(what=What.OPTED_OUT, phone=phone, workspace_id=THERE),
+            make_trail_entry(what=What.WORKSPACE),
+        )
+
+        async def numbers(workspace_id: str, limit: int) -> list[int]:
+            found = await storage.read(lambda tx: tx.trail.of_number(workspace_id, phone, limit=limit))
+            return [entry.number for entry in found]
+
+        assert await numbers(HERE, 9) == [1, 3, 4]
+        assert await numbers(HERE, 2) == [3, 4]
+        assert await numbers(THERE, 9) == [5]
+
     @awkward_moments
     async def test_a_hold_is_prolonged_in_its_place(self, storage: Storage, moment: datetime) -> None:
         """The latest one of the recipient alone; where there is none, nothing happens."""

@@ -54,6 +54,12 @@ def _unclear_messages(database: Database) -> None:
     _run_script(database, "0005_unclear_messages.sql")
 
 
+@MIGRATIONS(name="0006_trail_of_number")
+def _trail_of_number(database: Database) -> None:
+    """Find what the trail tells of a number."""
+    _run_script(database, "0006_trail_of_number.sql")
+
+
 def bring_up_to_date(raw: sqlite3.Connection) -> None:
     """Apply what a database lacks; all of it or nothing.
 

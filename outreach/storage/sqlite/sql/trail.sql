@@ -51,6 +51,13 @@ WHERE workspace_id = :workspace_id AND what = 'workspace'
 ORDER BY number DESC
 LIMIT :limit
 
+-- of_number --
+-- What concerned a number in whatever campaign, the latest first.
+SELECT trail.*, NULL AS campaign_id FROM trail INDEXED BY trail_of_number
+WHERE workspace_id = :workspace_id AND phone = :phone
+ORDER BY number DESC
+LIMIT :limit
+
 -- between --
 -- A stretch of the key: no longer than who reads it asks for, however little of it is a workspace's.
 SELECT trail.*, campaigns.id AS campaign_id

@@ -50,6 +50,10 @@ class Trail(Table):
         """Return the entries that tell of the workspace itself: the latest so many, by number."""
         return self._all(TrailEntry, "of_workspace", workspace_id=workspace_id, limit=limit)[::-1]
 
+    def of_number(self, workspace_id: str, phone: str, *, limit: int) -> Sequence[TrailEntry]:
+        """Return the entries that tell of a phone number: the latest so many, by number."""
+        return self._all(TrailEntry, "of_number", workspace_id=workspace_id, phone=phone, limit=limit)[::-1]
+
     def between(self, workspace_id: str | None, after: int, until: int) -> Sequence[TrailEntry]:
         """Return those of a workspace, or of all, numbered above `after` and up to `until`, by number."""
         return self._all(TrailEntry, "between", workspace_id=workspace_id, after=after, until=until)
