@@ -150,8 +150,8 @@ def dispatch_of(tx: Transaction, event: Report) -> Dispatch | None:
 def _proves_that_it_was_taken(dispatch: Dispatch, event: Report) -> bool:
     """Return whether a report about a request that the provider had said no to shows that it took it all the same.
 
-    Of one that it only put off it has nothing to report otherwise, not even a failure. After a refusal a failure only says
-    no once more; and a call that was refused has ended, and is left so.
+    Of one that it only put off it has nothing to report otherwise, not even a failure. After a refusal a failure says
+    only no once more; and a call that was refused has ended, and is left so.
     """
     if dispatch.state is not DispatchState.REFUSED:
         return True
