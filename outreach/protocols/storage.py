@@ -335,7 +335,8 @@ class Recipients(Protocol):
     def due(self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int) -> Sequence[Recipient]:
         """Return pending recipients, and waiting ones due at or before now.
 
-        Waiting ones come first by (due_at, position), then pending ones by position.
+        Those that wait for the second call of a double dial come first: it is made within seconds, or dropped. Then
+        the other waiting ones, then pending ones. Waiting ones come by (due_at, position), pending ones by position.
         """
         ...
 

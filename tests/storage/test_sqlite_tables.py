@@ -71,7 +71,10 @@ def test_no_query_about_one_looks_at_its_whole_campaign(connection: sqlite3.Conn
         assert not through or "LIMIT" in query or f"{aggregate}.{name}" in WHOLE_CAMPAIGNS, (name, plan)
 
 
-@pytest.mark.parametrize("name", ["due_waiting", "due_pending", "overdue_in_progress", "put_off", "page"])
+IN_ORDER = ["due_waiting_for", "due_waiting_else", "due_pending", "overdue_in_progress", "put_off", "page"]
+
+
+@pytest.mark.parametrize("name", IN_ORDER)
 def test_recipients_are_read_in_the_order_of_an_index(connection: sqlite3.Connection, name: str) -> None:
     """A limit is worth nothing when everything has to be sorted before it."""
     query = sql.load("recipients")[name]

@@ -13,6 +13,7 @@ from outreach.models.campaign import Counters, contribution
 from outreach.models.carriers import Channel
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
+from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.protocols.storage import AlreadyThere
 from outreach.storage.memory.register import Register
 from outreach.storage.memory.rows import CampaignRows, RecipientRow, RecipientRows
@@ -84,11 +85,13 @@ class Recipients:
         self._rows.put(key, attrs.evolve(row, recipient=attrs.evolve(recipient, **contact)))
 
     def due(self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int) -> Sequence[Recipient]:
-        """Return waiting recipients due at or before now, then pending ones."""
-        owner = (workspace_id, campaign_id)
-        waiting = self._rows.waiting.keys(owner, until=(now, math.inf), limit=limit)
-        pending = self._rows.pending.keys(owner, limit=limit - len(waiting))
-        return self._rows.read([*waiting, *pending])
+        """Return waiting recipients due at or before now, second calls before all others, then pending ones."""
+        owner, until = (workspace_id, campaign_id), (now, math.inf)
+        second = self._rows.waiting_for.keys((*owner, DOUBLE_DIAL), until=until, limit=limit)
+        waiting = self._rows.waiting.keys(owner, until=until, limit=limit)
+        # Each key once, where it comes first.
+        due = list(dict.fromkeys([*second, *waiting]))[:limit]
+        return self._rows.read([*due, *self._rows.pending.keys(owner, limit=limit - len(due))])
 
     def next_due(self, workspace_id: str, campaign_id: str) -> datetime | None:
         """Return the earliest due time of the waiting and of the in-progress ones that have one."""

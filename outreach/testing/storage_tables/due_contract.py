@@ -10,6 +10,7 @@ import pytest
 
 from outreach.models.recipient import Recipient
 from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, RecipientStatus
+from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import NOW, make_campaign, make_prepared, new_id
 from outreach.testing.storage_tables.base_contract import (
@@ -70,6 +71,24 @@ class DueContract(ContractBase):
         assert await due(NOW - TICK, 100) == [4, 0, 3]
         assert [await due(NOW, limit) for limit in (1, 3, 4)] == [[4], [4, 1, 5], [4, 1, 5, 0]]
         assert await due(NOW, 100, THERE) == []
+
+    async def test_second_calls_of_double_dials_come_before_all_others(self, storage: Storage) -> None:
+        """They are made within seconds, or dropped: by (due_at, position) among themselves, and only when due."""
+        at = [NOW - TICK, NOW, NOW - 2 * TICK, NOW - TICK, NOW + TICK, NOW]
+        campaign_id = await given_states(storage, *map(waiting, at), PENDING)
+
+        def put(tx: Transaction) -> None:
+            for recipient in tx.recipients.page(HERE, campaign_id):
+                reason = {1: DOUBLE_DIAL, 3: DOUBLE_DIAL, 4: DOUBLE_DIAL, 5: "contact_hours"}.get(recipient.position)
+                tx.recipients.put(HERE, attrs.evolve(recipient, reason=reason))
+
+        await storage.write(put)
+
+        async def due(limit: int) -> list[int]:
+            return await storage.read(lambda tx: positions(tx.recipients.due(HERE, campaign_id, NOW, limit=limit)))
+
+        assert await due(100) == [3, 1, 2, 0, 5, 6]
+        assert [await due(limit) for limit in (1, 2, 3, 5)] == [[3], [3, 1], [3, 1, 2], [3, 1, 2, 0, 5]]
 
     @pytest.mark.parametrize(
         "status", sorted(set(RecipientStatus) - {RecipientStatus.PENDING, RecipientStatus.WAITING})

@@ -62,11 +62,22 @@ UPDATE recipients SET
 WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
     AND position = :position
 
--- due_waiting --
--- In the order of the index `recipients_waiting_due`.
+-- due_waiting_for --
+-- In the order of the index `recipients_waiting_for`.
+SELECT * FROM recipients INDEXED BY recipients_waiting_for
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND status = 'waiting'
+    AND reason = :reason
+    AND due_at <= :now
+ORDER BY due_at, position
+LIMIT :limit
+
+-- due_waiting_else --
+-- In the order of the index `recipients_waiting_due`; those that wait for that reason are few, and passed over.
 SELECT * FROM recipients INDEXED BY recipients_waiting_due
 WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
     AND status = 'waiting'
+    AND reason IS NOT :reason
     AND due_at <= :now
 ORDER BY due_at, position
 LIMIT :limit

@@ -13,6 +13,7 @@ from outreach.models.campaign import Counters, contribution
 from outreach.models.carriers import Channel
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
+from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.storage.sqlite.errors import refused_row
 from outreach.storage.sqlite.savepoint import savepoint
 from outreach.storage.sqlite.sql import load
@@ -67,10 +68,13 @@ class Recipients(Table):
         self._change_one("put", {**to_row(recipient), "workspace_id": workspace_id})
 
     def due(self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int) -> Sequence[Recipient]:
-        """Return waiting recipients due at or before now, then pending ones."""
-        waiting = self._list("due_waiting", workspace_id, campaign_id, now=to_text(now), limit=limit)
-        pending = self._list("due_pending", workspace_id, campaign_id, limit=limit - len(waiting))
-        return [*waiting, *pending]
+        """Return waiting recipients due at or before now, second calls before all others, then pending ones."""
+        at, second = to_text(now), DOUBLE_DIAL
+        due = [*self._list("due_waiting_for", workspace_id, campaign_id, reason=second, now=at, limit=limit)]
+        left = limit - len(due)
+        due += self._list("due_waiting_else", workspace_id, campaign_id, reason=second, now=at, limit=left)
+        due += self._list("due_pending", workspace_id, campaign_id, limit=limit - len(due))
+        return due
 
     def next_due(self, workspace_id: str, campaign_id: str) -> datetime | None:
         """Return the earliest due time of the waiting and of the in-progress ones that have one."""
