@@ -7,7 +7,8 @@ at the called party's location. A number does not tell one location: all its tim
 from __future__ import annotations
 
 import functools
-from datetime import datetime, timedelta
+from collections.abc import Set as AbstractSet
+from datetime import date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -21,7 +22,7 @@ from outreach.policy.zones import is_zone
 FIRST_MINUTE: Final = 8 * 60
 LAST_MINUTE: Final = 21 * 60
 SEARCH: Final = timedelta(days=7)
-"""A number whose zones have no common open time within this is not contacted."""
+"""A number whose zones, and the campaign, have no common open time within this is not contacted."""
 
 _HOURS: Final = BusinessHours(
     enabled=True,
@@ -60,6 +61,31 @@ def next_common_open(zones: tuple[str, ...], now: datetime) -> datetime | None:
         if latest == moment:
             return moment
         moment = latest
+    return None
+
+
+def next_open_for_both(
+    zones: tuple[str, ...], now: datetime, hours: BusinessHours, closed_dates: AbstractSet[date]
+) -> datetime | None:
+    """Return the first moment from now on at which all zones and a campaign are open.
+
+    Each turn leaves one opening of the zones behind, of which the search has about one a day.
+
+    Args:
+        zones: Where the number may be.
+        now: Where to start, aware.
+        hours: The campaign's hours.
+        closed_dates: The campaign's holidays.
+
+    Returns:
+        None when there is none within the search.
+    """
+    opening = next_common_open(zones, now)
+    while opening is not None and opening - now <= SEARCH:
+        found = next_open(hours, opening, limit_days=SEARCH.days, closed_dates=closed_dates)
+        if found is None or found == opening:
+            return found
+        opening = next_common_open(zones, found)
     return None
 
 

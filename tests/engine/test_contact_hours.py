@@ -1,11 +1,14 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from outreach import NewRecipient
+from outreach.models.business_hours import DAYS, BusinessHours, Window
 from outreach.models.directory import FlowStep
+from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.states import RecipientStatus, WorkspaceMode
 from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import make_campaign, make_prepared, make_workspace
@@ -25,7 +28,7 @@ MORE = ("+12125552369", "+12125552370")
 NOON_IN_NEW_YORK = datetime(2026, 7, 1, 16, tzinfo=UTC)
 
 
-async def given_course(storage: Storage, clock: ManualClock, now: datetime, *phones: str) -> Course:
+async def given_course(storage: Storage, clock: ManualClock, now: datetime, *phones: str, **changes: Any) -> Course:
     """Begin a campaign with these contacts in a workspace with contact hours."""
     clock.set(now)
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(contact_hours=True)))
@@ -36,6 +39,7 @@ async def given_course(storage: Storage, clock: ManualClock, now: datetime, *pho
         started_at=now,
         sms_message_source="flow",
         sms_flow_id=course.campaign.sms_flow_id,
+        **changes,
     )
     contacts = [make_prepared(phone_number=phone, phone=phone) for phone in phones]
 
@@ -62,6 +66,59 @@ async def test_who_has_night_waits_for_the_morning(storage: Storage, clock: Manu
     (morning,) = await course.wave()
     assert morning.to == HONOLULU
     await reread(storage, course.campaign)
+
+
+def hours_in_new_york(friday_until: int) -> BusinessHours:
+    """Return hours of 12 to 13, and on Fridays from 12 to this hour."""
+    ends = {day: friday_until if day == "friday" else 13 for day in DAYS}
+    windows = {day: (Window(start_minute=12 * 60, end_minute=end * 60),) for day, end in ends.items()}
+    return BusinessHours(enabled=True, timezone="America/New_York", schedule=windows, batch_concurrency=1)
+
+
+async def test_who_is_asleep_while_the_campaign_is_open_waits_once_for_a_day_that_has_both(
+    storage: Storage, clock: ManualClock
+) -> None:
+    """Design, section 6, hours: put off until the one day of the week at which both are open, not day by day."""
+    course = await given_course(
+        storage, clock, NOON_IN_NEW_YORK, HONOLULU, business_hours=hours_in_new_york(friday_until=16)
+    )
+    assert await course.wave() == ()
+    held = await recipient(storage, course.campaign, 0)
+    friday = datetime(2026, 7, 3, 18, tzinfo=UTC)
+    assert (held.status, held.reason, held.due_at) == (RecipientStatus.WAITING, "contact_hours", friday)
+    clock.set(friday)
+    assert len(await course.wave()) == 1
+
+
+@pytest.mark.parametrize("closed", [True, False])
+async def test_who_is_always_asleep_while_the_campaign_is_open_is_skipped(
+    storage: Storage, clock: ManualClock, closed: bool
+) -> None:
+    """Design, section 6, hours: no common open time within 7 days: by the campaign's hours, or by its holidays."""
+    holiday = Holiday(date=date(2026, 7, 3), name="Closed", enabled=closed)
+    course = await given_course(
+        storage,
+        clock,
+        NOON_IN_NEW_YORK,
+        HONOLULU,
+        business_hours=hours_in_new_york(friday_until=16 if closed else 13),
+        holidays=HolidayCalendar(country=None, holidays=(holiday,)),
+    )
+    assert await course.wave() == ()
+    skipped = await recipient(storage, course.campaign, 0)
+    assert (skipped.status, skipped.reason) == (RecipientStatus.SKIPPED, "timezone_unknown")
+    await reread(storage, course.campaign)
+
+
+async def test_holidays_alone_put_off_too(storage: Storage, clock: ManualClock) -> None:
+    """A campaign without hours of its own: the first morning that is no holiday by the calendar of UTC."""
+    holiday = Holiday(date=date(2026, 7, 2), name="Closed", enabled=True)
+    night = datetime(2026, 7, 1, 22, tzinfo=UTC)
+    course = await given_course(
+        storage, clock, night, INDIA[0].phone_number, holidays=HolidayCalendar(country=None, holidays=(holiday,))
+    )
+    assert await course.wave() == ()
+    assert (await recipient(storage, course.campaign, 0)).due_at == datetime(2026, 7, 3, 2, 30, tzinfo=UTC)
 
 
 async def test_no_intent_is_valid_after_the_evening(storage: Storage, clock: ManualClock) -> None:

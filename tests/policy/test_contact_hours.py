@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outreach.policy.contact_hours import SEARCH, first_to_close, next_common_open, zones_of
+from outreach.models.business_hours import DAYS, BusinessHours, Window
+from outreach.policy.contact_hours import SEARCH, first_to_close, next_common_open, next_open_for_both, zones_of
 
 MINUTE = timedelta(minutes=1)
 
@@ -61,6 +62,32 @@ def test_the_opening_is_the_first_minute_at_which_every_clock_is_open(zones: tup
         assert not all_open(zones, moment)
         moment += MINUTE
     assert found is None or all_open(zones, found)
+
+
+@settings(max_examples=30, deadline=None)
+@given(zones, moments, st.integers(0, 20), st.integers(1, 3), st.booleans())
+def test_a_campaign_and_a_number_open_at_the_first_minute_at_which_both_are_open(
+    zones: tuple[str, ...], now: datetime, first_hour: int, length: int, holiday: bool
+) -> None:
+    """Minute by minute: every wall clock of the number, and that of the campaign on a day that is no holiday."""
+    window = Window(start_minute=first_hour * 60, end_minute=(first_hour + length) * 60)
+    hours = BusinessHours(
+        enabled=True, timezone="America/New_York", schedule=dict.fromkeys(DAYS, (window,)), batch_concurrency=1
+    )
+    closed = {now.astimezone(ZoneInfo("America/New_York")).date()} if holiday else set[date]()
+    found = next_open_for_both(zones, now, hours, closed)
+
+    def both(moment: datetime) -> bool:
+        wall = moment.astimezone(ZoneInfo("America/New_York"))
+        ours = wall.date() not in closed and first_hour <= wall.hour < first_hour + length
+        return ours and all_open(zones, moment)
+
+    horizon = min(found or datetime.max.replace(tzinfo=UTC), now + timedelta(days=2))
+    moment = now
+    while moment < horizon:
+        assert not both(moment)
+        moment += MINUTE
+    assert found is None or both(found)
 
 
 @settings(max_examples=30, deadline=None)
