@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from datetime import date, datetime
+
+import attrs
 
 from outreach.models.business_hours import BusinessHours
 from outreach.models.campaign import Campaign
@@ -32,7 +35,7 @@ def contact_window(plan: Plan, recipient: Recipient, phone: str, now: datetime) 
     opening = next_common_open(zones, now)
     if opening is not None and opening > now:
         # The campaign is open now; it may not be when the contact's morning comes.
-        opening = _open_for_both(plan.campaign, zones, now)
+        opening = _open_for_both(_Question(zones, now, plan.campaign.id, plan.campaign.revision, plan.campaign))
     if opening is None:
         return Ending(
             recipient=recipient, status=RecipientStatus.SKIPPED, reason="timezone_unknown", rule=Rule.CONTACT_HOURS
@@ -42,7 +45,21 @@ def contact_window(plan: Plan, recipient: Recipient, phone: str, now: datetime) 
     return first_to_close(zones, now)
 
 
-def _open_for_both(campaign: Campaign, zones: tuple[str, ...], now: datetime) -> datetime | None:
+@attrs.frozen
+class _Question:
+    """What one wave asks for many numbers; the campaign's hours can be no part of a key, and its revision stands in."""
+
+    zones: tuple[str, ...]
+    now: datetime
+    campaign_id: str
+    revision: int
+    campaign: Campaign = attrs.field(eq=False)
+
+
+# Many numbers of a wave have the same zones, and a week of odd hours takes a millisecond to look through.
+@functools.lru_cache(maxsize=1024)
+def _open_for_both(asked: _Question) -> datetime | None:
+    zones, now, campaign = asked.zones, asked.now, asked.campaign
     if campaign.business_hours is None and campaign.holidays is None:
         return next_common_open(zones, now)
     hours = campaign.business_hours or BusinessHours(
