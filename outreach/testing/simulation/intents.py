@@ -96,8 +96,10 @@ class IntentChecks:
     def _check_earlier(self, intent: Dispatch) -> None:
         """Check that every earlier request for the same thing provably reached nobody, or was given up by hand."""
         subject = subject_of(intent)
-        for earlier in self._ledger.dispatched(subject):
-            if earlier.id == intent.id or earlier.step != intent.step:
+        before = [one for one in self._ledger.dispatched(subject) if one.id != intent.id and one.step == intent.step]
+        for earlier in before:
+            if earlier is not before[-1] and any(entry.denied for entry in self._books.entries(earlier.id)):
+                # Its provider has said no, and told of it only when the next request was out: that one speaks by now.
                 continue
             if not self._reached_nobody(earlier):
                 raise Broken(
