@@ -175,6 +175,7 @@ BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "one trouble stops a campaign": (broken_waits.stop_at_the_first_trouble, "not in trouble enough"),
     "a scheduled campaign starts too early": (broken_waits.start_before_its_time, "scheduled for"),
     "one number of a group makes all calls": (broken_waits.call_from_one_number, "is called from"),
+    "too many calls are in flight": (broken_waits.call_more_at_a_time, "in flight of"),
     "a request without an answer is made again": (broken_records.ask_twice, "began at"),
 }
 """What is wrong with each engine: the patch, and what the simulation says when it has found out."""

@@ -13,11 +13,12 @@ from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.operations import campaign_moves, error_budget, intents, reconciling, settling
+from outreach.operations import campaign_moves, error_budget, intents, reconciling, settling, waves
 from outreach.operations import recipient_outcomes as outcomes
 from outreach.operations.recipients import put_recipient
 from outreach.policy import caller_ids
 from outreach.protocols.storage import Transaction
+from outreach.runners.call_channel import CallChannel
 
 
 def believe_too_early(patch: pytest.MonkeyPatch) -> None:
@@ -103,3 +104,11 @@ def call_from_one_number(patch: pytest.MonkeyPatch) -> None:
     """Call everybody from the first number of a group."""
     first = caller_ids.caller_id
     patch.setattr(intents, "caller_id", lambda group, _: first(group, 0))
+
+
+def call_more_at_a_time(patch: pytest.MonkeyPatch) -> None:
+    """Take one place more than the campaign has."""
+    places = waves._places
+    patch.setattr(waves, "_places", lambda tx, campaign: places(tx, campaign) + 1)
+    patch.setattr(CallChannel, "room", lambda *_: True)
+    patch.setattr(CallChannel, "most", lambda self, campaign: campaign.batch_concurrency + 1)

@@ -89,6 +89,10 @@ class IntentChecks:
             raise Broken(f"Intent {intent.id} was committed; the database has moved, and nobody has resumed it.")
         self._check_recipient(intent, before, campaign, now)
         self._check_caller(intent, campaign)
+        in_flight = self._ledger.in_flight[campaign.id]
+        # At a commit alone: evidence that a provider has placed a call which it denied takes no place from anybody.
+        if campaign.channel == "call" and in_flight > campaign.batch_concurrency:
+            raise Broken(f"Intent {intent.id} is call {in_flight} in flight of {campaign.batch_concurrency}.")
         self.slots.check(intent, campaign, now)
         self._check_cap(intent, workspace.frequency_cap)
         self._check_reply(tx, intent, campaign)

@@ -97,9 +97,6 @@ class StandingChecks:
             raise Broken(f"Campaign {campaign_id} is completed with {recount.open} open.")
         if campaign.status is CampaignStatus.EXPIRED and not _has_expired(campaign, now):
             raise Broken(f"Campaign {campaign_id} is expired at {now}, before {campaign.scheduled_expires_at}.")
-        in_flight = self._ledger.in_flight[campaign_id]
-        if campaign.channel == "call" and in_flight > campaign.batch_concurrency:
-            raise Broken(f"Campaign {campaign_id} has {in_flight} calls in flight of {campaign.batch_concurrency}.")
         troubles = self._courses.troubles(campaign_id) if campaign.status is CampaignStatus.ACTIVE else ()
         if is_spent(troubles):
             raise Broken(f"Campaign {campaign.id} goes on; the last requests were in trouble: {troubles}.")
