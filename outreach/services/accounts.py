@@ -26,7 +26,7 @@ _NO_ADDRESS: Final = (
     f"No public address is known here: set {PUBLIC_URL_VARIABLE}, such as https://outreach.example.com, for this "
     "command and for the server alike (a serve --public-url is known to that server alone). While the server has none, "
     "the provider is not told where to call back: what becomes of messages and calls is learnt by asking, where it can "
-    "be asked, and replies do not arrive."
+    "be asked, and replies arrive only where the address was set at the provider by hand."
 )
 
 
