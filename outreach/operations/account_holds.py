@@ -10,8 +10,9 @@ import attrs
 from outreach.models.account import AccountHold
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
-from outreach.models.states import DispatchState
-from outreach.operations.common import provider_of
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.models.work import Unit
+from outreach.operations.common import provider_of, touch_running
 from outreach.policy.settlement import LONGEST_WISH, Backoff
 from outreach.protocols.storage import Transaction
 
@@ -48,6 +49,7 @@ def learn(
     only that it is asked too much is left alone for a back-off, which doubles until it has accepted something that it
     was asked afterwards.
     What was on its way already when the hold began says nothing new: it may make the hold longer by a wish of its own.
+    What was on its way when the account was connected with its present credentials says nothing of them.
     """
     known = tx.account_holds.get(dispatch.workspace_id, dispatch.provider)
     # Nothing is committed while a hold lasts.
@@ -55,6 +57,8 @@ def learn(
     if outcome.state is DispatchState.ACCEPTED:
         if known is not None and not on_its_way:
             tx.account_holds.delete(dispatch.workspace_id, dispatch.provider)
+        return None
+    if _asked_with_others(tx, dispatch):
         return None
     wish = outcome.retry_after_seconds
     # A sending number whose queue is full keeps nobody from the account's other numbers; its contacts back off alone.
@@ -74,6 +78,33 @@ def learn(
     )
     tx.account_holds.put(hold)
     return hold
+
+
+def lift(tx: Transaction, workspace_id: str, provider: str, now: datetime) -> None:
+    """End the hold of a workspace at a provider, for it has an account there anew, and have what waits looked at now.
+
+    What waits may have begun to wait under a hold that went with the account before this one.
+    """
+    tx.account_holds.delete(workspace_id, provider)
+    touch_running(tx, workspace_id, now)
+    for work in tx.work.due():
+        if work.unit.workspace_id == workspace_id and _waits_at(tx, work.unit, provider):
+            tx.work.touch(work.unit, now)
+
+
+def _waits_at(tx: Transaction, unit: Unit, provider: str) -> bool:
+    """Return whether a unit is a single message or call that is queued for a provider."""
+    if unit.kind == "message":
+        message = tx.messages.get(unit.workspace_id, unit.id)
+        return message is not None and message.status is MessageStatus.QUEUED and message.carrier == provider
+    call = tx.calls.get(unit.workspace_id, unit.id) if unit.kind == "call" else None
+    return call is not None and call.status is CallStatus.QUEUED and call.provider == provider
+
+
+def _asked_with_others(tx: Transaction, dispatch: Dispatch) -> bool:
+    """Return whether a request was committed before its account got the credentials that it has now."""
+    account = tx.accounts.at(dispatch.workspace_id, dispatch.provider)
+    return account is not None and dispatch.created_at < account.updated_at
 
 
 def _asks_to_wait(outcome: Outcome) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 import attrs
 
 from outreach.adapters import adapter
+from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.errors import ConfigError, ErrorDetail, InvalidRequest, NotFound
-from outreach.models.account import PROVIDERS, Account
+from outreach.models.account import PROVIDERS, Account, AccountHold
+from outreach.operations import account_holds
 from outreach.operations.common import note, workspace_of
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
@@ -20,9 +23,10 @@ from outreach.vault import Vault
 
 _LONGEST_VALUE: Final = 10_000
 _NO_ADDRESS: Final = (
-    "No public address is set (OUTREACH_PUBLIC_URL, or serve --public-url), so that the provider is not told where to "
-    "call back: what becomes of messages and calls is learnt by asking, where it can be asked, and replies do not "
-    "arrive."
+    f"No public address is known here: set {PUBLIC_URL_VARIABLE}, such as https://outreach.example.com, for this "
+    "command and for the server alike (a serve --public-url is known to that server alone). While the server has none, "
+    "the provider is not told where to call back: what becomes of messages and calls is learnt by asking, where it can "
+    "be asked, and replies arrive only where the address was set at the provider by hand."
 )
 
 
@@ -33,6 +37,9 @@ class AccountSummary:
     Attributes:
         credentials: What was given, by name: values that are no secret as they are, of the others `set`.
         callback_url: Where the provider is to call back; None while no public address is set.
+        held_by: `provider_hold` while nothing is asked of the provider because it asked to be left alone (429, or a
+            `Retry-After`); else None.
+        held_until: Requests begin again then; None while they go on.
     """
 
     id: str
@@ -42,6 +49,8 @@ class AccountSummary:
     credentials: Mapping[str, str]
     replies_to_keywords: bool
     callback_url: str | None
+    held_by: str | None
+    held_until: datetime | None
     created_at: str
     updated_at: str
 
@@ -72,6 +81,9 @@ class Accounts:
         actor: str = "library",
     ) -> Account:
         """Make a workspace's account at a provider, or give the one that it has other credentials.
+
+        An account that is there keeps its id, and so its address for callbacks. However it is connected, with the same
+        credentials too, a provider that asked to be left alone may be asked again at once, and what waited for it goes.
 
         Args:
             workspace_id: Whose account it is.
@@ -111,6 +123,7 @@ class Accounts:
                 tx.accounts.insert(account)
             else:
                 tx.accounts.update(account)
+            account_holds.lift(tx, workspace_id, provider, now)
             note(
                 tx,
                 now=now,
@@ -131,11 +144,20 @@ class Accounts:
             NotFound: There is no such workspace.
             ConfigError: The key that they were encrypted with is not at hand.
         """
-        found = await self._context.storage.read(lambda tx: tx.accounts.list(workspace_of(tx, workspace_id).id))
-        return [self.summary(account) for account in found]
+        now = self._context.now()
 
-    def summary(self, account: Account) -> AccountSummary:
+        def operation(tx: Transaction) -> Sequence[tuple[Account, AccountHold | None]]:
+            accounts = tx.accounts.list(workspace_of(tx, workspace_id).id)
+            return [(one, account_holds.hold_of(tx, workspace_id, one.provider, now)) for one in accounts]
+
+        return [self.summary(account, hold) for account, hold in await self._context.storage.read(operation)]
+
+    def summary(self, account: Account, hold: AccountHold | None = None) -> AccountSummary:
         """Return an account as it may be shown.
+
+        Args:
+            account: The account.
+            hold: What keeps its provider from being asked; one that has just been connected has none.
 
         Raises:
             ConfigError: The key that it was encrypted with is not at hand.
@@ -154,12 +176,17 @@ class Accounts:
             credentials=shown,
             replies_to_keywords=account.replies_to_keywords,
             callback_url=self._connections.callback_url(account.id),
+            held_by=account_holds.HELD if hold else None,
+            held_until=hold.until if hold else None,
             created_at=account.created_at.isoformat(),
             updated_at=account.updated_at.isoformat(),
         )
 
     async def check(self, account_id: str) -> AccountCheck:
         """Ask the provider something harmless with an account's credentials, and say in words what is the case.
+
+        A provider that is left alone because it asked for that (`held_until`) is asked this all the same, and is left
+        alone from then on as before: `connect` ends that.
 
         Raises:
             NotFound: There is no such account.
@@ -168,11 +195,17 @@ class Accounts:
         account = await self.find(account_id)
         found = await adapter(account.provider).check(self._connections.connection(account))
         if found.ok and self._connections.callback_url(account.id) is None:
-            return AccountCheck(
-                ok=True,
-                message=f"{found.message} {_NO_ADDRESS}",
-            )
+            return AccountCheck(ok=True, message=f"{found.message} {_NO_ADDRESS}")
         return found
+
+    async def held_until(self, workspace_id: str, provider: str) -> datetime | None:
+        """Return until when nothing is asked of a provider for a workspace because it told us to come again later.
+
+        None when it is not so. Campaigns, single messages and calls wait for it alike.
+        """
+        now = self._context.now()
+        hold = await self._context.storage.read(lambda tx: account_holds.hold_of(tx, workspace_id, provider, now))
+        return hold.until if hold is not None else None
 
     async def find(self, account_id: str) -> Account:
         """Return an account of whatever workspace: for operators, whose commands name accounts alone.
@@ -188,7 +221,8 @@ class Accounts:
     async def remove(self, account_id: str, *, actor: str = "library") -> Account:
         """Remove an account with its credentials, and return what it was.
 
-        Campaigns that need it are paused at their next request.
+        Campaigns that need it are paused at their next request. Its address for callbacks is gone with it: what the
+        provider sends there is refused (404). One that is connected anew has another id, and another address.
 
         Raises:
             NotFound: There is no such account.
@@ -200,6 +234,8 @@ class Accounts:
             if account is None:
                 raise NotFound("account", account_id)
             tx.accounts.delete(account.workspace_id, account.id)
+            # What waits goes on waiting: there is nothing to send it by.
+            tx.account_holds.delete(account.workspace_id, account.provider)
             note(
                 tx,
                 now=now,

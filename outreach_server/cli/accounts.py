@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import BinaryIO, Final
 
 import click
 
-from outreach import PROVIDERS, Account, AccountSummary, CredentialField, Outreach
+from outreach import PROVIDERS, PUBLIC_URL_VARIABLE, Account, AccountCheck, AccountSummary, CredentialField, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.holding import left_alone
 from outreach_server.cli.output import echo_json, note, show, show_list
 from outreach_server.cli.values import ACCOUNT, WORKSPACE, name_of
 
 _PROVIDER: Final = click.Choice(tuple(PROVIDERS))
 _LARGEST_FILE: Final = 100_000
+_NO_ADDRESS: Final = (
+    f"No callback_url is known here: set {PUBLIC_URL_VARIABLE}, such as https://outreach.example.com, for this command "
+    "and for the server alike (a serve --public-url is known to that server alone)."
+)
 
 
 @click.group(cls=Group)
@@ -55,7 +61,9 @@ def connect(
 ) -> None:
     """Connect a workspace to PROVIDER, or give its account other credentials.
 
-    What is required and not given is asked for at a terminal. Credentials are encrypted before they are stored.
+    What is required and not given is asked for at a terminal. Credentials are encrypted before they are stored. An
+    account that is there keeps its id, and so its callback address. A provider that asked to be left alone is asked
+    again at once.
     """
 
     async def work(engine: Outreach) -> AccountSummary:
@@ -72,7 +80,7 @@ def connect(
     show(documents.plain(made))
     note(f"Check it with: outreach-server accounts check {made.id}")
     if made.callback_url is None:
-        note("Set OUTREACH_PUBLIC_URL (or serve --public-url) to have the provider call back.")
+        note(_NO_ADDRESS)
 
 
 @accounts.command("list")
@@ -82,20 +90,34 @@ def list_(workspace_id: str) -> None:
     found = with_engine(lambda engine: engine.accounts.list(workspace_id))
     show_list(
         [documents.plain(item) for item in found],
-        ("id", "provider", "credentials", "callback_url", "updated_at"),
+        ("id", "provider", "credentials", "callback_url", "held_until", "updated_at"),
         empty=f"The workspace has no accounts. Connect one: outreach-server accounts connect {workspace_id} PROVIDER",
     )
+    for item in found:
+        if item.held_until is not None:
+            note(left_alone(workspace_id, item.provider, item.held_until))
+    if any(item.callback_url is None for item in found):
+        note(_NO_ADDRESS)
 
 
 @accounts.command("check")
 @click.argument("account_id", type=ACCOUNT)
 def check(account_id: str) -> None:
     """Ask the provider something harmless, and say what is wrong; exits with 1 when something is."""
-    found = with_engine(lambda engine: engine.accounts.check(account_id))
+
+    async def work(engine: Outreach) -> tuple[Account, AccountCheck, datetime | None]:
+        account = await engine.accounts.find(account_id)
+        found = await engine.accounts.check(account_id)
+        return account, found, await engine.accounts.held_until(account.workspace_id, account.provider)
+
+    account, found, until = with_engine(work)
     if state().as_json:
-        echo_json({"account_id": account_id, "ok": found.ok, "message": found.message})
+        held = {"held_by": documents.provider_hold(until), "held_until": documents.plain(until)}
+        echo_json({"account_id": account_id, "ok": found.ok, "message": found.message, **held})
     else:
         click.echo(found.message, err=not found.ok)
+        if until is not None:
+            note(left_alone(account.workspace_id, account.provider, until))
     if not found.ok:
         sys.exit(1)
 
@@ -103,13 +125,21 @@ def check(account_id: str) -> None:
 @accounts.command("remove")
 @click.argument("account_id", type=ACCOUNT)
 def remove(account_id: str) -> None:
-    """Remove an account and its credentials; campaigns that need it are paused at their next request."""
+    """Remove an account and its credentials; campaigns that need it are paused at their next request.
+
+    Its callback address is gone with it. To change credentials, connect again instead: the address stays.
+    """
 
     async def work(engine: Outreach) -> Account:
         return await engine.accounts.remove(account_id, actor=actor())
 
     gone = with_engine(work)
     show({"id": gone.id, "workspace_id": gone.workspace_id, "provider": gone.provider, "removed": True})
+    note(
+        f"Its callback address, …/webhooks/{gone.id}, is gone with it: what {gone.provider} still sends there is "
+        "answered with 404 and lost, STOPs too. An account that is connected anew has another address, which must be "
+        "set at the provider. (To change credentials, connect without removing: the address stays.)"
+    )
 
 
 def _from_file(file: BinaryIO | None) -> Mapping[str, str]:

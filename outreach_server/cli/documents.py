@@ -140,6 +140,11 @@ def held_by(item: Campaign, owner: Workspace, held_until: datetime | None) -> st
     runs = item.status in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
     if runs and owner.status is not WorkspaceStatus.ACTIVE:
         return f"workspace_{owner.status}"
+    return provider_hold(held_until)
+
+
+def provider_hold(held_until: datetime | None) -> str | None:
+    """Return `provider_hold` while a provider is left alone; None when it is not."""
     return "provider_hold" if held_until is not None else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 import anyio
@@ -13,6 +14,7 @@ import click
 from outreach import Call, CallStatus, CarrierName, Message, MessageStatus, NewCall, NewMessage, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, with_engine
+from outreach_server.cli.holding import QUEUED, held_until, why_queued
 from outreach_server.cli.output import note, show
 from outreach_server.cli.values import AGENT, CARRIER, WORKSPACE
 
@@ -31,7 +33,6 @@ _BAD: Final = frozenset(
     }
 )
 _ENDED: Final = frozenset({*_BAD, MessageStatus.DELIVERED, CallStatus.COMPLETED, CallStatus.BUSY, CallStatus.NO_ANSWER})
-_QUEUED: Final = frozenset({MessageStatus.QUEUED, CallStatus.QUEUED})
 
 
 @click.command("test-send", cls=Command)
@@ -42,7 +43,13 @@ _QUEUED: Final = frozenset({MessageStatus.QUEUED, CallStatus.QUEUED})
 @click.option("--carrier", type=CARRIER, help="The carrier; by default that of the sending number.")
 @click.option("--agent", "agent_id", type=AGENT, help="Call instead, with this agent.")
 @click.option("--variable", "variables", multiple=True, metavar="NAME=VALUE", help="A variable of the call.")
-@click.option("--wait", type=click.FloatRange(0, 3600), default=60.0, show_default=True, help="Seconds to watch it.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(0, 3600),
+    default=60.0,
+    show_default=True,
+    help="Seconds to watch it; 0 only queues it.",
+)
 def test_send(
     workspace_id: str,
     to: str,
@@ -53,7 +60,7 @@ def test_send(
     variables: Sequence[str],
     wait: float,
 ) -> None:
-    """Send one message, or place one call, and tell what becomes of it; exits with 1 when it fails.
+    """Send one message, or place one call, and tell what becomes of it; exits with 1 when it fails, or waits.
 
     It goes through the ledger as everything does, and the running server sends it. The register counts here too.
     """
@@ -61,38 +68,44 @@ def test_send(
     if given and agent_id is None:
         raise click.UsageError("--variable is for calls: name an --agent.")
 
-    async def work(engine: Outreach) -> Message | Call:
+    async def work(engine: Outreach) -> tuple[Message | Call, datetime | None]:
         item: Message | Call
         if agent_id is not None:
             item = await engine.calls.create(workspace_id, NewCall(agent_id=agent_id, to=to, variables=given))
         else:
             new = NewMessage(to=to, body=body, from_number=sender, carrier=carrier)
             item = await engine.messages.send(workspace_id, new)
-        return await _watch(engine, item, wait)
+        item = await _watch(engine, item, wait)
+        return item, await held_until(engine, item)
 
-    done = with_engine(work)
+    done, until = with_engine(work)
     if done.status not in _ENDED:
         note(f"Watched for {wait:g} s. It goes on without this command.")
-    show(_document(done))
-    if done.status in _BAD:
+    show({**_document(done), "held_by": documents.provider_hold(until), "held_until": documents.plain(until)})
+    # With nothing to wait for, to be queued is all that was asked for.
+    if done.status in _BAD or (done.status in QUEUED and wait > 0):
         sys.exit(1)
 
 
 async def _watch(engine: Outreach, item: Message | Call, wait: float) -> Message | Call:
-    """Tell each change of status until it has ended, or the time is over."""
+    """Tell each change of status until it has ended, or the time is over; and why it waits, while it is queued."""
     began = time.monotonic()
     told: str | None = None
-    hinted = False
+    hinted: str | None = None
     while True:
+        passed = time.monotonic() - began
         if item.status != told:
             told = item.status
-            note(f"{time.monotonic() - began:5.1f} s  {told}")
-        passed = time.monotonic() - began
+            note(f"{passed:5.1f} s  {told}")
+        if item.status in QUEUED:
+            hint = await why_queued(engine, item)
+            if hint is None and 0 < min(_HINT_SECONDS, wait) <= passed:
+                hint = _NOBODY
+            if hint is not None and hint != hinted:
+                hinted = hint
+                note(hint)
         if item.status in _ENDED or passed >= wait:
             return item
-        if not hinted and passed >= _HINT_SECONDS and item.status in _QUEUED:
-            hinted = True
-            note(_NOBODY)
         await anyio.sleep(_LOOK_SECONDS)
         if isinstance(item, Call):
             item = await engine.calls.get(item.workspace_id, item.id)

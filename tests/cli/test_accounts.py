@@ -1,10 +1,16 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
 
+from outreach import SystemClock
+from outreach.storage.sqlite import SqliteStorage
+from outreach.testing.builders import make_account_hold
 from tests.cli.conftest import Cli
 from tests.fake_provider import CREDENTIALS, FakeAdapter
 
@@ -95,3 +101,90 @@ def test_variables_belong_to_calls(cli: Cli, live_id: str) -> None:
     """A message has none."""
     words = cli.refuse("test-send", live_id, "--to", "+14155550101", "--variable", "a=b", code=2)
     assert "--agent" in words
+
+
+def hold(cli: Cli, workspace_id: str, provider: str = "twilio") -> datetime:
+    """Have a provider ask to be left alone for an hour; return when that is over."""
+    now = SystemClock().now().replace(microsecond=0)
+    asked = make_account_hold(workspace_id=workspace_id, provider=provider, since=now, until=now + timedelta(hours=1))
+
+    async def put() -> None:
+        async with SqliteStorage(Path(cli.database.removeprefix("sqlite:///")), clock=SystemClock()) as storage:
+            await storage.write(lambda tx: tx.account_holds.put(asked))
+
+    anyio.run(put)
+    return asked.until
+
+
+def test_a_provider_that_is_left_alone_is_told_of(cli: Cli, live_id: str, credentials: str, fake: FakeAdapter) -> None:
+    """By `list` and `check`, in words and in JSON, until it is over or the account is connected again."""
+    connect = partial(cli.ask, "accounts", "connect", live_id, "twilio", "--file", credentials)
+    made = connect()
+    until = hold(cli, live_id)
+    for words in (("list", live_id), ("check", made["id"])):
+        told = cli.tell("accounts", *words)
+        for part in ("asked to be left alone (429", f"until {until:%Y-%m-%d %H:%M:%S} UTC", "accounts connect"):
+            assert part in told
+    (listed,) = cli.ask("accounts", "list", live_id)
+    checked = cli.ask("accounts", "check", made["id"])
+    for document in (listed, checked):
+        assert document["held_by"] == "provider_hold"
+        assert datetime.fromisoformat(document["held_until"]) == until
+    assert checked["ok"]
+    assert connect()["held_by"] is None
+    for words in (("list", live_id), ("check", made["id"])):
+        assert "left alone" not in cli.tell("accounts", *words)
+    checked = cli.ask("accounts", "check", made["id"])
+    assert (checked["held_by"], checked["held_until"]) == (None, None)
+
+
+def test_a_test_message_that_nothing_takes_has_failed(
+    cli: Cli, live_id: str, credentials: str, fake: FakeAdapter
+) -> None:
+    """It says why: the provider is left alone, or nobody serves; one that was to be queued only is not waited for."""
+    cli.ask("numbers", "add", live_id, "+14155550100", "--carrier", "twilio")
+    cli.ask("accounts", "connect", live_id, "twilio", "--file", credentials)
+    send = ("test-send", live_id, "--to", "+14155550101", "--wait")
+    result = cli.run(*send, "0.1")
+    assert result.exit_code == 1
+    assert "Is a server running" in result.stderr
+    until = hold(cli, live_id)
+    result = cli.run(*send, "0.1")
+    assert result.exit_code == 1
+    assert f"until {until:%Y-%m-%d %H:%M:%S} UTC" in result.stderr
+    assert "Is a server running" not in result.stderr
+    result = cli.run(*send, "0.1", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert (document["held_by"], datetime.fromisoformat(document["held_until"])) == ("provider_hold", until)
+    assert cli.ask(*send, "0")["status"] == "queued"
+
+
+def test_what_the_provider_is_not_told_can_be_set(
+    cli: Cli, live_id: str, credentials: str, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`connect`, `list` and `check` name the variable while there is no callback address, and only then."""
+    told = cli.tell("accounts", "connect", live_id, "twilio", "--file", credentials)
+    (account,) = cli.ask("accounts", "list", live_id)
+    assert account["callback_url"] is None
+    for shown in (told, cli.tell("accounts", "list", live_id), cli.tell("accounts", "check", account["id"])):
+        assert "set OUTREACH_PUBLIC_URL" in shown
+        assert "for the server alike" in shown
+    monkeypatch.setenv("OUTREACH_PUBLIC_URL", "https://outreach.example.com")
+    shown = cli.tell("accounts", "list", live_id)
+    assert f"https://outreach.example.com/webhooks/{account['id']}" in shown
+    assert "OUTREACH_PUBLIC_URL" not in shown + cli.tell("accounts", "check", account["id"])
+
+
+def test_an_account_keeps_its_address_until_it_is_removed(
+    cli: Cli, live_id: str, credentials: str, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other credentials change nothing of it; removing says that it is gone, and what is lost by that."""
+    monkeypatch.setenv("OUTREACH_PUBLIC_URL", "https://outreach.example.com")
+    connect = partial(cli.ask, "accounts", "connect", live_id, "twilio", "--file", credentials)
+    first, second = connect(), connect("--set", "region=eu")
+    assert [second[name] for name in ("id", "callback_url")] == [first[name] for name in ("id", "callback_url")]
+    told = cli.tell("accounts", "remove", first["id"])
+    for part in (f"/webhooks/{first['id']}", "404", "STOP", "connect without removing"):
+        assert part in told
+    assert connect()["callback_url"] != first["callback_url"]

@@ -13,7 +13,7 @@ from outreach.models.account import AccountHold
 from outreach.models.dispatch import Outcome
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
-from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import Unit
 from outreach.operations import account_holds, singles, waves
 from outreach.operations.singles import IntentTerms
@@ -23,6 +23,7 @@ from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import (
     NOW,
+    make_account,
     make_account_hold,
     make_agent,
     make_call,
@@ -171,6 +172,42 @@ async def test_an_intent_that_was_committed_before_is_withdrawn(storage: Storage
     held = await storage.read(lambda tx: tx.trail.of_recipient(HERE, campaign.id, 0))
     assert [entry.rule for entry in held] == ["provider_hold"]
     assert (await reread(storage, campaign)).status is CampaignStatus.ACTIVE
+
+
+async def test_what_was_asked_with_other_credentials_says_nothing_of_these(storage: Storage) -> None:
+    """An answer that comes after the account was connected again, to a request from before it, holds nothing."""
+    await storage.write(lambda tx: tx.accounts.insert(make_account(updated_at=NOW)))
+    assert await hears(storage, wish(30), at=NOW + SECOND, asked_at=NOW - TICK) is None
+    assert await hears(storage, wish(30), at=NOW + SECOND, asked_at=NOW) is not None
+
+
+async def test_what_waits_is_looked_at_when_its_hold_is_lifted(storage: Storage) -> None:
+    """What is queued for this provider, of this workspace; what polls, and what waits for others, is left as it is."""
+    later = NOW + DAY
+    mine = [make_message(), make_message(carrier="telnyx"), make_message(status=MessageStatus.ACCEPTED)]
+    agent = make_agent()
+    await storage.write(lambda tx: tx.agents.insert(agent))
+    calls = [
+        make_call(agent_id=agent.id, **changes)
+        for changes in ({"provider": "vapi"}, {}, {"provider": "vapi", "status": CallStatus.RINGING})
+    ]
+    theirs = make_message(workspace_id=THERE)
+    units = [Unit("message", HERE, one.id) for one in mine] + [Unit("call", HERE, one.id) for one in calls]
+    units.append(Unit("message", THERE, theirs.id))
+    for message in (*mine, theirs):
+        await storage.write(lambda tx, message=message: tx.messages.insert(message))  # type: ignore[misc]
+    for call in calls:
+        await storage.write(lambda tx, call=call: tx.calls.insert(call))  # type: ignore[misc]
+    for unit in units:
+        await storage.write(lambda tx, unit=unit: tx.work.touch(unit, later))  # type: ignore[misc]
+    for provider, waiting in (("twilio", units[0]), ("vapi", units[3])):
+        hold = make_account_hold(provider=provider, until=later)
+        await storage.write(lambda tx, hold=hold: tx.account_holds.put(hold))  # type: ignore[misc]
+        at = NOW + SECOND if provider == "vapi" else NOW
+        await storage.write(lambda tx, name=provider, at=at: account_holds.lift(tx, HERE, name, at))  # type: ignore[misc]
+        assert await storage.read(lambda tx, name=provider: tx.account_holds.get(HERE, name)) is None  # type: ignore[misc]
+        due = await storage.read(lambda tx: tx.work.due())
+        assert [work.unit for work in due if work.due_at == at] == [waiting]
 
 
 async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:

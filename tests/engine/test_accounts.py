@@ -4,6 +4,7 @@ import sqlite3
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import attrs
@@ -21,6 +22,8 @@ from outreach import (
     WorkspaceMode,
 )
 from outreach.models.states import MessageStatus
+from outreach.testing.builders import make_account_hold
+from outreach.testing.carriers import ScriptedCarrier, defer
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, until
 from tests.fake_provider import CREDENTIALS, FakeAdapter
@@ -137,6 +140,60 @@ async def test_a_check_says_what_is_the_case(open_storage: OpenStorage, fake: Fa
     async with Outreach(open_storage(SystemClock())) as engine:
         with pytest.raises(NotFound):
             await engine.accounts.check(workspace_id)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+async def test_a_connected_account_is_asked_at_once_though_the_one_before_was_to_be_left_alone(
+    open_storage: OpenStorage, fake: FakeAdapter, anew: bool
+) -> None:
+    """Design, section 5, rule 7: an account is left alone, not its successor; what waited goes, campaigns too."""
+    fake.carrier = ScriptedCarrier([defer(3600)])
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        message = await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
+
+        async def is_held() -> bool:
+            return await engine.accounts.held_until(workspace_id, "twilio") is not None
+
+        await until(is_held)
+        (shown,) = await engine.accounts.list(workspace_id)
+        ends = await engine.accounts.held_until(workspace_id, "twilio")
+        assert (shown.held_by, shown.held_until) == ("provider_hold", ends)
+        campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 2)
+        await engine.campaigns.start(workspace_id, campaign.id)
+        assert (await engine.accounts.check(account.id)).ok
+        assert await is_held()
+        if anew:
+            await engine.accounts.remove(account.id)
+            assert not await is_held()
+        await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        assert not await is_held()
+        (shown,) = await engine.accounts.list(workspace_id)
+        assert (shown.held_by, shown.held_until) == (None, None)
+        await reaches(engine, campaign, "completed")
+
+        async def is_taken() -> bool:
+            return (await engine.messages.get(workspace_id, message.id)).status is MessageStatus.ACCEPTED
+
+        await until(is_taken)
+
+
+async def test_only_the_workspace_that_was_told_to_wait_is_held(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """Another one's account at the same provider is not, nor is another provider; and what is over is over."""
+    storage = open_storage(SystemClock())
+    async with Outreach(storage) as engine:
+        ids = [(await engine.workspaces.create(name, mode=WorkspaceMode.LIVE)).id for name in ("One", "Two")]
+        for one in ids:
+            await engine.accounts.connect(one, "twilio", CREDENTIALS)
+        ends = SystemClock().now() + timedelta(hours=1)
+        hold = make_account_hold(workspace_id=ids[0], until=ends)
+        await storage.write(lambda tx: tx.account_holds.put(hold))
+        assert [(await engine.accounts.list(one))[0].held_until for one in ids] == [ends, None]
+        assert [await engine.accounts.held_until(one, "twilio") for one in ids] == [ends, None]
+        assert await engine.accounts.held_until(ids[0], "telnyx") is None
+        past = attrs.evolve(hold, until=SystemClock().now())
+        await storage.write(lambda tx: tx.account_holds.put(past))
+        assert await engine.accounts.held_until(ids[0], "twilio") is None
 
 
 async def test_the_file_holds_no_credentials_and_the_key_is_the_owners(tmp_path: Path, fake: FakeAdapter) -> None:

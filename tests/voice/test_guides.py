@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from outreach import PUBLIC_URL_VARIABLE
 from outreach.voice import base
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "voice"
@@ -84,10 +85,23 @@ def test_a_guide_has_every_step(provider: str) -> None:
         "accounts check ACCOUNT_ID",
         f"--provider {provider} --provider-agent-id",
         "/webhooks/ACCOUNT_ID",
-        "serve --public-url https://",
+        "outreach-server serve\n",
         "test-send WORKSPACE_ID --agent AGENT_ID --to +",
     ):
         assert step in text, step
+
+
+@pytest.mark.parametrize("guide", sorted(GUIDES.parent.glob("*/*.md")), ids=lambda path: path.stem)
+def test_a_guide_says_where_the_server_is_before_anything_asks_for_it(guide: Path) -> None:
+    """For the commands as for the server: what is only told to `serve` is unknown to `accounts`."""
+    text = guide.read_text(encoding="utf-8")
+    (block,) = (found for found in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "accounts connect" in found)
+    first, *then = [line.strip() for line in block.strip().splitlines()]
+    assert first == f"export {PUBLIC_URL_VARIABLE}=https://outreach.example.com"
+    assert [" ".join(line.split()[1:3]) for line in then] == ["accounts connect", "accounts check"]
+    assert text.index(first) < text.index("outreach-server serve\n")
+    assert "--public-url" not in text
+    assert "https://outreach.example.com/webhooks/ACCOUNT_ID" in text
 
 
 def test_every_end_has_a_meaning() -> None:

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from outreach import MessageStatus, Outreach, SystemClock
+from outreach.models.call import Call
+from outreach.models.message import Message
+from outreach.storage.memory import MemoryStorage
+from outreach.testing.builders import WORKSPACE_ID, make_account_hold, make_call, make_message
+from outreach_server.cli.holding import held_until, why_queued
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("fresh", "tried"),
+    [
+        (make_message(carrier="twilio"), make_message(carrier="twilio", reason="temporary")),
+        (make_call(provider="vapi"), make_call(provider="vapi", error="temporary")),
+    ],
+)
+async def test_why_something_waits_is_told_as_far_as_it_is_known(fresh: Message | Call, tried: Message | Call) -> None:
+    """The provider's wish goes before what it said of the last request; of one that nobody took nothing is known."""
+    clock = SystemClock()
+    provider = fresh.provider if isinstance(fresh, Call) else fresh.carrier
+    storage = MemoryStorage(clock=clock)
+    async with Outreach(storage) as engine:
+        assert await why_queued(engine, fresh) is None
+        told = await why_queued(engine, tried)
+        assert told is not None
+        assert told.startswith(f"{provider} has not taken it (temporary)")
+        until = clock.now() + timedelta(hours=1)
+        hold = make_account_hold(workspace_id=WORKSPACE_ID, provider=provider, until=until)
+        await storage.write(lambda tx: tx.account_holds.put(hold))
+        for item in (fresh, tried):
+            told = await why_queued(engine, item)
+            assert told is not None
+            assert f"until {until:%Y-%m-%d %H:%M:%S} UTC" in told
+            assert f"accounts connect {WORKSPACE_ID} {provider}" in told
+            assert await held_until(engine, item) == until
+        gone = make_message(carrier="twilio", status=MessageStatus.DELIVERED)
+        assert await held_until(engine, gone) is None
