@@ -6,6 +6,7 @@ width and spacing; so a carrier reads it (CTIA messaging principles, 5.1.3; 47 C
 phrase such as "do not text me"; or, however long it is, a sentence in it that says so in plain words
 (`outreach.policy.phrases`). Any wording that a reasonable person understands has to be honoured (the same rule), and
 one contact too few costs less than one too many. Only an opt-out is read from a phrase: START and HELP are exact.
+What somebody quotes is not read for a phrase (`outreach.policy.quotes`).
 
 What holds a word of opting out and is in neither tier is for a person to read (`may_mean_stop`).
 """
@@ -18,8 +19,9 @@ from typing import Final, Literal
 import attrs
 
 from outreach.models.message import Keyword
-from outreach.policy.phrases import is_reaction, sentence_asks_to_stop
+from outreach.policy.phrases import sentence_asks_to_stop
 from outreach.policy.politeness import without_courtesies, without_politeness
+from outreach.policy.quotes import is_reaction, own_text
 from outreach.policy.words import Words, phrases, words_of
 
 Tier = Literal["exact", "phrase"]
@@ -44,9 +46,10 @@ class Reading:
 _STOP: Final = phrases(
     # 47 CFR 64.1200(a)(10), and what Twilio, Telnyx, Vonage and AWS take for it by themselves.
     *("stop", "stop all", "unsubscribe", "cancel", "end", "quit", "revoke", "opt out", "remove", "remove me", "td"),
-    *("unsub", "stop it", "stop now", "no more"),
+    *("unsub", "stop it", "stop now", "no more", "discontinue", "delete me", "cease", "cease and desist"),
+    *("unsubcribe", "unsuscribe", "unsubscibe", "unsubsribe", "st0p"),  # As people mistype them.
     *("arret", "arrêter", "arrêtez", "désabonner", "désinscription"),  # French
-    *("alto", "pare", "parar", "baja", "dar de baja", "cancelar"),  # Spanish, Portuguese
+    *("alto", "pare", "parar", "baja", "dar de baja", "cancelar", "no más", "basta", "ya basta"),  # Spanish, Portuguese
     *("sair", "remover", "descadastrar"),  # Portuguese
     *("stopp", "abmelden", "abbestellen", "abbestellung"),  # German; the first Swedish and Norwegian too
     *("annulla", "cancella", "disiscrivi"),  # Italian
@@ -65,7 +68,7 @@ _CARRIERS_STOP: Final = phrases(
 _STOP_JOINED: Final = frozenset("".join(words) for words in _STOP)
 """Spaces and punctuation inside do not matter for an opt-out: `opt-out`, `STOPALL`, `S.T.O.P.`"""
 
-_START: Final = phrases("start", "unstop", "subscribe", "join")
+_START: Final = phrases("start", "unstop", "un stop", "subscribe", "join")
 _START_WHEN_STOPPED: Final = phrases("yes")
 """An ordinary answer of anybody but who has opted out by keyword."""
 
@@ -78,16 +81,24 @@ _TELLING: Final = frozenset(
 
 _INSIDE: Final = phrases(
     *("stop texting", "stop messaging", "stop calling", "stop sending", "stop contacting", "stop these", "stop this"),
+    *("stop it", "un subscribe"),
     *("do not text", "do not message", "do not contact", "do not call", "do not send me", "do not write"),
     *("don't text", "don't message", "don't contact", "don't call", "don't send me", "don't write"),
     *("no more texts", "no more messages", "no more calls", "no more sms"),
-    *("take me off", "remove me", "remove my number", "delete my number", "lose my number", "leave me alone"),
+    *(
+        "take me off",
+        "remove me",
+        "remove my number",
+        "remove my name",
+        "delete my number",
+        "lose my number",
+        "leave me alone",
+    ),
     *("opt out", "opt me out", "revoke my", "revoke consent", "unsubscribe me"),
     *("darme de baja", "dar de baja", "no me escriban", "no mas mensajes", "no más mensajes"),
     *("ne plus recevoir", "keine sms mehr", "keine nachrichten mehr"),
 )
 
-_LONGEST_PHRASE: Final = max(len(phrase) for phrase in _INSIDE)
 
 _ON_THE_WAY: Final = phrases("by", "over", "in", "at", "off", "near", "along")
 """After `stop` at the beginning: `stop by tomorrow`."""
@@ -98,16 +109,48 @@ _STOPS: Final = phrases(
 )
 """Before `stop` at the end: `I am at the stop`."""
 
+_OTHER_USES: Final = phrases(
+    *(f"quit {whose} job" for whose in ("my", "the", "this", "that", "a", "his", "her", "your")),
+    *(f"no more {what} {why}" for what in ("texts", "messages", "calls", "sms") for why in ("needed", "necessary")),
+    *("stop sign", "stop light", "stop lights", "stop loss", "stop and shop", "stop shop"),
+)
+"""Of a word that opts out where it stands alone."""
+
 _OPT_OUT_WORDS: Final = (
     frozenset(words[0] for words in _STOP if len(words) == 1)
     | _TELLING
     | {"stopping", "stopped", "opt", "opting", "opted", "unsubscribed", "unsubscribing", "removed", "canceled"}
-    | {"cancelled", "quitting", "revoked"}
+    | {"cancelled", "quitting", "revoked", "delete", "discontinued", "harassing", "harassment", "spamming"}
 ) - {"td"}
 """Words that opt out where they stand alone, and their forms."""
 
-_NEGATIONS: Final = frozenset({("dont",), ("do", "not"), ("never",)})
-"""Right before a word they turn it round: `don't stop`, `do not remove me`."""
+_UNWILLING: Final = phrases(
+    *("block me", "block you", "blocking you", "go away", "fuck off", "report you", "i will sue", "i'll sue"),
+    *("want off", "want out", "taken off", "get me off", "no longer interested", "text me again", "call me again"),
+)
+"""Who writes so may want no more messages: for a person to read."""
+
+_LONGEST_PHRASE: Final = max(len(phrase) for phrase in _INSIDE | _OTHER_USES | _UNWILLING)
+
+_NEGATIONS: Final = phrases(
+    *("don't", "do not", "never", "un", "don't you dare", "no need to", "not going to", "not trying to"),
+    *("not asking to", "not asking you to", "never asked to", "never asked you to", "never wanted to"),
+    *(
+        f"{who} {no}"
+        for who in ("i", "we")
+        for no in ("didn't", "did not", "won't", "will not", "wouldn't", "would not")
+    ),
+    *(
+        f"{no} {verb} to"
+        for no in ("don't", "do not", "didn't", "did not")
+        for verb in ("want", "want you", "wish", "mean", "need", "intend", "plan", "ask", "ask you")
+    ),
+)
+"""Right before a word they turn it round: `don't stop`, `do not remove me`, `I don't want to unsubscribe`.
+
+`They won't stop` and `I can't unsubscribe` are none: in doubt a short message counts."""
+
+_LONGEST_NEGATION: Final = max(len(phrase) for phrase in _NEGATIONS)
 
 
 def keyword_of(text: str, *, opted_out_by_keyword: bool = False) -> Reading | None:
@@ -126,7 +169,8 @@ def keyword_of(text: str, *, opted_out_by_keyword: bool = False) -> Reading | No
         return Reading("help", "exact")
     if is_reaction(text):
         return None
-    understood = _asks_to_stop(words) or sentence_asks_to_stop(text)
+    own = own_text(text)
+    understood = _asks_to_stop(words_of(own)) or sentence_asks_to_stop(own)
     return Reading("stop", "phrase") if understood else None
 
 
@@ -144,19 +188,25 @@ def may_mean_stop(text: str) -> bool:
     words = words_of(text)
     if is_reaction(text):
         return False
-    return not _OPT_OUT_WORDS.isdisjoint(words) or any(phrase in _INSIDE for _, phrase in _runs(words))
+    return not _OPT_OUT_WORDS.isdisjoint(words) or any(run in _INSIDE or run in _UNWILLING for _, run in _runs(words))
 
 
 def _asks_to_stop(words: Words) -> bool:
-    if "".join(without_courtesies(words)) in _STOP_JOINED:
+    if _once("".join(without_courtesies(words))) in _STOP_JOINED:
         # `Please cancel`: the word stands alone but for courtesies.
         return True
     words = without_politeness(words)
-    if not 0 < len(words) <= MOST_WORDS:
+    words = tuple(word for at, word in enumerate(words) if word not in _TELLING or words[at - 1 : at] != (word,))
+    if not 0 < len(words) <= MOST_WORDS or any(run in _OTHER_USES for _, run in _runs(words)):
         return False
     if any(words[at] in _TELLING and not _negated(words, at) for at in {0, len(words) - 1}) and not _is_a_place(words):
         return True
     return any(phrase in _INSIDE and not _negated(words, at) for at, phrase in _runs(words))
+
+
+def _once(joined: str) -> str:
+    """Return what a text repeats from its first to its last letter, once: `stop` of `stopstopstop`."""
+    return joined[: (joined * 2).find(joined, 1)]
 
 
 def _is_a_place(words: Words) -> bool:
@@ -172,4 +222,4 @@ def _runs(words: Words) -> Iterator[tuple[int, Words]]:
 
 
 def _negated(words: Words, at: int) -> bool:
-    return any(words[max(at - len(before), 0) : at] == before for before in _NEGATIONS)
+    return any(words[max(at - length, 0) : at] in _NEGATIONS for length in range(1, _LONGEST_NEGATION + 1))

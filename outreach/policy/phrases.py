@@ -10,32 +10,36 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
-from outreach.policy.politeness import skipped, without_courtesies, without_politeness
+from outreach.policy.politeness import skipped, without_politeness
 from outreach.policy.words import LONGEST, Words, phrases, words_of
 
-_ENDS_OF_PARTS: Final = re.compile(r"[.!?;:,\n\r|()\[\]\u2026\u2013\u2014\u3002\u3001]+|\s-+\s")
-"""After a compatibility form has become the plain one."""
+_ENDS_OF_PARTS: Final = re.compile(r"(?:[.!?;:,\n\r|\[\]\u2026\u2013\u2014\u3002\u3001]|\((?!\d)|(?<!\d)\))+|\s-+\s")
+"""After a compatibility form has become the plain one. The brackets of `(415) 555-0100` part nothing."""
 
-_REACTION: Final = re.compile(
-    r"\s*(?:liked|loved|disliked|laughed at|emphasi[sz]ed|questioned|reacted .{1,20} to|removed an? .{1,20} from)"
-    r"\s*[\"'\u201c\u00ab]",
-    re.IGNORECASE,
+_BEGINNINGS: Final = phrases(
+    *("please", "pls", "plz", "so", "just", "and", "kindly", "then", "or", "again", "now", "no", "yes", "omg", "dude"),
+    *("who is this", "who's this", "who are you", "who dis", "wrong number", "wrong person", "wrong guy"),
+    *("not interested", "no longer interested", "no thanks", "no thank you", "I said", "go away", "I don't know you"),
 )
-"""How a telephone writes a thumb under a message: what follows is our own text, `Reply STOP` with it."""
+"""What another part of a sentence may begin after, where nothing is written between."""
 
-_BEGINNINGS: Final = frozenset(
-    {"please", "pls", "plz", "so", "just", "and", "kindly", "then", "or", "again", "now", "no", "yes", "omg", "dude"}
-)
-"""Words after which another part of a sentence may begin, where nothing is written between."""
+_LONGEST_BEGINNING: Final = max(len(phrase) for phrase in _BEGINNINGS)
+
+_NEGATING: Final = frozenset({"dont", "not", "never"})
+"""What turns round what comes after `or` too: `do not cancel or stop these texts`."""
 
 _LIMITS: Final = frozenset({"instead", "unless", "until", "except"})
 
 _ALONE: Final = phrases(
-    "stop", "stop all", "stopall", "stop it", "stop now", "unsubscribe", "unsub", "opt out", "optout"
+    "stop", "stop all", "stopall", "stop it", "stop now", "unsubscribe", "unsub", "opt out", "optout", "remove me"
 )
 """Parts of a longer message that say it by themselves: `STOP. I have told you twice.`"""
+
+_ON_A_WAY: Final = frozenset({"turn", "walk", "drive", "cross", "park"})
+"""At the beginning of the part after such a one, they make it a direction: `go to 5th, stop, turn left`."""
 
 _ME: Final = (
     r"(?:me|us|this (?:phone )?number|this phone|this line|my (?:\w+ )?(?:phone|number|cell|mobile|line|wife|husband|"
@@ -50,15 +54,24 @@ _MESSAGES: Final = (
     r"(?:texts|text messages|messages|msgs|sms|calls|phone calls|spam|ads|advertisements|promos|promotions|offers|"
     r"notifications|alerts|communications?|marketing)"
 )
+_TEXTS: Final = r"(?:texts|text messages|messages|msgs|sms|text alerts|promos|spam)"
+"""What is sent to people and nothing else: who cancels calls may have booked them."""
+
 _WHICH: Final = (
-    r"(?:(?:all|any|more|these|those|this|the|your|of|such|unwanted|annoying|stupid|damn|fucking|so many) )*"
+    r"(?:(?:all|any|more|these|those|this|the|your|of|such|unwanted|annoying|future|further|stupid|"
+    r"damn|fucking|so many) )*"
 )
+_REMOVED: Final = r"(?:removed|deleted|erased|unsubscribed|opted out|taken off)"
+_ASKED: Final = r"(?:(?<=please )|(?<=pls )|(?<=plz )|(?<=kindly ))"
 _NO_WISH: Final = r"(?:i|we) (?:really )?(?:no longer|do not|dont|never)"
 _NOT: Final = r"(?:do not|dont|never|do not ever|dont ever|dont you ever|never ever)"
 _MINE: Final = (
     r"(?:me|us|my (?:\w+ )?(?:name|number|phone|cell|mobile|info|information|contact|details|data)|this number)"
 )
+_NUMBER: Final = r"\d[\d ]{5,15}\d"
+"""A phone number as words."""
 _LIST: Final = (
+    r"(?:(?!wait|guest)\w+ ){0,3}?"
     r"(?:lists?|database|systems?|records?|contacts|mailings?|subscriptions?|texts|messages|calls|notifications|alerts|"
     r"campaigns?|marketing|everything|directory)"
 )
@@ -69,25 +82,37 @@ _SENTENCES: Final = re.compile(
             rf"(?:stop|quit|cease) (?:the |all )?{_REACHING}(?: (?:and|or|n) {_REACHING})*(?: to)? {_ME}\b",
             rf"(?:stop|quit|cease) sending (?:me |us |out )?{_WHICH}"
             rf"(?:{_MESSAGES}\b|(?:this|these|those|anything|stuff)$)",
+            rf"(?:stop|quit|cease) (?:receiving|getting) {_WHICH}(?:\w+ )?(?:{_MESSAGES}\b|(?:this|these|those|them)$)",
+            rf"(?:(?:i|we) (?:want|need|would like) |make |have ){_WHICH}(?:\w+ )?{_MESSAGES}"
+            r" (?:to )?(?:stop|end|cease)\b",
+            rf"(?:cancel|discontinue|terminate) (?:receiving )?(?:my |our )?(?:subscription to )?{_WHICH}"
+            rf"(?:\w+ )?{_TEXTS}\b",
             rf"(?:stop|end|cease) (?:with )?(?:all|these|those|this|the|your)(?: the| these| your| of)?"
             rf"(?: \w+)? (?:{_MESSAGES}|{_REACHING}|harassment|contact)\b",
             rf"{_NOT} {_REACH}(?: (?:and|or) {_REACH})*(?: to)? {_ME}"
             rf"(?:$| (?:again|anymore|any more|ever|please|at all|at this|about|with|or|and|no|from|for any|under)\b)",
             rf"{_NOT} send (?:me |us )?(?:any|more|these|those|your|such) {_WHICH}(?:\w+ )?{_MESSAGES}\b",
             rf"{_NOT} send (?:me|us) anything\b",
-            rf"(?:take|remove|delete|drop|get|erase) {_MINE} (?:off|from|out)(?: of)?"
-            rf"(?: (?!wait|guest)\w+){{0,3}}? {_LIST}\b",
+            rf"(?:take|remove|delete|drop|get|erase) {_MINE}(?: {_NUMBER})? (?:off|from|out)(?: of)? {_LIST}\b",
             rf"(?:take|get) {_MINE} off(?: of)?(?: this| it| here)?$",
+            rf"(?:remove|delete|unsubscribe|take off|stop texting|stop calling)(?: my number)? {_NUMBER}(?: from\b|$)",
+            rf"(?:(?:i|we) (?:want|need) |have |get ){_MINE} {_REMOVED}(?:$|(?: of| from)? {_LIST}\b)",
+            rf"be {_REMOVED}(?:$|(?: of| from)? {_LIST}\b)",
+            r"be left alone\b",
+            rf"(?:i|we) want (?:off|out)(?:$|(?: of)? {_LIST}\b)",
+            rf"{_ASKED}(?:stop|remove|remove me|delete me|unsubscribe|unsub|discontinue|opt me out)$",
+            r"stop(?: it| this| now| right now| immediately)? or (?:i|we|ill|else)\b",
             r"(?:unsubscribe|unsub) (?:me|us|my|this number|from)\b",
             r"opt (?:(?:me|us|my number|this number) )?out\b",
             r"(?:i am |im |we are )?opting out\b",
             r"(?:i|we|ive|weve) (?:have )?(?:already )?(?:opted out|unsubscribed)\b",
             rf"{_NO_WISH} (?:want|wish|care|need|consent|agree)(?: you)?(?: to)?"
-            rf"(?: (?:get|getting|receive|receiving|have|see))? {_WHICH}(?:\w+ )?{_MESSAGES}\b",
+            rf"(?: (?:get|getting|receive|receiving|have|see))? {_WHICH}"
+            rf"(?:(?!(?:stop|end|quit|cancel|miss|lose|block)\b)\w+ )?{_MESSAGES}\b",
             rf"{_NO_WISH} (?:want|wish|consent|agree) (?:to be|being|to being) "
             r"(?:contacted|texted|called|messaged|spammed|bothered)\b",
             rf"{_NO_WISH} (?:want|wish) to hear from (?:you|this)\b",
-            rf"no more (?:of )?(?:these |those |your )?{_MESSAGES}\b",
+            rf"no more (?:of )?(?:these |those |your )?{_MESSAGES}\b(?! (?:\w+ )?(?:needed|necessary|required)\b)",
             r"leave (?:me|us) (?:the \w+ )?alone\b",
             r"lose (?:my|this) (?:phone )?number\b",
             r"(?:i |we )?(?:hereby )?(?:revoke|withdraw|rescind) (?:my |our |all |any |prior |express |written )*"
@@ -97,14 +122,9 @@ _SENTENCES: Final = re.compile(
 )
 
 
-def is_reaction(text: str) -> bool:
-    """Return whether a message is a telephone's account of a reaction to a message of ours, which it quotes."""
-    return _REACTION.match(text) is not None
-
-
 def sentence_asks_to_stop(text: str) -> bool:
     """Return whether a part of a message says, in plain words, that no more messages or calls are wanted."""
-    return any(_says_so(part) for part in _parts(text))
+    return any(_says_so(part, after) for part, after in pairwise([*_parts(text), ()]))
 
 
 def _parts(text: str) -> Iterator[Words]:
@@ -114,15 +134,22 @@ def _parts(text: str) -> Iterator[Words]:
             yield words
 
 
-def _says_so(part: Words) -> bool:
-    if without_courtesies(part) in _ALONE:
-        return True
+def _says_so(part: Words, after: Words) -> bool:
+    words = without_politeness(part)
+    if words in _ALONE:
+        return _ON_A_WAY.isdisjoint(after[:2])
     if not _LIMITS.isdisjoint(part):
         return False
-    words = without_politeness(part)
     line = " ".join(words)
-    starts = [0, *(at + 1 for at, word in enumerate(words) if word in _BEGINNINGS)]
-    return any(_SENTENCES.match(line, _offset(words, skipped(words, start))) for start in starts)
+    return any(_SENTENCES.match(line, _offset(words, skipped(words, start))) for start in _starts(words))
+
+
+def _starts(words: Words) -> Iterator[int]:
+    yield 0
+    for at in range(1, len(words)):
+        before = (words[max(at - length, 0) : at] for length in range(1, _LONGEST_BEGINNING + 1))
+        if not _BEGINNINGS.isdisjoint(before) and (words[at - 1] != "or" or _NEGATING.isdisjoint(words[:at])):
+            yield at
 
 
 def _offset(words: Words, index: int) -> int:

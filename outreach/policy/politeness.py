@@ -24,6 +24,7 @@ _REQUESTS: Final = phrases(
 WISHES: Final = phrases(
     *("i want to", "i would like to", "i'd like to", "i wish to", "i need to", "i have to", "i am going to"),
     *("i'm going to", "we want to", "we would like to", "we'd like to", "we wish to", "let me"),
+    *("i just want to", "i only want to", "we just want to"),
     *("how do i", "how can i", "where do i", "where can i"),
 )
 """Before what somebody wants to do themselves; of `stop` that may be smoking."""

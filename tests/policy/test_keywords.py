@@ -19,14 +19,29 @@ THE_LAWS_WORDS = ["stop", "quit", "end", "revoke", "opt out", "cancel", "unsubsc
 """47 CFR 64.1200(a)(10)."""
 
 CARRIERS_WORDS = ["STOPALL", "STOP ALL", "OPTOUT", "OPT-OUT", "REMOVE", "remove me", "TD"]
-OTHER_LANGUAGES = ["ARRET", "Arrêt", "alto", "Pare", "baja", "Stopp", "abmelden", "СТОП", "退订", "停止", "ストップ"]
+OTHERS_WORDS = ["discontinue", "Delete me", "cease", "st0p", "unsuscribe", "UNSUBCRIBE", "> stop"]
+OTHER_LANGUAGES = [
+    "ARRET",
+    "Arrêt",
+    "alto",
+    "Pare",
+    "baja",
+    "¡Basta!",
+    "no más",
+    "Stopp",
+    "abmelden",
+    "СТОП",
+    "退订",
+    "停止",
+    "ストップ",
+]
 VARIED = [
     *("Stop.", "STOP!!!", " stop\n", "'stop'", "“STOP”", "«stop»", "*stop*", "stop 🙏🏽", "🛑STOP🛑", "stop❤️"),
     *("ＳＴＯＰ", "𝐒𝐓𝐎𝐏", "s.t.o.p.", "S T O P", "st\u200bop", "sto\u0301p", "opt_out", "un-subscribe", "(quit)"),
 ]
 
 
-@pytest.mark.parametrize("text", THE_LAWS_WORDS + CARRIERS_WORDS + OTHER_LANGUAGES + VARIED)
+@pytest.mark.parametrize("text", THE_LAWS_WORDS + CARRIERS_WORDS + OTHERS_WORDS + OTHER_LANGUAGES + VARIED)
 def test_a_word_of_the_list_is_an_opt_out_however_it_is_written(text: str) -> None:
     """Case, punctuation, quotes, emoji, accents, width and spacing do not matter (CTIA, 5.1.3)."""
     assert keyword_of(text) == STOP
@@ -43,7 +58,13 @@ def test_a_word_of_the_list_is_an_opt_out_however_it_is_written(text: str) -> No
         *("i revoke my consent", "revoke consent", "I quit", "no more texts", "leave me alone", "lose my number"),
         *("please cancel", "cancel, thanks", "please end", "stop now please", "Stop messaging"),
         *("quiero darme de baja", "keine SMS mehr", "bitte abmelden", "stop svp"),
-        *("please stop at once", "can you stop that", "make it stop", "will you stop please"),
+        *("please stop at once", "can you stop that", "make it stop", "will you stop please", "no stop it"),
+        # The same word again and again; with a number; mistyped; other words for it.
+        *("STOPSTOP", "stop stop stop stop stop stop", "UNSUBSCRIBEUNSUBSCRIBE", "stop stop stop stop you people"),
+        *("remove 4155550100", "Please remove (415) 555-0100", "pls unsubcribe", "please un-subscribe me"),
+        *("Please discontinue", "delete me please", "please cease and desist", "remove my name", "ya basta por favor"),
+        *("I want to be removed", "I want off this list", "get me off this list", "cancel these messages"),
+        *("I told you: “STOP”", "I said “stop texting me”", "> Hi Ann. Reply STOP to opt out\nstop"),
     ],
 )
 def test_a_short_message_that_a_reasonable_person_understands_is_an_opt_out(text: str) -> None:
@@ -82,6 +103,25 @@ LONGER = [
     *("i am opting out of any and all messages", "do not ever text or call me again or I will sue you"),
     *("(Please stop texting me) sent from my phone", "Hello — please unsubscribe. My mother has died last week."),
     *("please take my number off this. we are not buying", "stop sending me these", "And stop the harassment today"),
+    # What somebody wants to have done.
+    *("I'd like to stop receiving these messages", "I want to stop receiving texts", "I want these messages to stop"),
+    *("How do I stop receiving these messages?", "How can I stop getting your texts", "discontinue these messages"),
+    *("I want to stop getting these texts from you", "please make these texts stop now and forever"),
+    *(
+        "I wish to be removed from your list",
+        "I would like to be taken off your list",
+        "I want out of this mailing list",
+    ),
+    *("please have me removed from your contact list", "I want my number removed from your system"),
+    *("I just want to be left alone by you people", "we would like these texts to stop please"),
+    *("cancel my text messages", "please cancel all future texts", "cancel my subscription to these texts"),
+    *("Please remove my number 415 555 0100 from the list", "unsubscribe 415-555-0100 from your list please"),
+    # After other words, with nothing written between.
+    *("No longer interested please remove", "sorry but we sold that house last year please stop"),
+    *("Who is this stop texting me", "u have the wrong number stop texting me or i will report you"),
+    *("I said stop texting me about the house", "who's this? I said stop calling my mother"),
+    *("Wrong person. Remove me. Thanks", "Stop now or I call my lawyer", "Stop. Look, I told you twice"),
+    *("I asked you to stop. This is my work phone", "Can you please stop? My phone rings all night"),
 ]
 
 
@@ -120,7 +160,48 @@ UNCLEAR = [
 ]
 
 
-@pytest.mark.parametrize("text", UNCLEAR)
+NEGATED = [
+    *(
+        "I don't want to unsubscribe",
+        "I didn't unsubscribe",
+        "i won't opt out",
+        "I would not unsubscribe",
+        "I will not quit",
+    ),
+    *("I do not wish to opt out", "I did not ask you to stop", "I'm not going to unsubscribe", "no need to remove me"),
+    *("I never asked to unsubscribe", "we did not opt out", "I'd never opt out", "I didn't mean to stop"),
+    *("don't you dare unsubscribe me", "please don't cancel or stop these texts", "please un-stop"),
+    *("I don't want to stop the messages", "I don't want to stop receiving these texts"),
+    *("do not discontinue these messages please", "I don't want to miss offers, do not stop"),
+]
+"""The opposite of an opt-out, and no START either, which is exact."""
+
+OTHER_THINGS = [
+    *("No more calls needed, I booked", "no more texts needed thanks", "quit my job", "stop sign on Main"),
+    *("Directions: go to 5th, stop, turn left", "drive two blocks, stop, then cross the road"),
+    *(
+        "The Stop & Shop on Main",
+        "Cancel all calls today",
+        "cancel my subscription",
+        "Can you delete the second order?",
+    ),
+]
+
+UNWILLING = [
+    *("block me", "if you text me again i will sue", "you are harassing me", "I'm no longer interested, sold it"),
+    "I'm going to report you if you don't stop",
+]
+"""Who writes so may well want no more, and has not said it."""
+
+QUOTING = [
+    *("> Reply STOP to opt out\nok thanks", "> stop texting me", "ok\n  > Hi Ann. Stop."),
+    *("You wrote “Hi Ann, reply STOP to opt out of this”, why?", "👍 “Sale today at Acme! Opt out: STOP”"),
+    "Hat mit 👍 auf „Das war es. Alles im Angebot. STOP“ reagiert",
+]
+"""Quotations that no telephone is known to write so."""
+
+
+@pytest.mark.parametrize("text", UNCLEAR + NEGATED + OTHER_THINGS + UNWILLING + QUOTING)
 def test_what_holds_a_word_of_opting_out_and_says_something_else_is_for_a_person(text: str) -> None:
     """Providers, F.1: what is ambiguous is no opt-out, and is not overlooked either."""
     assert keyword_of(text) is None
@@ -147,6 +228,62 @@ def test_a_reaction_to_our_own_message_is_none_whatever_it_quotes(kind: str, tex
         assert not may_mean_stop(quote)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('👍 to "Sale today! Opt out: STOP"', "❤️ to “ Hi. Reply STOP to opt out ”", "👍 à « STOP »", "👍 zu „STOP“"),
+        *(
+            "Reacted 😂 to “Hi Ann. STOP”",
+            "Removed a question mark from “STOP”",
+            "Removed 👍 from “STOP”",
+            "Liked 'STOP'",
+        ),
+        *(
+            "Gefällt „Hallo Ann. Abmelden: STOP“",
+            "Gefällt nicht „STOP“",
+            "Lacht über „STOP“",
+            "A aimé « Bonjour. STOP »",
+        ),
+        *(
+            "N’a pas aimé « STOP »",
+            "A réagi avec 😀 à « STOP »",
+            "Le gustó “Hola. Baja: STOP”",
+            "Reaccionó con ❤️ a “STOP”",
+        ),
+        *(
+            "Gostou de “Oi. SAIR para parar”",
+            "Reagiu com 👍 a “STOP”",
+            "Ha messo mi piace a “STOP”",
+            "Ha adorato «STOP»",
+        ),
+    ],
+)
+def test_a_reaction_is_known_in_other_forms_and_languages(text: str) -> None:
+    """An emoji that leads to a quotation, and what telephones write that speak another language."""
+    assert keyword_of(text) is None
+    assert not may_mean_stop(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "To “stop texting me”",
+        "I liked “STOP texting me”",
+        "They loved it. “STOP”",
+        "Loved it, now stop texting me about “deals”",
+    ],
+)
+def test_what_only_resembles_a_reaction_is_somebodys_own(text: str) -> None:
+    """Nothing but such words and a quotation is one."""
+    assert keyword_of(text) == UNDERSTOOD
+
+
+@pytest.mark.parametrize("text", LONGER)
+def test_a_message_that_is_one_quotation_is_somebodys_own(text: str) -> None:
+    """There is nobody else in it."""
+    assert keyword_of(f"“{text.replace('“', '').replace('”', '')}”.") == UNDERSTOOD
+
+
 @pytest.mark.parametrize("text", ["they won't stop", "quit smoking", "never mind, just stop"])
 def test_in_doubt_a_short_message_is_an_opt_out(text: str) -> None:
     """One contact lost costs less than one who is contacted against the law: decided, and so documented."""
@@ -157,9 +294,18 @@ def test_in_doubt_a_short_message_is_an_opt_out(text: str) -> None:
     "text",
     [
         *("", " \n", "🛑", "...", "thanks", "Thank you!", "ok", "no", "who is this?", "wrong number"),
-        *("unstoppable", "stopover", "do not park here", "I don't want the blue one", "never ever", "my list"),
+        *(
+            "unstoppable",
+            "stopover",
+            "do not park here",
+            "I don't want the blue one",
+            "I want the red one",
+            "never ever",
+            "my list",
+        ),
         *("Liked “Hi Ann, reply STOP to opt out”", "yes please", "yes", "YES", "help me", "more info", "start now"),
         *("please start", "join us", "i want to subscribe", "s t a r t", "h e l p"),
+        *("I don't want to miss your offers", "I have to be off at five", "get my order out today", "don't subscribe"),
     ],
 )
 def test_what_people_write_otherwise_is_no_keyword(text: str) -> None:
@@ -168,7 +314,9 @@ def test_what_people_write_otherwise_is_no_keyword(text: str) -> None:
     assert not may_mean_stop(text)
 
 
-@pytest.mark.parametrize("text", ["start", "START!", " Unstop ", '"subscribe"', "Join 👍", "ＳＴＡＲＴ"])
+@pytest.mark.parametrize(
+    "text", ["start", "START!", " Unstop ", "un stop", "Un-Stop!", '"subscribe"', "Join 👍", "ＳＴＡＲＴ"]
+)
 def test_a_start_is_exact(text: str) -> None:
     """The words of Twilio, Telnyx and Vonage, however they are written; nobody is opted in by a phrase."""
     assert keyword_of(text) == START
@@ -225,6 +373,31 @@ def test_a_very_long_text_is_read_as_far_as_a_message_goes() -> None:
     assert keyword_of("please " * 500_000) is None
 
 
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(
+            '"',
+            "“x",
+            "(1",
+            "' ",
+            "x or ",
+            "no thanks ",
+            "i want your ",
+            "so many ",
+            "take me off 1 1 1 1 1 1 1 ",
+            "- ",
+            ">\n",
+        ),
+        *("removed a ", "👍", "stop getting your ", "i would like to ", "a", "\ufdfa"),
+    ],
+)
+def test_no_text_makes_reading_long(piece: str) -> None:
+    """Beginnings of everything that is looked for, again and again and never complete."""
+    for text in (piece * 100_000, f"x {piece * 100_000}", f"no i want {piece * 100_000}"):
+        assert keyword_of(text) is None
+
+
 def page_between(beginning: str, end: str) -> str:
     """Return a passage of the documentation, on one line."""
     page = (Path(__file__).parents[2] / "docs" / "opt-out.md").read_text(encoding="utf-8")
@@ -256,4 +429,12 @@ def test_the_words_that_are_documented_are_those_that_are_read() -> None:
     unclear = re.findall(r"`([^`]+)`", page_between("is stored as `unclear`:", "`outreach-server"))
     assert len(unclear) > 3
     assert {(keyword_of(text), may_mean_stop(text)) for text in unclear} == {(None, True)}
+    repeated = re.findall(r"`([^`]+)`", page_between("or repeats such a word:", "."))
+    assert {keyword_of(text) for text in repeated} == {UNDERSTOOD}
+    negated = re.findall(r"`([^`]+)`", page_between("A negation right before turns it round", ": a person"))
+    assert len(negated) > 1
+    assert {(keyword_of(text), may_mean_stop(text)) for text in negated} == {(None, True)}
+    reactions = re.findall(r"`([^`]+)`", page_between("which quotes our own message\n(", ")"))
+    assert len(reactions) > 1
+    assert {(keyword_of(text), may_mean_stop(text)) for text in reactions} == {(None, False)}
     assert keyword_of("“S.T.O.P.” 🛑") == STOP
