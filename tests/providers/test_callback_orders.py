@@ -27,7 +27,8 @@ from tests.providers.parts import PUBLIC_URL, Event, Part, Taken
 from tests.providers.voices import SUMMARY, TALKED, VOICES, Retell, Vapi, VoicePart
 
 PERSON: Final = "+14155550100"
-PROVIDER_ID: Final = "00000000-0000-4000-8000-0000000000a1"
+PROVIDER_ID: Final = f"SM{0xA1:032x}"
+"""Of the form that the strictest of them has."""
 
 ANSWERS: Final = (
     Outcome(state=DispatchState.ACCEPTED, provider_id=PROVIDER_ID),
@@ -146,7 +147,7 @@ async def line(part: P) -> AsyncIterator[Line[P]]:
         )
 
 
-NOBODYS: Final = Taken(provider_id="nobody-s", dispatch_id="0195554e-0000-7000-8000-00000000beef", to=PERSON)
+NOBODYS: Final = Taken(provider_id=f"SM{0xB2:032x}", dispatch_id="0195554e-0000-7000-8000-00000000beef", to=PERSON)
 """A message or a call of which the ledger knows nothing."""
 
 STATUSES: Final = ("accepted", "sent", "failed", "delivered")
@@ -271,7 +272,7 @@ async def test_an_event_that_names_two_dispatches_is_believed_where_calls_have_t
     """ElevenLabs alone: its answer may have the telephony's identifier, and its events have the conversation's."""
     async with line(part_of()) as here:
         await here.answer(ANSWERS[0])
-        told = _everything(here.part, attrs.evolve(here.taken, provider_id="another"), datetime.now(UTC))
+        told = _everything(here.part, attrs.evolve(here.taken, provider_id=f"SM{0xC3:032x}"), datetime.now(UTC))
         results = {result for event in told for result in await here.hear(event)}
         assert results == ({"merged"} if here.part.name == "elevenlabs" else {"mismatched"})
         await here.check_kept()

@@ -2,21 +2,26 @@
 
 https://www.twilio.com/docs/messaging/guides/track-outbound-message-status and
 https://www.twilio.com/docs/messaging/guides/webhook-request; more parameters may come at any time.
+
+What is signed joins names and values without a border between them, so that whoever has seen one callback can cut it up
+anew under the same signature: `MessageSid=SM1` and `NumMedia=0` into `MessageSid=SM1NumMedia0`. So every field that
+counts must be of its form, which no such piece is: what is not is refused, as what nobody signed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from outreach.carriers.base import DISPATCH
-from outreach.carriers.twilio.carrier import NAME
+from outreach.carriers.twilio.carrier import NAME, SID
 from outreach.carriers.twilio.errors import FAILURES
 from outreach.carriers.twilio.signature import verified_fields
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection, InboundText, Keyword
-from outreach.wire.callbacks import LONGEST_ID, require_id, text_in
+from outreach.wire.callbacks import require_id, text_in
 
 STATUSES: Final[Mapping[str, MessageStatus]] = {
     "accepted": MessageStatus.ACCEPTED,
@@ -36,6 +41,12 @@ STATUSES: Final[Mapping[str, MessageStatus]] = {
 _INBOUND: Final = frozenset({"received", "receiving"})
 _KEYWORDS: Final[Mapping[str, Keyword]] = {"STOP": "stop", "START": "start", "HELP": "help"}
 
+_STATUS: Final = re.compile("|".join([*STATUSES, *_INBOUND]))
+_CODE: Final = re.compile(r"[0-9]{1,10}")
+_OPT_OUT_TYPE: Final = re.compile(r"[A-Za-z_]{1,20}")
+_ADDRESS: Final = re.compile(r"\+?[0-9]{1,20}|[A-Za-z_]{1,20}:(?:\+?[0-9]{1,20}|[A-Za-z0-9._@-]{1,100})")
+"""A number, a short code, or what a channel has in its place: `whatsapp:+14155550102`, `rcs:an_agent`."""
+
 
 def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     """Verify a callback and read the one event that it is.
@@ -43,25 +54,24 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     Twilio names no time, neither in the signature nor in the event: the moment is that of the reading.
 
     Raises:
-        CallbackRefused: It is not Twilio's, or cannot be read.
+        CallbackRefused: It is not Twilio's, or a field that counts is not of its form.
     """
     fields = verified_fields(callback, connection.credentials)
-    sid = require_id(fields, "MessageSid" if "MessageSid" in fields else "SmsSid")
-    status = text_in(fields, "MessageStatus") or text_in(fields, "SmsStatus")
+    name = "MessageSid" if "MessageSid" in fields else "SmsSid"
+    sid = require_id(fields, name)
+    _require_form(name, sid, SID)
+    status = _formed(fields, "MessageStatus", _STATUS) or _formed(fields, "SmsStatus", _STATUS)
     if status is None or status in _INBOUND:
         return [CallbackEvent(event_id=f"{sid}:received", content=_inbound(connection, fields, sid))]
-    if len(status) > LONGEST_ID:
-        raise CallbackRefused("The callback has no status.")
     return [CallbackEvent(event_id=f"{sid}:{status}", content=_report(connection, callback, fields, sid, status))]
 
 
 def _report(
     connection: Connection, callback: Callback, fields: Mapping[str, Any], sid: str, status: str
-) -> MessageReport | None:
-    known = STATUSES.get(status)
-    if known is None:
-        return None
-    code = text_in(fields, "ErrorCode")
+) -> MessageReport:
+    known = STATUSES[status]
+    code = _formed(fields, "ErrorCode", _CODE)
+    _formed(fields, "To", _ADDRESS)
     return MessageReport(
         workspace_id=connection.workspace_id,
         provider=NAME,
@@ -70,17 +80,17 @@ def _report(
         status=known,
         at=connection.clock.now(),
         reason=FAILURES.get(code or "", "rejected") if known is MessageStatus.FAILED else None,
-        error_code=code[:LONGEST_ID] if code else None,
+        error_code=code,
         raw=dict(fields),
     )
 
 
-def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> InboundText | None:
-    sender, to = text_in(fields, "From"), text_in(fields, "To")
-    if sender is None or to is None:
-        return None
+def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> InboundText:
+    sender, to = require_id(fields, "From"), require_id(fields, "To")
+    _require_form("From", sender, _ADDRESS)
+    _require_form("To", to, _ADDRESS)
     # Comes where Advanced Opt-Out is on, and Twilio has then replied itself.
-    keyword = _KEYWORDS.get((text_in(fields, "OptOutType") or "").upper())
+    keyword = _KEYWORDS.get((_formed(fields, "OptOutType", _OPT_OUT_TYPE) or "").upper())
     return InboundText(
         provider_id=sid,
         sender=sender,
@@ -90,3 +100,16 @@ def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> Inb
         keyword=keyword,
         answered=keyword is not None,
     )
+
+
+def _formed(fields: Mapping[str, Any], name: str, form: re.Pattern[str]) -> str | None:
+    """Return a field that must be of its form where it is there at all; None where it is not."""
+    value = text_in(fields, name)
+    if value is not None:
+        _require_form(name, value, form)
+    return value
+
+
+def _require_form(name: str, value: str, form: re.Pattern[str]) -> None:
+    if not form.fullmatch(value):
+        raise CallbackRefused(f"The callback's {name} is not of its form.")

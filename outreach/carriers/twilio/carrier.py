@@ -29,7 +29,9 @@ LONGEST_VALIDITY_SECONDS: Final = 36_000
 FAILED: Final = frozenset({"failed", "undelivered", "canceled"})
 """Statuses of a message that reached nobody and never will."""
 
-_SID: Final = re.compile(r"(?:SM|MM)[0-9a-fA-F]{32}")
+SID: Final = re.compile(r"(?:SM|MM)[0-9a-fA-F]{32}")
+"""The identifier of a message."""
+
 _PAGE_SIZE: Final = 200
 _MOST_PAGES: Final = 5
 _NO_SENDER: Final = base.no_sender("Neither a number to send from nor messaging_service_sid is set.")
@@ -124,7 +126,7 @@ class TwilioCarrier:
     def _found(self, message: Mapping[str, Any] | None) -> Outcome | None:
         """Return the outcome that a message of Twilio's is; None for what is no message."""
         sid = message.get("sid") if message else None
-        if message is None or not isinstance(sid, str) or not _SID.fullmatch(sid):
+        if message is None or not isinstance(sid, str) or not SID.fullmatch(sid):
             return None
         status = message.get("status")
         if not isinstance(status, str) or status not in FAILED:

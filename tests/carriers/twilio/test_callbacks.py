@@ -147,10 +147,84 @@ def test_a_failure_has_its_reason(code: str, reason: str) -> None:
     assert (report.reason, report.error_code) == (reason, code or None)
 
 
-def test_a_status_of_an_unknown_kind_is_kept_without_content() -> None:
-    """Twilio may add statuses at any time; parameters that are new do not matter either."""
-    event = _read(signed({**STATUS, "MessageStatus": "pondering", "NewParameter": "x"}))
-    assert (event.event_id, event.content) == (f"{SID}:pondering", None)
+def test_parameters_that_are_new_do_not_matter() -> None:
+    """Twilio may add some at any time."""
+    assert _report(signed({**STATUS, "NewParameter": "x"})).status is MessageStatus.DELIVERED
+
+
+def _glued(fields: dict[str, str], name: str, *more: str) -> dict[str, str]:
+    """Cut a form up anew: the next fields become the end of a value, and what is signed stays the same."""
+    kept = {key: value for key, value in fields.items() if key not in more}
+    return {**kept, name: fields[name] + "".join(key + fields[key] for key in more)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "more"),
+    [
+        ({**INBOUND, "OptOutType": "START"}, "MessageSid", ["NumMedia"]),
+        ({**INBOUND, "FromCountry": "US"}, "From", ["FromCountry"]),
+        ({**INBOUND, "From": "whatsapp:+14155550100", "FromCountry": "US"}, "From", ["FromCountry"]),
+        ({**INBOUND, "ToCountry": "US"}, "To", ["ToCountry"]),
+        (INBOUND, "SmsStatus", ["To"]),
+        ({**INBOUND, "OptOutType": "STOP"}, "OptOutType", ["SmsMessageSid"]),
+        (INBOUND, "Body", ["From"]),
+        (STATUS, "MessageSid", ["MessageStatus"]),
+        (STATUS, "MessageStatus", ["SmsSid"]),
+        ({**STATUS, "ErrorCode": "30003"}, "ErrorCode", ["From"]),
+        ({**STATUS, "ToCountry": "US"}, "To", ["ToCountry"]),
+        ({key: value for key, value in INBOUND.items() if key != "MessageSid"}, "SmsSid", ["SmsStatus"]),
+    ],
+)
+def test_a_callback_that_is_cut_up_anew_is_refused(fields: dict[str, str], name: str, more: list[str]) -> None:
+    """Names and values are signed without a border: a captured signature fits other fields, and is worth nothing."""
+    captured, forged = signed(fields), signed(_glued(fields, name, *more))
+    assert forged.headers["x-twilio-signature"] == captured.headers["x-twilio-signature"]
+    assert _read(captured).content is not None
+    with pytest.raises(CallbackRefused):
+        _read(attrs.evolve(captured, body=forged.body))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"From": "somebody"},
+        {"From": ""},
+        {"From": "+"},
+        {"From": "+14155550100\n"},
+        {"To": ""},
+        {"To": "messenger:"},
+        {"SmsStatus": "pondering"},
+        {"MessageSid": "SM1"},
+        {"MessageSid": "XX" + SID[2:]},
+        {"MessageSid": SID + "0"},
+    ],
+)
+def test_what_is_not_of_its_form_is_refused(changes: dict[str, str]) -> None:
+    """Nothing is made of an identifier, an address or a status that Twilio does not write."""
+    with pytest.raises(CallbackRefused, match=next(iter(changes))):
+        _read(signed({**INBOUND, **changes}))
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["+14155550100", "72975", "whatsapp:+14155550100", "messenger:1234567890", "rcs:an_agent-1", "viber:+14155550100"],
+)
+def test_numbers_short_codes_and_channels_are_addresses(address: str) -> None:
+    """https://www.twilio.com/docs/messaging/channels."""
+    content = _read(signed({**INBOUND, "From": address, "To": address})).content
+    assert isinstance(content, InboundText)
+    assert (content.sender, content.to) == (address, address)
+
+
+def test_a_sender_may_be_a_name() -> None:
+    """Messages are also sent under names, and nothing of a receipt goes by its sender."""
+    assert _report(signed({**STATUS, "From": "An office"})).status is MessageStatus.DELIVERED
+
+
+@pytest.mark.parametrize("sid", [SID, "MM" + "a" * 32, "SM" + "A" * 32])
+def test_the_identifiers_of_messages_are_known(sid: str) -> None:
+    """`SM` or `MM`, and 32 hexadecimal digits."""
+    assert _report(signed({**STATUS, "MessageSid": sid})).provider_id == sid
 
 
 def test_a_message_is_an_inbound_text() -> None:
