@@ -51,7 +51,8 @@ def confirm(
     Args:
         tx: The transaction.
         dispatch: The unknown one.
-        evidence: What the look-up told; None for nothing.
+        evidence: What the look-up told; None for nothing. What the ledger knows to be another request's is nothing:
+            a provider that goes by numbers, text and time finds that one where two are alike.
         asked_at: When the look-up began. A provider that had nothing by then may have got the request since, as long
             as it could still be on its way.
         deadlines: When what may be done.
@@ -61,11 +62,19 @@ def confirm(
     too_early = asked_at < dispatch.created_at + deadlines.retry_after
     if evidence is not None and evidence.state is DispatchState.NOT_SENT and too_early:
         evidence = None
-    if evidence is None or evidence.state not in _EVIDENCE:
+    if evidence is None or evidence.state not in _EVIDENCE or _is_anothers(tx, dispatch, evidence.provider_id):
         if now < dispatch.created_at + deadlines.unconfirmed_after:
             return dispatch
         evidence = Outcome(state=DispatchState.UNCONFIRMED, reason="no_evidence")
     return settle(tx, dispatch.workspace_id, dispatch.id, evidence, backoff=backoff, now=now, by=Rule.RECONCILIATION)
+
+
+def _is_anothers(tx: Transaction, dispatch: Dispatch, provider_id: str | None) -> bool:
+    """Return whether an identifier of the provider's is known to be that of another dispatch."""
+    if provider_id is None:
+        return False
+    known = tx.dispatches.by_provider_id(dispatch.workspace_id, dispatch.provider, provider_id)
+    return known is not None and known.id != dispatch.id
 
 
 def resolve(

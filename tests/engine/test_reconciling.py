@@ -170,6 +170,38 @@ async def test_a_look_up_that_says_it_was_refused_settles_it(open_storage: OpenS
         await reaches(doubt.rig.engine, doubt.campaign, "completed")
 
 
+@pytest.mark.parametrize("state", [D.ACCEPTED, D.REFUSED])
+@channels
+async def test_what_is_known_to_be_another_request_s_is_no_evidence(
+    open_storage: OpenStorage, channel: str, state: DispatchState
+) -> None:
+    """Two requests that are alike to the provider: one is not taken for the other, but a third is for what it is."""
+    async with in_doubt(open_storage, channel=channel, look_up="evidence") as doubt:
+        first, storage = await doubt.first(), doubt.rig.storage
+        twin = await _given_taken(doubt, provider=first.provider, provider_id="P-1")
+        await _given_taken(doubt, provider="other", provider_id="P-2")
+        _answer(doubt, Outcome(state=state, provider_id="P-1", reason="invalid_number" if state is D.REFUSED else None))
+        await doubt.later(minutes=2)
+        assert ((await doubt.first()).state, (await doubt.contact())[0]) == (D.UNKNOWN, R.UNKNOWN)
+        assert await storage.read(lambda tx: tx.dispatches.find(twin.id)) == twin
+        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-2"))
+        await doubt.later(minutes=2)
+        assert ((await doubt.first()).state, (await doubt.first()).provider_id) == (D.ACCEPTED, "P-2")
+
+
+@channels
+async def test_what_is_known_to_be_another_request_s_does_not_hold_the_deadline_up(
+    open_storage: OpenStorage, channel: str
+) -> None:
+    """It is as if nothing were found."""
+    async with in_doubt(open_storage, channel=channel, look_up="evidence") as doubt:
+        first = await doubt.first()
+        await _given_taken(doubt, provider=first.provider, provider_id="P-1")
+        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-1"))
+        await doubt.later(days=8)
+        assert (await doubt.first()).state is D.UNCONFIRMED
+
+
 @channels
 async def test_what_an_authoritative_look_up_does_not_find_is_sent_again(
     open_storage: OpenStorage, channel: str
@@ -661,6 +693,20 @@ async def test_a_worker_killed_before_the_request_leaves_a_dispatch_that_is_sent
         done = await reaches(rig.engine, campaign, "completed")
         assert done.counters.successful == 1
         assert len(carrier.requests) == 1
+
+
+async def _given_taken(doubt: Doubt, **changes: Any) -> Dispatch:
+    """Have one more request, of a single message, that a provider has taken."""
+    workspace_id = doubt.campaign.workspace_id
+    message = make_message(workspace_id=workspace_id, status=MessageStatus.ACCEPTED)
+    dispatch = make_dispatch(workspace_id=workspace_id, message_id=message.id, state=D.ACCEPTED, **changes)
+
+    def operation(tx: Transaction) -> None:
+        tx.messages.insert(message)
+        tx.dispatches.insert(dispatch)
+
+    await doubt.rig.storage.write(operation)
+    return dispatch
 
 
 def _answer(doubt: Doubt, answer: Any) -> None:
