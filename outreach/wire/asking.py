@@ -16,6 +16,7 @@ import httpx
 from outreach.clock import Clock
 from outreach.models.dispatch import FailureClass, Outcome
 from outreach.models.states import DispatchState
+from outreach.wire.fields import A_MOMENT_IN_MS
 
 NEVER_WRITTEN: Final = (
     httpx.ConnectError,
@@ -123,7 +124,8 @@ _BY_STATUS: Final[Mapping[int, FailureClass]] = {
 def retry_after(headers: Mapping[str, str], *, now: datetime) -> float | None:
     """Return how many seconds a provider wants us to wait; None when it does not say.
 
-    Reads `Retry-After` as seconds and as a date (RFC 9110, 10.2.3), and else the reset of limit headers, in seconds.
+    Reads `Retry-After` as seconds and as a date (RFC 9110, 10.2.3), and else the reset of limit headers: in seconds, or
+    a moment in Unix time, in seconds or milliseconds.
     """
     for name in ("retry-after", "x-ratelimit-reset", "ratelimit-reset"):
         text = headers.get(name, "").strip()
@@ -141,13 +143,15 @@ def _seconds(text: str, now: datetime) -> float | None:
     except ValueError:
         try:
             moment = parsedate_to_datetime(text)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         # A date without a zone is not what the standard allows; who knows what it means.
         return (moment - now).total_seconds() if moment.tzinfo is not None else None
     if seconds != seconds or seconds in {float("inf"), float("-inf")}:
         return None
-    # A reset that is so large is a moment, not a wait.
+    # A reset that is so large is a moment, not a wait; and one that is larger still is one in milliseconds.
+    if seconds > A_MOMENT_IN_MS:
+        return seconds / 1000 - now.timestamp()
     return seconds - now.timestamp() if seconds > _A_MOMENT else seconds
 
 

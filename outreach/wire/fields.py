@@ -12,7 +12,7 @@ LONGEST_TEXT: Final = 4_000
 LONGEST_NAME: Final = 200
 """How long an identifier or a status of a provider may be."""
 
-_A_MOMENT_IN_MS: Final = 100_000_000_000.0
+A_MOMENT_IN_MS: Final = 100_000_000_000.0
 """A number of seconds that lies in the year 5138; as milliseconds it lies in 1973: what is larger is milliseconds."""
 
 
@@ -63,7 +63,7 @@ def moment_at(value: object, *path: str) -> datetime | None:
         if not isinstance(found, int | float | str):
             return None
         seconds = float(found)
-        moment = datetime.fromtimestamp(seconds / 1000 if abs(seconds) > _A_MOMENT_IN_MS else seconds, tz=UTC)
+        moment = datetime.fromtimestamp(seconds / 1000 if abs(seconds) > A_MOMENT_IN_MS else seconds, tz=UTC)
     except (ValueError, OverflowError, OSError):
         return None
     # Years that no call is of: what is written there is no time, whatever it is.

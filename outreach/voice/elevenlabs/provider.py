@@ -26,6 +26,9 @@ USUAL_BASE: Final = "https://api.elevenlabs.io"
 
 CONVERSATIONS: Final = "/v1/convai/conversations"
 
+_IDENTIFIERS: Final = ("conversation_id", "callSid", "sip_call_id")
+"""Where an answer names the call, the best one first."""
+
 _MOST_FOUND: Final = 5
 """How many conversations of one reference are opened to be compared: there is one."""
 
@@ -37,8 +40,9 @@ class ElevenLabsVoice:
     """Places calls of an account at ElevenLabs.
 
     ElevenLabs carries our identifier as the `user_id` of the conversation. It answers 200 also to what it refuses: the
-    field `success` tells. A success without an identifier of the conversation is known by the one of the telephony; one
-    without any is unknown, for nobody could ever ask about it. There is no field for a latest time.
+    field `success` tells. A no that names a conversation or a call, or tells of a request to the telephony that broke,
+    is unknown: somebody may be called. A success without an identifier of the conversation is known by the one of the
+    telephony; one without any is unknown, for nobody could ever ask about it. There is no field for a latest time.
     """
 
     name = NAME
@@ -122,11 +126,11 @@ class ElevenLabsVoice:
         success = answer.get("success")
         if success is False:
             message = text_at(answer, "message")
-            if says_nothing(message or ""):
+            # What has an identifier has begun, whatever went wrong then.
+            if says_nothing(message or "") or any(answer.get(name) for name in _IDENTIFIERS):
                 raise Unreadable
             return self._refused(refusal_class(None, message or ""), response, "not_successful", message)
-        names = ("conversation_id", "callSid", "sip_call_id")
-        provider_id = next(filter(None, (name_at(answer, name) for name in names)), None)
+        provider_id = next(filter(None, (name_at(answer, name) for name in _IDENTIFIERS)), None)
         if success is not True or provider_id is None:
             raise Unreadable
         return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)

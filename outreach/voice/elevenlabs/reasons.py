@@ -158,6 +158,39 @@ def refusal_class(code: str | None, message: str) -> FailureClass | None:
 
 
 def says_nothing(message: str) -> bool:
-    """Return whether a call that was not successful may have been placed: somebody waited in vain for an answer."""
+    """Return whether a call that was not successful may have been placed: a request on the way to it broke."""
     said = message.lower()
-    return any(words in said for words in ("timed out", "timeout", "time out", "unknown error", "internal"))
+    return any(words in said for words in _BROKEN)
+
+
+_BROKEN: Final = (
+    "timed out",
+    "timeout",
+    "time out",
+    "time-out",
+    "deadline exceeded",
+    "connection",
+    "disconnect",
+    "reset by",
+    "broken pipe",
+    "remote end",
+    "aborted",
+    "read error",
+    "write error",
+    "network",
+    "not respond",
+    "no response",
+    "without response",
+    "waiting for",
+    "redirect",
+    "retries",
+    "gateway",
+    "unavailable",
+    "unknown error",
+    "internal",
+    "unexpected",
+)
+"""What is said of a request to the telephony that broke, or that nobody answered in time: it may have arrived.
+
+Wide on purpose: what is unknown is looked up, what is taken for a refusal may be called a second time.
+"""

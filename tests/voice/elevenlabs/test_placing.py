@@ -23,6 +23,7 @@ pytestmark = pytest.mark.anyio
 
 CREDENTIALS = {"api_key": "eleven-key-0001", "webhook_secret": "wsec_secret", "phone_number_id": "number-1"}
 ACCEPTED = {"success": True, "message": "Success", "conversation_id": "conv-1", "callSid": "CA1"}
+REFUSED = {"success": False, "message": "Too many concurrent calls."}
 SECONDS = int(NOW.timestamp())
 AT = NOW.replace(microsecond=0)
 
@@ -142,12 +143,19 @@ async def test_a_number_that_the_account_does_not_name_is_not_asked_for(recordin
         ({"success": "true", "conversation_id": "conv-1"}, DispatchState.UNKNOWN, None, "unreadable"),
         ({"conversation_id": "conv-1"}, DispatchState.UNKNOWN, None, "unreadable"),
         ({"success": False, "message": "Request timed out."}, DispatchState.UNKNOWN, None, "unreadable"),
+        ({**REFUSED, "conversation_id": "conv-1", "callSid": "CA1"}, DispatchState.UNKNOWN, None, "unreadable"),
+        ({**REFUSED, "conversation_id": "conv-1"}, DispatchState.UNKNOWN, None, "unreadable"),
+        ({**REFUSED, "callSid": "CA1"}, DispatchState.UNKNOWN, None, "unreadable"),
+        ({**REFUSED, "sip_call_id": "sip-1"}, DispatchState.UNKNOWN, None, "unreadable"),
+        ({**REFUSED, "conversation_id": 7}, DispatchState.UNKNOWN, None, "unreadable"),
+        ({**REFUSED, "conversation_id": None, "callSid": ""}, DispatchState.DEFERRED, None, "rate_limited"),
         ({"success": False, "message": "Quota exceeded."}, DispatchState.REFUSED, None, "provider_funds"),
         ({"success": False, "message": "Too many concurrent calls."}, DispatchState.DEFERRED, None, "rate_limited"),
         ({"success": False, "message": "The 'To' number is no number."}, DispatchState.REFUSED, None, "invalid_number"),
         ({"success": False, "message": "Agent not found."}, DispatchState.REFUSED, None, "bad_sender"),
         ({"success": False, "message": "Something new."}, DispatchState.REFUSED, None, "rejected"),
         ({"success": False, "message": None}, DispatchState.REFUSED, None, "rejected"),
+        ({"success": False, "message": "Twilio responded: account closed."}, DispatchState.REFUSED, None, "rejected"),
     ],
 )
 async def test_a_200_says_yes_only_by_its_field(
@@ -158,6 +166,34 @@ async def test_a_200_says_yes_only_by_its_field(
     async with recording.http:
         outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place(call_request())
     assert (outcome.state, outcome.provider_id, outcome.reason) == (state, provider_id, reason)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Twilio request failed: connection reset by peer",
+        "Read error while waiting for Twilio",
+        "Server disconnected without sending a response.",
+        "Connection aborted.",
+        "Connection refused",
+        "Broken pipe",
+        "504 Gateway Time-out",
+        "502 Bad Gateway",
+        "Service unavailable",
+        "Call could not be placed: too many redirects",
+        "Network is unreachable",
+        "context deadline exceeded",
+        "HTTPSConnectionPool(host='api.twilio.com', port=443): Max retries exceeded with url: /Calls.json",
+        "Remote end closed the session without response",
+        "The SIP server did not respond; too many attempts",
+    ],
+)
+async def test_a_no_that_tells_of_a_broken_request_is_unknown(message: str) -> None:
+    """ElevenLabs does not know what its telephony did: the call may have been placed."""
+    recording = Recording({"success": False, "message": message, "conversation_id": None, "callSid": None})
+    async with recording.http:
+        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place(call_request())
+    assert (outcome.state, outcome.reason) == (DispatchState.UNKNOWN, "unreadable")
 
 
 @pytest.mark.parametrize(
