@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -16,7 +17,7 @@ LONGEST_ID: Final = 200
 
 
 def json_event(body: bytes) -> dict[str, Any]:
-    """Return the JSON object that a body holds.
+    """Return the JSON object that a body holds; half of a surrogate pair becomes U+FFFD, so that all can be stored.
 
     Raises:
         CallbackRefused: It is none, in UTF-8.
@@ -25,10 +26,27 @@ def json_event(body: bytes) -> dict[str, Any]:
         # Refuses lone surrogates and deep nesting, and reads integers of any length without trouble.
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise CallbackRefused("The body is no JSON.") from None
+        value = _loads_whole(body)
     if not isinstance(value, dict):
         raise CallbackRefused("The body is no JSON object.")
     return value
+
+
+def _loads_whole(body: bytes) -> object:
+    """Read a body once more, with U+FFFD for each half of a surrogate pair: a text was cut in the midst of an emoji."""
+    try:
+        return orjson.loads(_ESCAPE.sub(lambda found: _REPLACED if found["half"] else found[0], body))
+    except orjson.JSONDecodeError:
+        raise CallbackRefused("The body is no JSON.") from None
+
+
+_ESCAPE: Final = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
+    re.DOTALL,
+)
+"""An escape of JSON: a whole pair, half a pair, or another one, of which the backslash and one character are enough."""
+
+_REPLACED: Final = b"\\ufffd"
 
 
 def object_in(event: Mapping[str, Any], *names: str) -> Mapping[str, Any]:

@@ -23,6 +23,9 @@ SETTINGS: Final = "x-twilio-webhooks-signature-settings"
 
 _ALGORITHMS: Final[Mapping[str, Literal["sha1", "sha256"]]] = {"HMAC_SHA1": "sha1", "HMAC_SHA256": "sha256"}
 _MOST_FIELDS: Final = 1000
+_AS_IT_CAME: Final = "surrogateescape"
+"""How bytes that are no UTF-8 are kept until the signature over them is checked."""
+
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -43,8 +46,8 @@ def verified_fields(callback: Callback, credentials: Mapping[str, str]) -> Mappi
         fields: Mapping[str, Any] = json_event(callback.body)
     else:
         parameters = _form(callback.body)
-        fields = dict(parameters)
-    signed = "".join(name + value for name, value in sorted(set(parameters))).encode()
+        fields = {_readable(name): _readable(value) for name, value in parameters}
+    signed = "".join(name + value for name, value in sorted(set(parameters))).encode(errors=_AS_IT_CAME)
     for url in _spellings(callback.url):
         if same(given, keyed_digest(secret, url.encode(), signed, algorithm=algorithm)):
             return fields
@@ -78,9 +81,14 @@ def _body_hash(callback: Callback) -> str | None:
 def _form(body: bytes) -> list[tuple[str, str]]:
     try:
         text = body.decode("ascii")
-        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+        return parse_qsl(text, keep_blank_values=True, errors=_AS_IT_CAME, max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise CallbackRefused("The body is no form.") from None
+
+
+def _readable(text: str) -> str:
+    """Return a text of a form with U+FFFD for what is no UTF-8: half a surrogate pair of a text that was cut."""
+    return text.encode(errors=_AS_IT_CAME).decode(errors="replace")
 
 
 def _spellings(url: str) -> list[str]:

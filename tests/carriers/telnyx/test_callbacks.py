@@ -217,3 +217,12 @@ def test_an_event_without_an_identifier_is_refused(event_id: object) -> None:
     """It could not be told from others."""
     with pytest.raises(CallbackRefused, match="no id"):
         _read(signed(_event("message.sent", a_payload("sent"), id=event_id)))
+
+
+def test_a_text_with_half_a_surrogate_pair_is_taken_in() -> None:
+    """It was cut in the midst of an emoji: a STOP in it must not be lost."""
+    event = json.loads(json.dumps(INBOUND))
+    event["data"]["payload"]["text"] = "STOP \ud83d"
+    content = _read(signed(event)).content
+    assert isinstance(content, InboundText)
+    assert content.body == "STOP \ufffd"

@@ -6,7 +6,7 @@ import hmac
 import json
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, unquote_to_bytes, urlencode
 
 import attrs
 import pytest
@@ -241,6 +241,22 @@ def test_a_keyword_that_twilio_has_answered_is_said(keyword: str) -> None:
     content = _read(signed({**INBOUND, "OptOutType": keyword})).content
     assert isinstance(content, InboundText)
     assert (content.keyword, content.answered) == (keyword.lower(), True)
+
+
+@pytest.mark.parametrize("written", ["%ED%A0%BD", "%ff"])
+def test_a_text_that_is_no_utf8_is_taken_in(written: str) -> None:
+    """Half a surrogate pair, or bytes of another encoding: a STOP in it must not be lost."""
+    pairs = [(name, "STOP |" if name == "Body" else value) for name, value in INBOUND.items()]
+    form = urlencode(pairs).replace("%7C", written)
+    text = "".join(name + value for name, value in sorted(pairs)).replace("|", "{}")
+    before, after = (part.encode() for part in text.split("{}"))
+    over = CALLBACK_URL.encode() + before + unquote_to_bytes(written) + after
+    digest = base64.b64encode(hmac.new(TOKEN.encode(), over, hashlib.sha1).digest()).decode()
+    headers = {"content-type": "application/x-www-form-urlencoded", "x-twilio-signature": digest}
+    content = _read(callback(form.encode(), headers)).content
+    assert isinstance(content, InboundText)
+    assert content.body.startswith("STOP \ufffd")
+    content.body.encode()
 
 
 def test_a_message_of_media_alone_has_no_text() -> None:

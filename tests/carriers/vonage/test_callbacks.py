@@ -235,3 +235,11 @@ def test_an_event_without_a_message_is_refused(uuid: object) -> None:
     """It could not be told from others."""
     with pytest.raises(CallbackRefused, match="message_uuid"):
         _read(signed(a_status("delivered", message_uuid=uuid)))
+
+
+def test_a_text_with_half_a_surrogate_pair_is_taken_in() -> None:
+    """It was cut in the midst of an emoji: a STOP in it must not be lost."""
+    event = {**INBOUND, "text": "STOP \ud83d"}
+    content = _read(signed(event)).content
+    assert isinstance(content, InboundText)
+    assert content.body == "STOP \ufffd"
