@@ -8,6 +8,7 @@ from outreach.clock import Clock
 from outreach.models.account import Account
 from outreach.protocols.adapter import Connection
 from outreach.vault import Vault
+from outreach.wire.quiet import keep_queries_out_of_logs
 
 if TYPE_CHECKING:
     import httpx
@@ -67,6 +68,7 @@ class Connections:
             # Here and not above: who sends to the simulators alone never loads it.
             import httpx
 
+            keep_queries_out_of_logs()
             self._http = httpx.AsyncClient(
                 # No retry and no redirect: one request is one request (design, section 5, rule 5).
                 transport=None,

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+
+import httpx
+import pytest
+from cryptography.fernet import Fernet
+
+from outreach.adapters import adapter
+from outreach.clock import SystemClock
+from outreach.protocols.carrier import LookUp
+from outreach.runners.connections import Connections
+from outreach.testing.builders import NOW, WORKSPACE_ID, make_account, new_id
+from outreach.testing.fault_server import Answer, FaultServer
+from outreach.vault import Vault
+from outreach.wire.quiet import keep_queries_out_of_logs
+from tests.carriers.telnyx.given import CREDENTIALS as TELNYX
+from tests.carriers.twilio.given import CREDENTIALS as TWILIO
+
+pytestmark = pytest.mark.anyio
+
+PERSON, OURS = "4155550100", "4155550199"
+
+
+@pytest.fixture(autouse=True)
+def _filters() -> Iterator[None]:
+    """Leave httpx's logger as it was."""
+    logger = logging.getLogger("httpx")
+    before = logger.filters[:]
+    logger.filters.clear()
+    yield
+    logger.filters[:] = before
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.DEBUG])
+@pytest.mark.parametrize(("name", "credentials"), [("twilio", TWILIO), ("telnyx", TELNYX)])
+async def test_no_number_of_a_look_up_is_logged(
+    name: str, credentials: dict[str, str], level: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Design: no full phone number in a log, also in a program that logs everything."""
+    caplog.set_level(level)
+    vault = Vault(keys=Fernet.generate_key().decode())
+    connections = Connections(vault=vault, clock=SystemClock(), answer_seconds=30.0, public_url=None)
+    async with FaultServer(lambda _: Answer(body=b"{}")) as server:
+        url = server.url
+        account = make_account(provider=name)
+        sealed = vault.seal(account.id, {**credentials, "api_base": url})
+        connection = connections.connection(make_account(id=account.id, provider=name, sealed=sealed))
+        question = LookUp(
+            workspace_id=WORKSPACE_ID,
+            dispatch_id=new_id(),
+            provider_id=None,
+            sender=f"+1{OURS}",
+            to=f"+1{PERSON}",
+            body="Hello",
+            since=NOW,
+            until=NOW + timedelta(seconds=30),
+        )
+        await adapter(name).connect(connection).look_up(question)  # type: ignore[attr-defined]
+        await connections.aclose()
+        assert any(PERSON in value for value in server.requests[0].query.values())
+    lines = [record.getMessage() for record in caplog.records if record.name.startswith("http")]
+    assert any(line.startswith(f"HTTP Request: GET {url}/") for line in lines)
+    assert any(record.name.startswith("httpcore") for record in caplog.records) is (level == logging.DEBUG)
+    assert not [line for line in lines if PERSON in line or OURS in line]
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("GET https://a.example/b?To=%2B14155550100&x[y]=1 200", "GET https://a.example/b 200"),
+        ('"https://a.example/b?c" and https://d.example?e', '"https://a.example/b" and https://d.example'),
+        ("GET https://a.example/b 100% ?", "GET https://a.example/b 100% ?"),
+    ],
+)
+def test_a_line_loses_its_queries_alone(line: str, kept: str, caplog: pytest.LogCaptureFixture) -> None:
+    """However the line was put together; installing the filter again changes nothing."""
+    caplog.set_level(logging.INFO)
+    keep_queries_out_of_logs()
+    keep_queries_out_of_logs()
+    logger = logging.getLogger("httpx")
+    assert len(logger.filters) == 1
+    logger.info(line)
+    logger.info("%s", httpx.URL("https://a.example/b?To=1") if "?To" in line else line)
+    assert caplog.messages == [kept, "https://a.example/b" if "?To" in line else kept]
