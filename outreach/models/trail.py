@@ -94,8 +94,8 @@ RULES: Final[Mapping[Rule, str]] = MappingProxyType(
         "(design, section 5, rule 6).",
         Rule.RETRY_BUDGET: "What may pass is tried again while attempts are left; then it has failed "
         "(design, section 6).",
-        Rule.DOUBLE_DIAL: "A second call follows a known no answer within 10 seconds, or is dropped: nothing puts it off "
-        "(design, section 6).",
+        Rule.DOUBLE_DIAL: "A second call follows a known no answer within 10 seconds, or is dropped: nothing puts it "
+        "off (design, section 6).",
         Rule.ERROR_BUDGET: "Too much trouble that is not the contacts' pauses the campaign (design, section 6).",
         Rule.COPIED_FILE: "A copied or restored database does not start sending (design, section 5, rule 10).",
         Rule.WORKSPACE: "A workspace that is not active sends nothing (interface, section 5).",
