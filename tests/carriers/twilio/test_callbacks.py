@@ -147,6 +147,12 @@ def test_a_failure_has_its_reason(code: str, reason: str) -> None:
     assert (report.reason, report.error_code) == (reason, code or None)
 
 
+def test_a_status_that_is_new_is_no_error() -> None:
+    """It is kept, once, and says nothing: a refusal would be called back again and again."""
+    event = _read(signed({**STATUS, "MessageStatus": "pondering"}))
+    assert (event.event_id, event.content) == (f"{SID}:pondering", None)
+
+
 def test_parameters_that_are_new_do_not_matter() -> None:
     """Twilio may add some at any time."""
     assert _report(signed({**STATUS, "NewParameter": "x"})).status is MessageStatus.DELIVERED
@@ -193,7 +199,7 @@ def test_a_callback_that_is_cut_up_anew_is_refused(fields: dict[str, str], name:
         {"From": "+14155550100\n"},
         {"To": ""},
         {"To": "messenger:"},
-        {"SmsStatus": "pondering"},
+        {"SmsStatus": "receivedNumMedia0"},
         {"MessageSid": "SM1"},
         {"MessageSid": "XX" + SID[2:]},
         {"MessageSid": SID + "0"},
