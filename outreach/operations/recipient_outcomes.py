@@ -113,11 +113,13 @@ def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -
     if found is None:
         return
     recipient, campaign = found
+    # What was put back meanwhile has spent its attempt after all.
+    spent = attrs.evolve(recipient, attempts=max(recipient.attempts, dispatch.attempt))
     if call.status is CallStatus.UNCONFIRMED:
-        after = ended(attrs.evolve(recipient, tries=0), RecipientStatus.UNCONFIRMED, call.error, now)
+        after = ended(attrs.evolve(spent, tries=0), RecipientStatus.UNCONFIRMED, call.error, now)
     else:
         after = end_call(
-            recipient,
+            spent,
             call.outcome,
             campaign=campaign.status,
             double_dial=bool(campaign.double_dial),
