@@ -229,9 +229,10 @@ def test_the_events_of_a_call_come_to_the_same_in_every_order(
 def test_callbacks_without_our_reference_wait_for_the_answer(
     part_of: type[CarrierPart] | type[VoicePart], data: st.DataObject, answers: Sequence[Outcome]
 ) -> None:
-    """What the provider's identifier alone names is merged when the answer, or a look-up after it, tells that.
+    """Field, test 11 (users of twilio-csharp: the callback is there before the create response): it waits for that.
 
-    In every order, before it and after it, once and often; and what is nobody's waits for nobody.
+    What the provider's identifier alone names is merged when the answer, or a look-up after it, tells that: in every
+    order, before it and after it, once and often; and what is nobody's waits for nobody.
     """
 
     async def run() -> None:

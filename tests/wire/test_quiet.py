@@ -40,6 +40,8 @@ async def test_no_number_of_a_look_up_is_logged(
     name: str, credentials: dict[str, str], level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Design: no full phone number in a log, also in a program that logs everything."""
+    # Another test may have served in this process, which quietens httpx.
+    caplog.set_level(level, logger="httpx")
     caplog.set_level(level)
     vault = Vault(keys=Fernet.generate_key().decode())
     connections = Connections(vault=vault, clock=SystemClock(), answer_seconds=30.0, public_url=None)
@@ -77,7 +79,7 @@ async def test_no_number_of_a_look_up_is_logged(
 )
 def test_a_line_loses_its_queries_alone(line: str, kept: str, caplog: pytest.LogCaptureFixture) -> None:
     """However the line was put together; installing the filter again changes nothing."""
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="httpx")
     keep_queries_out_of_logs()
     keep_queries_out_of_logs()
     logger = logging.getLogger("httpx")
