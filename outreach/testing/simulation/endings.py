@@ -93,7 +93,12 @@ class EndingChecks:
         if campaign.channel == "call":
             return after.attempts >= self._bounds.call_attempts
         settings = settings_of(tx, campaign.workspace_id)
-        return not settings.retry_enabled or after.attempts >= settings.retry_max_attempts
+        if not settings.retry_enabled or after.attempts >= settings.retry_max_attempts:
+            return True
+        # It was accepted, its contact had replied, which ends a flow, and it failed: one report can tell all of it.
+        since = campaign.started_at or campaign.created_at
+        replied = tx.inbound.replied_since(campaign.workspace_id, after.phone or "", since)
+        return campaign.sms_message_source == "flow" and replied
 
     def _failed_so(self, dispatch: Dispatch, reason: str | None) -> bool:
         if dispatch.state is DispatchState.REFUSED:

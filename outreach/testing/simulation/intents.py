@@ -101,10 +101,10 @@ class IntentChecks:
         """Check that every earlier request for the same thing provably reached nobody, or was given up by hand."""
         subject = subject_of(intent)
         before = [one for one in self._ledger.dispatched(subject) if one.id != intent.id and one.step == intent.step]
+        if any(entry.denied for one in before[:-1] for entry in self._books.entries(one.id)):
+            # Its provider has said no, and told of it only when the next request was out: two were, and either speaks.
+            before = [one for one in before if one.unsettled]
         for earlier in before:
-            if earlier is not before[-1] and any(entry.denied for entry in self._books.entries(earlier.id)):
-                # Its provider has said no, and told of it only when the next request was out: that one speaks by now.
-                continue
             if not self._reached_nobody(earlier):
                 raise Broken(
                     f"{named(subject)} has intent {intent.id} after {earlier.id}, which is {earlier.state} "

@@ -143,6 +143,11 @@ class World:
         self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, outcome))
         return outcome
 
+    def _require_evidence(self, link: Link, dispatch_id: str, outcome: Outcome) -> None:
+        """Have the same checked of a look-up; a process that was replaced while it stood still leaves it to others."""
+        if link.at_work_since() == 0.0:
+            self._require_recorded(link, dispatch_id, outcome)
+
     def _require_recorded(self, link: Link, dispatch_id: str, outcome: Outcome) -> None:
         """Have it checked that an answer stands in the ledger, once the process has had the time to see to it."""
         if not link.alive():
@@ -182,7 +187,7 @@ class World:
             found = False
         if found:
             taken = Outcome(state=DispatchState.ACCEPTED, provider_id=f"p-{dispatch_id}")
-            self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, taken))
+            self._later(_RECORDED_WITHIN, lambda: self._require_evidence(link, dispatch_id, taken))
             return taken
         nothing = Outcome(state=DispatchState.NOT_SENT, reason="not_found")
         if self.power == "authoritative":
