@@ -58,11 +58,9 @@ def learn(
         if known is not None and not on_its_way:
             tx.account_holds.delete(dispatch.workspace_id, dispatch.provider)
         return None
-    if _asked_with_others(tx, dispatch):
-        return None
     wish = outcome.retry_after_seconds
     # A sending number whose queue is full keeps nobody from the account's other numbers; its contacts back off alone.
-    if not outcome.whole_account or not _asks_to_wait(outcome):
+    if not outcome.whole_account or not _asks_to_wait(outcome) or _asked_with_others(tx, dispatch):
         return None
     if known is not None and on_its_way:
         longer = now + backoff.delay(1, wish) if wish else known.until

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
+from outreach.models.dispatch import ASSUMED_SENT, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
@@ -166,12 +166,12 @@ class Invariants:
             if message.status in _OPEN_MESSAGE:
                 raise Broken(f"Message {message.id} is {message.status} at the end.")
             if message.status in {"accepted", "sent", "delivered"}:
-                self._check_single(("message", message.id, 0))
+                self._check_reached(("message", message.id, 0))
         for call in self.ledger.calls.values():
             if call.is_open:
                 raise Broken(f"Call {call.id} is {call.status} at the end.")
             if call.campaign_id is None and call.status in {"completed", "busy", "no-answer"}:
-                self._check_single(("call", call.id, 0))
+                self._check_reached(("call", call.id, 0))
 
     def _check_end(self, campaign: Campaign, recipient: Recipient) -> None:
         subject = ("recipient", campaign.id, recipient.position)
@@ -182,17 +182,15 @@ class Invariants:
             raise Broken(f"{named(subject)} is {recipient.status}; its campaign is {campaign.status}.")
         dispatches = list(self.ledger.dispatched(subject))
         if recipient.status is RecipientStatus.COMPLETED and recipient.reason != "replied":
-            self._check_reached(subject, dispatches)
+            self._check_reached(subject)
         if recipient.successful:
-            self._check_reached(subject, dispatches)
+            self._check_reached(subject)
         open_ones = [one for one in dispatches if one.state in {DispatchState.DISPATCHING, DispatchState.UNKNOWN}]
         if open_ones:
             raise Broken(f"{named(subject)} has ended; {open_ones[0].id} is {open_ones[0].state}.")
 
-    def _check_single(self, subject: Subject) -> None:
-        self._check_reached(subject, list(self.ledger.dispatched(subject)))
-
-    def _check_reached(self, subject: Subject, dispatches: Sequence[Dispatch]) -> None:
+    def _check_reached(self, subject: Subject) -> None:
+        dispatches = self.ledger.dispatched(subject)
         if not any(one.id in self._books.reached or one.reason == ASSUMED_SENT for one in dispatches):
             raise Broken(f"{named(subject)} is done, and no provider has it in its books.")
 
