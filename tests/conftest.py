@@ -7,6 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background, a shell has it ignored, and so would every process that a test starts.
@@ -16,6 +17,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 pytest.register_assert_rewrite("outreach.testing")
 
 from tests.fake_provider import FakeAdapter  # noqa: E402
+
+# How slow a machine is says nothing of the code. `--hypothesis-profile=fixed` draws the same data each time, so that
+# a gate says the same of the same commit twice; what fails by chance prints how to play it again.
+settings.register_profile("fresh", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fixed", settings.get_profile("fresh"), derandomize=True, database=None)
+settings.load_profile("fresh")
 
 
 @pytest.fixture(scope="session")

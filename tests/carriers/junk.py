@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, CarrierAdapter
 from tests.carriers.kit import callback, connection
 
-SHARED = [HealthCheck.differing_executors]
+SHARED = [HealthCheck.differing_executors, HealthCheck.too_slow]
 """Each adapter's class runs the tests for itself: an example that failed for one is only one more for the others."""
 
 TEXTS = st.one_of(
@@ -61,7 +61,7 @@ class JunkRules:
         assert event.content is not None
 
     @given(data=st.data())
-    @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
+    @settings(max_examples=60, suppress_health_check=SHARED)
     def test_any_bytes_under_any_headers_are_refused(self, data: st.DataObject) -> None:
         """What nobody signed is refused, whatever it is."""
         values = st.one_of(
@@ -72,13 +72,13 @@ class JunkRules:
             self.adapter.read(connection(self.credentials), callback(data.draw(st.binary(max_size=200)), headers))
 
     @given(body=st.one_of(st.binary(max_size=200), VALUES.map(lambda value: json.dumps(value).encode())))
-    @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
+    @settings(max_examples=60, suppress_health_check=SHARED)
     def test_any_body_that_is_signed_is_read_or_refused(self, body: bytes) -> None:
         """A provider that sends nonsense, and signs it, does no harm."""
         self.read(self.sign(body))
 
     @given(data=st.data())
-    @settings(max_examples=150, deadline=None, suppress_health_check=SHARED)
+    @settings(max_examples=150, suppress_health_check=SHARED)
     def test_any_value_anywhere_in_an_event_is_read_or_refused(self, data: st.DataObject) -> None:
         """Fields that are missing, of another type, or beyond all bounds, one or several at a time."""
         event = json.loads(json.dumps(self.template))

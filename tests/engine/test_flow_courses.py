@@ -315,7 +315,7 @@ happenings = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps, outcomes, happenings, st.booleans())
 async def test_no_step_is_sent_twice_and_every_flow_ends(
     flow: list[FlowStep], planned: list[Outcome], events: list[str | None], retry: bool

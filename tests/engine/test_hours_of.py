@@ -17,7 +17,7 @@ MINUTE = timedelta(minutes=1)
 LOOKED_AT = timedelta(days=2)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     change=st.sampled_from(CHANGES),
     schedule=SCHEDULES,

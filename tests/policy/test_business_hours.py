@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.errors import InvalidRequest
@@ -56,7 +56,6 @@ def test_the_stored_form_is_read() -> None:
     assert hours.schedule == {day: (_NINE_TO_FIVE,) if day == "monday" else () for day in DAYS}
 
 
-@settings(deadline=None)  # the zones are listed at first use
 @given(hours=_HOURS)
 def test_what_is_written_reads_back(hours: BusinessHours) -> None:
     """The stored form is complete, and JSON."""
@@ -271,7 +270,6 @@ _JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(
     value=st.one_of(
         _JSON,

@@ -51,7 +51,7 @@ def all_open(zones: tuple[str, ...], moment: datetime) -> bool:
     return all(8 <= moment.astimezone(ZoneInfo(zone)).hour < 21 for zone in zones)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(zones, moments)
 def test_the_opening_is_the_first_minute_at_which_every_clock_is_open(zones: tuple[str, ...], now: datetime) -> None:
     """Minute by minute over changes of the clocks, for one zone and for many."""
@@ -64,7 +64,7 @@ def test_the_opening_is_the_first_minute_at_which_every_clock_is_open(zones: tup
     assert found is None or all_open(zones, found)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(zones, moments, st.integers(0, 20), st.integers(1, 3), st.booleans())
 def test_a_campaign_and_a_number_open_at_the_first_minute_at_which_both_are_open(
     zones: tuple[str, ...], now: datetime, first_hour: int, length: int, holiday: bool
@@ -90,7 +90,7 @@ def test_a_campaign_and_a_number_open_at_the_first_minute_at_which_both_are_open
     assert found is None or both(found)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(zones, moments)
 def test_the_closing_is_the_first_minute_at_which_a_clock_is_closed(zones: tuple[str, ...], now: datetime) -> None:
     """From an open moment on; a moment that is closed closes at once."""

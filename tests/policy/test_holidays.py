@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.errors import InvalidRequest
@@ -118,7 +118,6 @@ def test_a_date_is_iso_and_exists(text: object) -> None:
     assert _paths(_with_entry(date=text)) == [".holidays[0].date"]
 
 
-@settings(deadline=None)  # the library is loaded at first use
 @given(
     holidays=st.lists(
         st.builds(

@@ -50,7 +50,7 @@ def test_the_clocks_change_where_the_reference_says_so(zone: str, moment: dateti
     assert (before == after) is (zone == "Asia/Kathmandu")
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     change=st.sampled_from(CHANGES),
     schedule=SCHEDULES,
@@ -85,7 +85,6 @@ def test_open_and_closed_are_as_the_wall_clock_says_minute_by_minute(
     assert closes_at(hours, now, limit_days=limit_days, closed_dates=dates) == first_closed
 
 
-@settings(deadline=None)
 @given(schedule=SCHEDULES, change=st.sampled_from(CHANGES), minutes=st.integers(-5000, 5000))
 @example(schedule={"sunday": (Window(start_minute=150, end_minute=151),)}, change=CHANGES[0], minutes=-60)
 def test_the_next_opening_and_closing_are_edges(

@@ -7,7 +7,7 @@ import time
 
 import phonenumbers
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from outreach.policy.phones import is_dialable, mask, normalise, normalise_slowly
@@ -151,7 +151,6 @@ def test_a_huge_text_is_refused_quickly(raw: str) -> None:
     assert time.perf_counter() - started < 5
 
 
-@settings(deadline=None)  # the tables are loaded at first use
 @given(raw=_spelt(), region=_REGIONS)
 @example(raw="+11555501020", region=None)
 @example(raw="11155550102", region="US")
@@ -164,7 +163,6 @@ def test_the_short_cuts_change_nothing(raw: str, region: str | None) -> None:
     assert normalise(raw, region) == normalise_slowly(raw, region)
 
 
-@settings(deadline=None)
 @given(raw=st.from_regex(r"\+?1?[0-9]{10}", fullmatch=True), region=st.sampled_from(_NANP_REGIONS))
 def test_the_short_cuts_change_nothing_in_north_america(raw: str, region: str) -> None:
     """All regions under country code 1 read ten and eleven digits alike."""
@@ -202,7 +200,6 @@ def test_the_short_cuts_change_nothing_in_any_region(region: str) -> None:
                 assert normalise(e164[1:], at) == normalise_slowly(e164[1:], at), (e164, at)
 
 
-@settings(deadline=None)
 @given(raw=st.one_of(_spelt(), st.text(max_size=80)), region=_REGIONS, other=_REGIONS)
 @example(raw="+4900301234567", region=None, other=None)
 def test_an_answer_is_e164_and_stable(raw: str, region: str | None, other: str | None) -> None:

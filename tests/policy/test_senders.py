@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.policy.phones import is_dialable, normalise, reached_at
@@ -31,7 +31,6 @@ def test_what_no_plan_knows_is_reached_as_it_stands(written: str, region: str | 
     assert reached_at(written, region) == expected
 
 
-@settings(deadline=None)
 @given(written=st.from_regex(r"\A\+?[1-9][0-9]{6,14}\Z"), ours=_REGIONS, theirs=_REGIONS)
 def test_whoever_can_be_reached_is_recognised(written: str, ours: str | None, theirs: str | None) -> None:
     """What a number is dialled at is what its owner is read as, wherever the workspace is at home by then."""

@@ -155,7 +155,7 @@ STATUSES: Final = ("accepted", "sent", "failed", "delivered")
 
 @pytest.mark.field(11)
 @pytest.mark.parametrize("part_of", CARRIERS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     told=st.lists(st.sampled_from([*STATUSES, "nobodys"]), min_size=1, max_size=8).filter(
         lambda told: {"sent", "failed", "delivered"} & set(told)
@@ -195,7 +195,7 @@ def test_receipts_come_to_the_same_in_every_order(
 
 @pytest.mark.field(11)
 @pytest.mark.parametrize("part_of", VOICES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data(), place=st.integers(0, 10), answer=st.sampled_from(ANSWERS))
 def test_the_events_of_a_call_come_to_the_same_in_every_order(
     part_of: type[VoicePart], data: st.DataObject, place: int, answer: Outcome
@@ -224,7 +224,7 @@ def test_the_events_of_a_call_come_to_the_same_in_every_order(
 
 @pytest.mark.field(11)
 @pytest.mark.parametrize("part_of", [*CARRIERS, *VOICES])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data(), answers=st.sampled_from([ANSWERS[:1], ANSWERS[::-1]]))
 def test_callbacks_without_our_reference_wait_for_the_answer(
     part_of: type[CarrierPart] | type[VoicePart], data: st.DataObject, answers: Sequence[Outcome]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.models.reports import CallReport
@@ -208,7 +208,6 @@ VALUES = st.recursive(
 KINDS = ["post_call_transcription", "call_initiation_failure", "answering_machine_detection", "post_call_audio"]
 
 
-@settings(deadline=None)
 @given(
     st.binary()
     | st.builds(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.models.reports import CallReport
@@ -200,7 +200,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(
     st.binary()
     | st.builds(

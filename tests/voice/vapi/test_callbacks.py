@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.models.reports import CallReport
@@ -247,7 +247,6 @@ def test_a_signature_is_over_the_raw_body_and_its_time(
     assert _verified(credentials, body, headers) is taken
 
 
-@settings(deadline=None)
 @given(st.binary() | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists).map(json.dumps))
 def test_whatever_comes_is_refused_or_read(body: bytes | str) -> None:
     """Junk in front of a right secret raises nothing but the refusal."""
@@ -265,7 +264,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["status-update", "end-of-call-report", "hang"]), st.dictionaries(KEYS, JSON), st.text())
 def test_messages_of_any_content_are_read_or_refused(kind: str, message: dict[str, Any], header: str) -> None:
     """Whatever stands where something else was expected, and whatever a header holds, nothing else is raised."""
