@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from outreach.errors import InvalidRequest, NotFound
+from outreach.errors import InvalidRequest, StorageError
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
@@ -49,11 +49,10 @@ def load_chunk(
     no number ends as invalid (design, section 3).
 
     Raises:
-        NotFound: The campaign was swept away as a leftover meanwhile.
+        StorageError: The campaign was swept away as a leftover meanwhile.
     """
     workspace_id = campaign.workspace_id
-    if not tx.campaigns.extend_loading(workspace_id, campaign.id, loading_until=now + LOADING_LEASE):
-        raise NotFound("campaign", campaign.id)
+    _keep(tx, campaign, now)
     phones = {recipient.phone for recipient in chunk if recipient.phone is not None}
     stopped = tx.register.stopped(workspace_id, campaign.channel, phones)
     seen = set(tx.recipients.known_phones(workspace_id, campaign.id, phones - stopped))
@@ -86,11 +85,10 @@ def publish(
 
     Raises:
         InvalidRequest: Every contact supplied is on the register (interface, section 4.3, rule 3).
-        NotFound: The campaign was swept away as a leftover meanwhile.
+        StorageError: The campaign was swept away as a leftover meanwhile.
     """
     workspace_id = campaign.workspace_id
-    if not tx.campaigns.extend_loading(workspace_id, campaign.id, loading_until=now + LOADING_LEASE):
-        raise NotFound("campaign", campaign.id)
+    _keep(tx, campaign, now)
     dropped = tx.recipients.delete_stopped_since(workspace_id, campaign.id, campaign.channel, since)
     counters = loaded - dropped
     excluded += dropped.total
@@ -103,3 +101,12 @@ def publish(
     trail.campaign_created(tx, published, actor=actor, now=now)
     note(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.create", subject=campaign.id)
     return tx.campaigns.get(workspace_id, campaign.id) or published, excluded
+
+
+def _keep(tx: Transaction, campaign: Campaign, now: datetime) -> None:
+    if not tx.campaigns.extend_loading(campaign.workspace_id, campaign.id, loading_until=now + LOADING_LEASE):
+        raise StorageError(
+            f"No contacts came for {LOADING_LEASE.total_seconds():.0f} seconds, so what was loaded was taken for what "
+            "a crash had left, and was deleted. Nothing was created: load it again, from a source that does not stand "
+            "still, such as a file."
+        )

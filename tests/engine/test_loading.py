@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from outreach.errors import InvalidRequest, NotFound
+from outreach.errors import InvalidRequest, StorageError
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
@@ -120,9 +120,9 @@ async def test_what_was_swept_away_is_not_loaded_or_published(storage: Storage) 
     campaign = await _begin(storage)
     result = await _load(storage, campaign, [make_prepared()])
     assert await storage.write(lambda tx: tx.campaigns.delete_loading(HERE, campaign.id, limit=10))
-    with pytest.raises(NotFound):
+    with pytest.raises(StorageError, match="No contacts came for 120 seconds"):
         await _load(storage, campaign, [make_prepared()], position=1)
-    with pytest.raises(NotFound):
+    with pytest.raises(StorageError, match="Nothing was created"):
         await _publish(storage, campaign, result)
 
 

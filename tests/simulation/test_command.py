@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -78,3 +81,15 @@ def test_a_run_in_which_a_kind_of_fault_never_happened_fails(
 def test_what_happens_often_is_some_of_what_can_happen() -> None:
     """Both lists speak of the same kinds."""
     assert set(FREQUENT) < set(ALL)
+
+
+def test_a_reader_that_goes_away_is_no_error_to_tell_of() -> None:
+    """`… | head` prints what it prints."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        command_line = [sys.executable, "-m", "outreach.testing.simulation", "--seed", "6", "--storage", "memory"]
+        done = subprocess.run(command_line, stdout=write, stderr=subprocess.PIPE, check=False, text=True)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")

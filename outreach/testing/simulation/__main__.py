@@ -77,5 +77,17 @@ def _one(seed: int, *, storage: StorageKind | None) -> tuple[Result | str, float
     return outcome, time.process_time() - began
 
 
+def _quiet_when_nobody_reads() -> int:
+    """Run; a reader that went away, such as `head`, is no error to tell of."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still to be written at the end goes nowhere, so that the interpreter does not complain of it either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_quiet_when_nobody_reads())
