@@ -28,7 +28,7 @@ from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.channels import CampaignChannel
 from outreach.runners.reconciler import Reconciler
 from outreach.runners.worker import Worker
-from tests.simulation import broken_records, broken_waits
+from tests.simulation import broken_records, broken_tenancy, broken_waits
 
 
 def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
@@ -177,6 +177,7 @@ BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "one number of a group makes all calls": (broken_waits.call_from_one_number, "is called from"),
     "too many calls are in flight": (broken_waits.call_more_at_a_time, "in flight of"),
     "a request without an answer is made again": (broken_records.ask_twice, "began at"),
+    "an opt-out from one workspace counts in all": (broken_tenancy.opt_out_everywhere, "nothing explains it"),
 }
 """What is wrong with each engine: the patch, and a pattern of what the simulation says when it has found out."""
 

@@ -49,8 +49,9 @@ class Books:
         begun: When the request of a dispatch began.
         heard: What a living process was answered about a dispatch, by a request or by a look-up that vouches for it.
         decided: What an operator has decided about a dispatch that nobody knows of.
-        stops: How often who wrote STOP.
-        lifted: How often a number may have been taken off the register.
+        stops: How often who wrote STOP, by workspace and number.
+        lifted: How often a number may have been taken off the register, by the same.
+        opted_out: Who has been put on the register by people, by the same; those who wrote STOP are not among them.
         moved: When the database was started from which other place.
     """
 
@@ -58,13 +59,18 @@ class Books:
     begun: dict[str, datetime] = attrs.field(factory=dict)
     heard: dict[str, list[Outcome]] = attrs.field(factory=dict)
     decided: dict[str, Literal["retry", "assume_sent"]] = attrs.field(factory=dict)
-    stops: Counter[str] = attrs.field(factory=Counter)
-    lifted: Counter[str] = attrs.field(factory=Counter)
+    stops: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+    lifted: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+    opted_out: set[tuple[str, str]] = attrs.field(factory=set)
     moved: dict[str, datetime] = attrs.field(factory=dict)
 
     def moved_at(self, home: Home | None) -> datetime | None:
         """Return when a database has come to where it is; None for one that has always been there."""
         return self.moved.get(home.path) if home is not None else None
+
+    def wants_no_more(self, workspace_id: str, phone: str) -> bool:
+        """Return whether anybody has ever said of a number that a workspace must leave it alone."""
+        return (workspace_id, phone) in self.opted_out or self.stops[workspace_id, phone] > 0
 
     def entries(self, dispatch_id: str) -> Sequence[Reached]:
         """Return what a provider has of a dispatch."""

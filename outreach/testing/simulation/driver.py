@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -36,6 +36,7 @@ from outreach.testing.simulation.storage import (
     ProcessStorage,
     SqliteDatabase,
 )
+from outreach.testing.simulation.watched import Watched
 from outreach.testing.simulation.world import Link, World
 
 StorageKind = Literal["memory", "sqlite"]
@@ -47,6 +48,7 @@ PEACE_SECONDS: Final = 4_000.0
 """By then everything must have ended."""
 
 _BETWEEN_DOINGS_SECONDS: Final = 8.0
+_TWO_WORKSPACES: Final = 0.15
 _LEASE_LOST: Final = 0.03
 _LEASE_LOST_AT_REQUEST: Final = 0.05
 _POUNCE: Final = 0.3
@@ -119,11 +121,12 @@ def simulate(seed: int, *, storage: StorageKind | None = None, path: Path | None
 class _Simulation:
     def __init__(self, seed: int, rng: random.Random, faults: Faults, database: Database) -> None:
         self._seed = seed
+        self._neighbour = random.Random(f"neighbour of {seed}")  # noqa: S311 - no secret
         self._rng = rng
         self._faults = faults
         self._database = database
         self._machine = Machine()
-        self._invariants: Invariants | None = None
+        self._watched = Watched()
         self._broken: Broken | None = None
         self._held_up = anyio.Event()
         self._lose_lease: Callable[[], object] = lambda: None
@@ -142,36 +145,50 @@ class _Simulation:
             faults=self._faults,
             power=self._rng.choice(("authoritative", "evidence")),
             on_request=self._on_request,
-            on_reached=lambda entry: self._watch(lambda invariants: invariants.at_reach(entry)),
-            on_reported=lambda report: self._watch(lambda invariants: invariants.after_report(report)),
+            on_reached=lambda entry: self._watch(lambda watched: watched.at_reach(entry)),
+            on_reported=lambda report: self._watch(lambda watched: watched.after_report(report)),
             on_recorded=lambda dispatch_id, outcome: self._watch(
-                lambda invariants: invariants.after_answer(dispatch_id, outcome)
+                lambda watched: watched.after_answer(dispatch_id, outcome)
             ),
         )
         operator = Outreach(self._storage(None, lambda: None), clock=clock, rng=_stream(self._rng), config=CONFIG)
         async with operator as engine:
-            setting = await set_up(engine, self._rng)
-            self._invariants = invariants = self._invariants_of(setting)
-            await make_campaigns(engine, setting, self._rng)
-            operators = Operators(
-                engine=engine,
-                setting=setting,
-                world=world,
-                rng=_stream(self._rng),
-                faults=self._faults,
-                retries=invariants.requests.retries,
-                elapsed=clock.monotonic,
-            )
-            await self._turmoil(operators)
-            await self._peace(operators, invariants)
-        self._database.read(lambda tx: invariants.at_the_end(tx, setting.campaign_ids))
+            everybody = [await self._tenant(engine, rng) for rng in self._tenants()]
+            await self._turmoil(everybody)
+            await self._peace(everybody)
+        for operators, invariants in everybody:
+            self._database.read(partial(invariants.at_the_end, campaign_ids=operators.setting.campaign_ids))
         return Result(
             seed=self._seed,
             faults=self._faults.counts,
-            checks=invariants.checked,
+            checks=self._watched.checked,
             reached=sum(len(entries) for entries in world.books.reached.values()),
-            trace=invariants.trace,
+            trace=self._watched.trace,
         )
+
+    def _tenants(self) -> Iterator[random.Random]:
+        """Return what draws each workspace: now and then there are two, which know the same people."""
+        yield self._rng
+        if self._neighbour.random() < _TWO_WORKSPACES:
+            self._faults.note("two_workspaces")
+            yield self._neighbour
+
+    async def _tenant(self, engine: Outreach, rng: random.Random) -> tuple[Operators, Invariants]:
+        """Make a workspace with its campaigns, and who operates it and watches it."""
+        setting = await set_up(engine, rng)
+        invariants = self._invariants_of(setting)
+        self._watched.add(setting.workspace_id, invariants)
+        await make_campaigns(engine, setting, rng)
+        operators = Operators(
+            engine=engine,
+            setting=setting,
+            world=self._world,
+            rng=_stream(rng),
+            faults=self._faults,
+            retries=invariants.requests.retries,
+            elapsed=self._clock.monotonic,
+        )
+        return operators, invariants
 
     def _invariants_of(self, setting: Setting) -> Invariants:
         bounds = Bounds.of(CONFIG, sms_attempts=setting.sms_attempts, call_attempts=setting.call_attempts)
@@ -192,7 +209,7 @@ class _Simulation:
             machine=self._machine,
             rng=_stream(self._rng),
             faults=faults,
-            check=lambda tx, touched: self._watch(lambda invariants: invariants.after_commit(tx, touched)),
+            check=lambda tx, touched: self._watch(lambda watched: watched.after_commit(tx, touched)),
             die=die,
             held_up=self._pounce,
         )
@@ -228,23 +245,23 @@ class _Simulation:
         if self._rng.random() < _POUNCE:
             self._held_up.set()
 
-    def _on_request(self, dispatch_id: str, not_after: datetime | None) -> None:
+    def _on_request(self, workspace_id: str, dispatch_id: str, not_after: datetime | None) -> None:
         self._watch(
-            lambda invariants: self._database.read(lambda tx: invariants.at_request(tx, dispatch_id, not_after))
+            lambda watched: self._database.read(lambda tx: watched.at_request(tx, workspace_id, dispatch_id, not_after))
         )
         # A process that stops here comes back with an answer to what another one has taken over.
         if self._rng.random() < _LEASE_LOST_AT_REQUEST:
             self._lose_lease()
 
-    def _watch(self, check: Callable[[Invariants], None]) -> None:
+    def _watch(self, check: Callable[[Watched], None]) -> None:
         # An invariant that breaks deep within the engine must end the simulation, not a slice of work.
-        if self._broken is None and self._invariants is not None:
+        if self._broken is None:
             try:
-                check(self._invariants)
+                check(self._watched)
             except Broken as broken:
                 self._broken = broken
 
-    async def _turmoil(self, operators: Operators) -> None:
+    async def _turmoil(self, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
         processes = self._processes(CONFIG)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(processes.keep_one)
@@ -255,23 +272,28 @@ class _Simulation:
                     await self._held_up.wait()
                 if self._rng.random() < _LEASE_LOST:
                     self._lose_lease()
+                [(operators, _)] = everybody if len(everybody) == 1 else [self._neighbour.choice(everybody)]
                 with suppress(OutreachError):
                     await operators.do_something(stop=self._held_up.is_set())
             self._lose_lease = lambda: None
             tasks.cancel_scope.cancel()
         self._raise_broken()
 
-    async def _peace(self, operators: Operators, invariants: Invariants) -> None:
+    async def _peace(self, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
         """Let everything come to its end with nothing going wrong any more."""
         self._faults.on = False
-        await operators.leave_in_peace()
+        for operators, _ in everybody:
+            await operators.leave_in_peace()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._processes(CALM).keep_one)
             ends = self._clock.monotonic() + PEACE_SECONDS
             while self._clock.monotonic() < ends and self._broken is None:
                 await anyio.sleep(20)
                 with suppress(OutreachError):
-                    if await operators.urge_on() and not invariants.singles_open():
+                    if (
+                        all([await operators.urge_on() for operators, _ in everybody])
+                        and not self._watched.singles_open
+                    ):
                         break
             tasks.cancel_scope.cancel()
         self._raise_broken()

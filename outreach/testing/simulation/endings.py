@@ -12,6 +12,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.common import settings_of
 from outreach.protocols.storage import Transaction
+from outreach.testing.simulation.books import Books
 from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.intents import MAY_PASS, NOBODY_TALKED
 from outreach.testing.simulation.ledger import Broken, Ledger, named
@@ -25,11 +26,13 @@ class EndingChecks:
 
     Args:
         ledger: What has been written, this end included.
+        books: What really happened.
         bounds: The bounds that hold.
     """
 
-    def __init__(self, ledger: Ledger, bounds: Bounds) -> None:
+    def __init__(self, ledger: Ledger, books: Books, bounds: Bounds) -> None:
         self._ledger = ledger
+        self._books = books
         self._bounds = bounds
 
     def check(self, tx: Transaction, before: Recipient, after: Recipient, now: datetime) -> None:
@@ -73,7 +76,8 @@ class EndingChecks:
 
     def _is_skipped_rightly(self, tx: Transaction, campaign: Campaign, after: Recipient) -> bool:
         if after.reason == "opted_out":
-            return bool(tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}))
+            stopped = bool(tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}))
+            return stopped and self._books.wants_no_more(campaign.workspace_id, after.phone or "")
         return after.reason == "invalid_number" and after.phone is None
 
     def _nobody_knows(self, after: Recipient) -> bool:

@@ -39,6 +39,7 @@ Fault = Literal[
     "look_up_lied",
     "slow_look_up",
     "later_turn",
+    "two_workspaces",
     "pause",
     "resume",
     "cancel",

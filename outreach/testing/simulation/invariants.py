@@ -73,7 +73,7 @@ class Invariants:
         self.intents = IntentChecks(ledger, books, bounds)
         self._moves = MoveChecks(books, bounds)
         self._waits = WaitChecks(books)
-        self._endings = EndingChecks(ledger, bounds)
+        self._endings = EndingChecks(ledger, books, bounds)
         self._singles = SingleChecks(ledger, books, bounds)
         self._courses = CourseChecks(ledger, bounds)
         self._delays = DelayChecks(ledger, bounds)

@@ -55,6 +55,9 @@ class Operators:
         faults: Counts what they did.
         retries: Gets the retries that they ask for, by subject and step.
         elapsed: Seconds since the beginning.
+
+    Attributes:
+        setting: The same.
     """
 
     def __init__(
@@ -69,14 +72,13 @@ class Operators:
         elapsed: Callable[[], float],
     ) -> None:
         self._engine = engine
-        self._setting = setting
+        self.setting = setting
         self._world = world
         self._rng = rng
         self._faults = faults
         self._retries = retries
         self._elapsed = elapsed
         self._active_again = 0.0
-        self._works_again = 0.0
         self._doings: Mapping[Fault, Callable[[], Awaitable[bool]]] = {
             "pause": lambda: self._move(engine.campaigns.pause, CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED),
             "resume": lambda: self._move(engine.campaigns.resume, CampaignStatus.PAUSED),
@@ -135,63 +137,65 @@ class Operators:
         return ended
 
     async def _set_right(self, now: float) -> None:
-        if self._works_again <= now:
+        if self._world.works_again <= now:
             self._world.trouble = None
         if 0.0 < self._active_again <= now:
             self._active_again = 0.0
             change = WorkspaceChange(status=WorkspaceStatus.ACTIVE)
-            await self._engine.workspaces.update(self._setting.workspace_id, change)
+            await self._engine.workspaces.update(self.setting.workspace_id, change)
 
     async def _campaigns(self) -> list[Campaign]:
         return [
-            await self._engine.campaigns.get(self._setting.workspace_id, campaign_id)
-            for campaign_id in self._setting.campaign_ids
+            await self._engine.campaigns.get(self.setting.workspace_id, campaign_id)
+            for campaign_id in self.setting.campaign_ids
         ]
 
     async def _move(self, move: Callable[[str, str], Awaitable[object]], *statuses: CampaignStatus) -> bool:
         fitting = [campaign for campaign in await self._campaigns() if campaign.status in statuses]
         if fitting:
-            await move(self._setting.workspace_id, self._rng.choice(fitting).id)
+            await move(self.setting.workspace_id, self._rng.choice(fitting).id)
         return bool(fitting)
 
     async def _update(self) -> bool:
         fitting = [one for one in await self._campaigns() if one.status is CampaignStatus.READY and one.sms_carrier]
         if fitting:
             change = CampaignUpdate(sms_rate_per_minute=self._rng.choice((10, 60)))
-            await self._engine.campaigns.update(self._setting.workspace_id, self._rng.choice(fitting).id, change)
+            await self._engine.campaigns.update(self.setting.workspace_id, self._rng.choice(fitting).id, change)
         return bool(fitting)
 
     async def _opt_out(self) -> bool:
-        await self._engine.unsubscribes.add(self._setting.workspace_id, self._rng.choice(self._setting.people))
+        who = self.setting.workspace_id, self._rng.choice(self.setting.people)
+        self._world.books.opted_out.add(who)
+        await self._engine.unsubscribes.add(*who)
         return True
 
     async def _opt_in(self) -> bool:
-        people = self._setting.people[:3]
-        self._world.books.lifted.update(people)
-        return bool(await self._engine.unsubscribes.remove(self._setting.workspace_id, *people))
+        people = self.setting.people[:3]
+        self._world.books.lifted.update((self.setting.workspace_id, person) for person in people)
+        return bool(await self._engine.unsubscribes.remove(self.setting.workspace_id, *people))
 
     async def _suspend(self) -> bool:
         change = WorkspaceChange(status=WorkspaceStatus.SUSPENDED)
-        await self._engine.workspaces.update(self._setting.workspace_id, change)
+        await self._engine.workspaces.update(self.setting.workspace_id, change)
         long = self._rng.random() < 0.4
         self._active_again = self._elapsed() + (self._rng.uniform(35, 60) if long else self._rng.uniform(0, 10))
         return True
 
     async def _change_settings(self) -> bool:
         change = SmsSettingsChange(footer_enabled=self._rng.random() < 0.5, retry_enabled=self._rng.random() < 0.5)
-        await self._engine.settings.update(self._setting.workspace_id, change)
+        await self._engine.settings.update(self.setting.workspace_id, change)
         return True
 
     async def _change_rules(self) -> bool:
         """Change the rules of contact of a workspace that has some."""
-        workspace = await self._engine.workspaces.get(self._setting.workspace_id)
-        if self._setting.with_hours:
+        workspace = await self._engine.workspaces.get(self.setting.workspace_id)
+        if self.setting.with_hours:
             change = WorkspaceChange(contact_hours=not workspace.contact_hours)
-        elif self._setting.with_cap:
+        elif self.setting.with_cap:
             change = WorkspaceChange(frequency_cap=self._rng.choice((1, 2, 3)))
         else:
             return False
-        await self._engine.workspaces.update(self._setting.workspace_id, change)
+        await self._engine.workspaces.update(self.setting.workspace_id, change)
         return True
 
     async def _retry(self) -> bool:
@@ -201,7 +205,7 @@ class Operators:
         return await self._resolve(retry=False)
 
     async def _resolve(self, *, retry: bool) -> bool:
-        unknown = await self._engine.dispatches.unknown(self._setting.workspace_id)
+        unknown = await self._engine.dispatches.unknown(self.setting.workspace_id)
         if not unknown:
             return False
         dispatch = unknown[0]
@@ -212,7 +216,7 @@ class Operators:
         decided = self._world.books.decided
         decided[dispatch.id] = "retry" if retry else "assume_sent"
         try:
-            await self._engine.dispatches.resolve(self._setting.workspace_id, dispatch.id, decided[dispatch.id])
+            await self._engine.dispatches.resolve(self.setting.workspace_id, dispatch.id, decided[dispatch.id])
         except BaseException:
             del decided[dispatch.id]
             if retry:
@@ -222,26 +226,26 @@ class Operators:
 
     async def _write(self, body: str) -> bool:
         """Have somebody write to us; counted before, because what it does may be seen before this call is back."""
-        person = self._rng.choice(self._setting.people)
+        person = self._rng.choice(self.setting.people)
         books = self._world.books
         counted = {"STOP": books.stops, "START": books.lifted}.get(body)
         if counted is not None:
-            counted[person] += 1
-        await self._engine.messages.receive(self._setting.workspace_id, sender=person, to=SENDER, body=body)
+            counted[self.setting.workspace_id, person] += 1
+        await self._engine.messages.receive(self.setting.workspace_id, sender=person, to=SENDER, body=body)
         return True
 
     async def _message(self) -> bool:
-        new = NewMessage(to=self._rng.choice(self._setting.people), body="Hello", from_number=SENDER)
-        await self._engine.messages.send(self._setting.workspace_id, new)
+        new = NewMessage(to=self._rng.choice(self.setting.people), body="Hello", from_number=SENDER)
+        await self._engine.messages.send(self.setting.workspace_id, new)
         return True
 
     async def _call(self) -> bool:
-        new = NewCall(agent_id=self._setting.agent_id, to=self._rng.choice(self._setting.people))
-        await self._engine.calls.create(self._setting.workspace_id, new)
+        new = NewCall(agent_id=self.setting.agent_id, to=self._rng.choice(self.setting.people))
+        await self._engine.calls.create(self.setting.workspace_id, new)
         return True
 
     async def _outage(self) -> bool:
         self._world.trouble = self._rng.choice(("rejected", "rejected", "provider_auth", "provider_funds", "dropped"))
         self._world.trouble_rate = self._rng.choice((1.0, 1.0, 0.6))
-        self._works_again = self._elapsed() + self._rng.uniform(20, 60)
+        self._world.works_again = self._elapsed() + self._rng.uniform(20, 60)
         return True

@@ -52,9 +52,7 @@ class WorldCarrier(_Provider):
 
     async def send(self, message: OutboundMessage) -> Outcome:
         """Take one message, or whatever else happens to it."""
-        return await self._world.request(
-            self._link, message.dispatch_id, message.not_after, lambda: self._accept(message)
-        )
+        return await self._world.request(self._link, message, lambda: self._accept(message))
 
     async def listen(self, sink: ReportSink) -> None:
         """Hand in reports as they fall due."""
@@ -104,9 +102,7 @@ class WorldVoice(_Provider):
 
     async def place(self, request: CallRequest) -> Outcome:
         """Place one call, or whatever else happens to it."""
-        return await self._world.request(
-            self._link, request.dispatch_id, request.not_after, lambda: self._accept(request)
-        )
+        return await self._world.request(self._link, request, lambda: self._accept(request))
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Tell how far a call has come."""

@@ -118,7 +118,7 @@ class SingleChecks:
                 send_until = record.send_until if isinstance(record, Message) else None
                 return now >= (send_until or self._ledger.waits_since(subject) + self._bounds.stale_after)
             case "opted_out":
-                return stopped
+                return stopped and self._books.wants_no_more(record.workspace_id, to)
             case "opted_in":
                 return not stopped
             case "moved":
@@ -131,7 +131,8 @@ class SingleChecks:
         if message.purpose != "opt_out_confirmation":
             return
         self._confirmed[message.to] += 1
-        meant = min(self._books.stops[message.to], 1 + self._books.lifted[message.to])
+        who = message.workspace_id, message.to
+        meant = min(self._books.stops[who], 1 + self._books.lifted[who])
         if self._confirmed[message.to] > meant:
             raise Broken(f"{named(('message', message.id, 0))} confirms an opt-out that needs no confirmation.")
 

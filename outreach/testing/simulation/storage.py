@@ -6,7 +6,7 @@ import asyncio
 import functools
 import random
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar
@@ -30,7 +30,7 @@ _SLOW_SECONDS: Final = 2.0
 class Database(Protocol):
     """The one database: operations run at once, each in a transaction."""
 
-    def write(self, operation: Operation[T]) -> tuple[T, Touched]:
+    def write(self, operation: Operation[T]) -> tuple[T, Mapping[str, Touched]]:
         """Run an operation that may write, and commit it; return what it has written too."""
         ...
 
@@ -51,7 +51,7 @@ class MemoryDatabase:
         self._tables = Tables(self._journal)
         self._noting = NotingTransaction(self._tables)
 
-    def write(self, operation: Operation[T]) -> tuple[T, Touched]:
+    def write(self, operation: Operation[T]) -> tuple[T, Mapping[str, Touched]]:
         """Run an operation that may write, and commit it; return what it has written too."""
         with self._journal.recording():
             return operation(self._noting.fresh()), self._noting.touched
@@ -72,7 +72,7 @@ class SqliteDatabase:
         self._tables = SqliteTransaction(self._raw)
         self._noting = NotingTransaction(self._tables)
 
-    def write(self, operation: Operation[T]) -> tuple[T, Touched]:
+    def write(self, operation: Operation[T]) -> tuple[T, Mapping[str, Touched]]:
         """Run an operation that may write, and commit it; return what it has written too."""
         self._raw.execute("BEGIN IMMEDIATE")
         try:
@@ -177,7 +177,7 @@ class ProcessStorage:
         machine: Lock and note.
         rng: Decides how long operations take.
         faults: Decides at which commits the process dies; None for one that never does.
-        check: Run after every commit, within this turn, with what was written.
+        check: Run after every commit, within this turn, with what was written in which workspace.
         die: Called when the process is to die.
         held_up: Called when an operation that writes waits for long, with what was decided before.
 
@@ -192,7 +192,7 @@ class ProcessStorage:
         machine: Machine,
         rng: random.Random,
         faults: Faults | None,
-        check: Callable[[Transaction, Touched], None],
+        check: Callable[[Transaction, Mapping[str, Touched]], None],
         die: Callable[[], None],
         held_up: Callable[[], None] = lambda: None,
     ) -> None:

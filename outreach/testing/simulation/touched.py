@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, cast
 
 import attrs
@@ -21,7 +22,7 @@ RecipientKey = tuple[str, int]
 
 @attrs.define(kw_only=True)
 class Touched:
-    """What one transaction has written.
+    """What one transaction has written in one workspace.
 
     Attributes:
         loaded: Campaigns that got recipients or lost some: to be read anew.
@@ -97,14 +98,14 @@ class NotingTransaction:
     """A transaction whose writes to the ledger are noted; whatever else it has is the transaction's own."""
 
     def __init__(self, tx: Transaction) -> None:
-        self._touched = Touched()
+        self._of: defaultdict[str, Touched] = defaultdict(Touched)
         self._tx = tx
         for name in _TABLES:
             setattr(self, name, getattr(tx, name))
         self.campaigns = _Noting(
             tx.campaigns,
             {
-                "publish": lambda campaign: self._touched.loaded.add(campaign.id),
+                "publish": lambda campaign: self._of[campaign.workspace_id].loaded.add(campaign.id),
                 "update": self._campaign,
                 "add_counters": self._counters,
             },
@@ -126,35 +127,36 @@ class NotingTransaction:
 
     def fresh(self) -> Transaction:
         """Begin anew, and return this as what an operation is given."""
-        self._touched = Touched()
+        self._of = defaultdict(Touched)
         return cast("Transaction", self)
 
     @property
-    def touched(self) -> Touched:
-        """What has been written since it was begun anew."""
-        return self._touched
+    def touched(self) -> Mapping[str, Touched]:
+        """What has been written since it was begun anew, by workspace."""
+        return self._of
 
     def _loaded(self, workspace_id: str, campaign_id: str, *_: object) -> None:
-        self._touched.loaded.add(campaign_id)
+        self._of[workspace_id].loaded.add(campaign_id)
 
     def _counters(self, workspace_id: str, campaign_id: str, change: Counters) -> None:
-        self._touched.campaigns[campaign_id] = None
+        self._of[workspace_id].campaigns[campaign_id] = None
 
     def _campaign(self, campaign: Campaign) -> None:
-        self._touched.campaigns[campaign.id] = None
-        self._touched.statuses.append((campaign.id, campaign.status, campaign.pause_reason))
+        touched = self._of[campaign.workspace_id]
+        touched.campaigns[campaign.id] = None
+        touched.statuses.append((campaign.id, campaign.status, campaign.pause_reason))
 
     def _recipient(self, workspace_id: str, recipient: Recipient) -> None:
-        self._touched.recipients[recipient.campaign_id, recipient.position] = recipient
+        self._of[workspace_id].recipients[recipient.campaign_id, recipient.position] = recipient
 
     def _dispatch(self, dispatch: Dispatch) -> None:
-        self._touched.dispatches[dispatch.id] = dispatch
+        self._of[dispatch.workspace_id].dispatches[dispatch.id] = dispatch
 
     def _call(self, call: Call) -> None:
-        self._touched.calls[call.id] = call
+        self._of[call.workspace_id].calls[call.id] = call
 
     def _message(self, message: Message) -> None:
-        self._touched.messages[message.id] = message
+        self._of[message.workspace_id].messages[message.id] = message
 
 
 def nothing(touched: Touched) -> bool:

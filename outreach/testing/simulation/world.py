@@ -15,7 +15,8 @@ import attrs
 from outreach.models.dispatch import Outcome
 from outreach.models.reports import Report
 from outreach.models.states import DispatchState
-from outreach.protocols.carrier import LookUpPower, ReportSink
+from outreach.protocols.carrier import LookUpPower, OutboundMessage, ReportSink
+from outreach.protocols.voice import CallRequest
 from outreach.testing.simulation.books import Books, Reached
 from outreach.testing.simulation.faults import Faults
 
@@ -52,7 +53,8 @@ class World:
         rng: Decides everything.
         faults: Draws and counts what goes wrong.
         power: What a look-up can tell; one that is only evidence sometimes does not find what is there.
-        on_request: Called when a request begins, with the dispatch and until when its contact may be reached.
+        on_request: Called when a request begins, with the workspace, the dispatch and until when its contact may be
+            reached.
         on_reached: Called when a provider has taken one.
         on_reported: Called when a process has taken in a report.
         on_recorded: Called when an answer that a process got must stand in the ledger, if it still lives then.
@@ -61,6 +63,7 @@ class World:
         books: What really happened.
         trouble: Why requests are refused at the moment; None while the providers work.
         trouble_rate: How many of them are.
+        works_again: When the trouble is over, in seconds since the beginning.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class World:
         rng: random.Random,
         faults: Faults,
         power: LookUpPower,
-        on_request: Callable[[str, datetime | None], None],
+        on_request: Callable[[str, str, datetime | None], None],
         on_reached: Callable[[Reached], None],
         on_reported: Callable[[Report], None],
         on_recorded: Callable[[str, Outcome], None],
@@ -83,6 +86,7 @@ class World:
         self.books = Books()
         self.trouble: str | None = None
         self.trouble_rate = 1.0
+        self.works_again = 0.0
         self._loop = loop
         self._context = Context()
         self._on_request = on_request
@@ -130,13 +134,12 @@ class World:
             with anyio.move_on_after(30):
                 await self._news.wait()
 
-    async def request(
-        self, link: Link, dispatch_id: str, not_after: datetime | None, accept: Callable[[], Outcome]
-    ) -> Outcome:
+    async def request(self, link: Link, asked: OutboundMessage | CallRequest, accept: Callable[[], Outcome]) -> Outcome:
         """Go through one request: heard or not, answered or not, by a process that may die in it."""
+        dispatch_id = asked.dispatch_id
         if not link.alive():
             await anyio.sleep_forever()
-        self._on_request(dispatch_id, not_after)
+        self._on_request(asked.workspace_id, dispatch_id, asked.not_after)
         self.books.begun[dispatch_id] = self.now()
         outcome = await self._exchange(link, dispatch_id, accept)
         self.books.hear(dispatch_id, outcome)

@@ -1,0 +1,27 @@
+"""Engines in which one workspace feels what another does; each broken on purpose in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.models.unsubscribe import Unsubscribe
+from outreach.operations import inbound, register
+from outreach.protocols.storage import Transaction
+from outreach.services import unsubscribes
+
+
+def opt_out_everywhere(patch: pytest.MonkeyPatch) -> None:
+    """Put whoever opts out of one workspace's messages on the register of every workspace."""
+    put_on_register = register.put_on_register
+
+    def everywhere(tx: Transaction, entry: Unsubscribe, **given: Any) -> Unsubscribe:
+        for workspace in tx.workspaces.list():
+            if workspace.id != entry.workspace_id:
+                put_on_register(tx, attrs.evolve(entry, workspace_id=workspace.id), **given)
+        return put_on_register(tx, entry, **given)
+
+    patch.setattr(unsubscribes, "put_on_register", everywhere)
+    patch.setattr(inbound, "put_on_register", everywhere)
