@@ -138,6 +138,19 @@ def end_without_reason(end: CallEnd, ended_at: datetime | None, *, now: datetime
     return end if ended_at is not None and now - ended_at >= REASON_WITHIN else CallStatus.INITIATED
 
 
+DO_NOT_CALL_FIELD: Final = "do_not_call"
+"""What the analysis of a call has to say about, at every provider, to tell that somebody wants no more of them."""
+
+
+def is_wanted_no_more(found: object) -> bool:
+    """Return whether an analysis says that somebody asked not to be called again (providers.md, F).
+
+    Args:
+        found: What it has under `DO_NOT_CALL_FIELD`. A plain yes counts; what is anything else says nothing.
+    """
+    return found is True or (isinstance(found, str) and found.strip().lower() in {"true", "yes"})
+
+
 def report_of(
     end: CallEnd | CallStatus,
     *,
@@ -150,13 +163,15 @@ def report_of(
     answered_by: str | None = None,
     summary: str | None = None,
     error: str | None = None,
+    do_not_call: bool = False,
     raw: Any = None,
 ) -> CallReport:
     """Return the report of an event, by how the call ended or by the status of one that has not.
 
     `verdict` is whether the provider's analysis calls it a success, None where it does not say; it counts where the way
     the call ended leaves the outcome open: a machine that was left a message is no success. `answered_by` is for a call
-    that has not ended. `error`, the provider's own reason, is kept where the call failed.
+    that has not ended. `error`, the provider's own reason, is kept where the call failed. `do_not_call` is whether the
+    analysis says that no more calls are wanted, which the way the call ended may say too.
     """
     if isinstance(end, CallStatus):
         end = CallEnd(status=end, answered_by=answered_by)
@@ -175,7 +190,7 @@ def report_of(
         summary=summary,
         error=error if end.status is CallStatus.FAILED else None,
         reason=end.reason,
-        do_not_call=end.do_not_call,
+        do_not_call=end.do_not_call or do_not_call,
         raw=raw,
     )
 

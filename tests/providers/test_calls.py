@@ -36,7 +36,7 @@ async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of:
         # Times of providers are no finer than this, and an end must lie after its beginning.
         ended = datetime.now(UTC).replace(microsecond=0)
         asked = sum(one.to == taken.to for one in stage.taken)
-        if taken.to == NO_MORE and stage.part.says_do_not_call:
+        if taken.to == NO_MORE:
             events = stage.part.do_not_call(taken, ended)
         elif taken.to == ALWAYS_BUSY or (taken.to == BUSY_ONCE and asked == 1):
             events = stage.part.busy(taken, ended)
@@ -76,7 +76,7 @@ async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of:
             dispatches = await engine.campaigns.dispatches(workspace_id, campaign.id, position)
             calls = [await engine.calls.get(workspace_id, one.call_id or "") for one in dispatches]
             ends = [(call.status, call.outcome) for call in calls]
-            if phone == NO_MORE and part_of.says_do_not_call:
+            if phone == NO_MORE:
                 assert ends == [("completed", "negative")]
             elif phone == ALWAYS_BUSY:
                 assert ends == [("busy", "busy")] * 2
@@ -86,4 +86,4 @@ async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of:
                 assert (calls[-1].summary, calls[-1].duration_seconds) == (SUMMARY, TALKED.total_seconds())
 
         register = [(entry.phone, entry.source) async for entry in engine.unsubscribes.list(workspace_id)]
-        assert register == [(NO_MORE, "call")] * part_of.says_do_not_call
+        assert register == [(NO_MORE, "call")]

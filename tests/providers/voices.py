@@ -28,8 +28,6 @@ class VoicePart(Part):
     """A voice provider."""
 
     channel = "call"
-    says_do_not_call = False
-    """Whether it tells that somebody wants no more calls."""
 
     def talk(self, taken: Taken, ended: datetime) -> Sequence[Event]:
         """Return the events of a call that lasted `TALKED` and went well, in their order."""
@@ -88,6 +86,12 @@ class Vapi(VoicePart):
             _vapi({"type": "end-of-call-report", **end}),
         ]
 
+    def do_not_call(self, taken: Taken, ended: datetime) -> Sequence[Event]:
+        """The data that the assistant's plan asks for says it, in the report after the end."""
+        *_, ended_event, report = self.talk(taken, ended)
+        analysis = {"successEvaluation": "false", "structuredData": {"do_not_call": True}}
+        return [ended_event, _vapi({**report.content["message"], "analysis": analysis})]
+
     def over(self, taken: Taken, ended: datetime) -> Sequence[Event]:
         """A status alone."""
         return [_vapi({"type": "status-update", "status": "ended", "call": _vapi_call(taken)})]
@@ -103,7 +107,6 @@ class Retell(VoicePart):
 
     name = "retell"
     credentials = _RETELL
-    says_do_not_call = True
     stand_in_of = RetellStandIn
 
     def asks(self, request: Received) -> bool:
@@ -202,6 +205,14 @@ class ElevenLabs(VoicePart):
             Event(content={"type": "post_call_transcription", "event_timestamp": at, "data": data}),
             Event(content={"type": "post_call_audio", "event_timestamp": at, "data": _conversation(taken)}),
         ]
+
+    def do_not_call(self, taken: Taken, ended: datetime) -> Sequence[Event]:
+        """What the agent collects says it."""
+        told, sound = self.talk(taken, ended)
+        collected = {"do_not_call": {"data_collection_id": "do_not_call", "value": True, "rationale": "They said so."}}
+        analysis = {"call_successful": "failure", "data_collection_results": collected}
+        data = {**told.content["data"], "analysis": analysis}
+        return [Event(content={**told.content, "data": data}), sound]
 
     def busy(self, taken: Taken, ended: datetime) -> Sequence[Event]:
         """A call that did not come about."""

@@ -208,6 +208,9 @@ def report_of_conversation(
         verdict=_VERDICTS.get(success) if isinstance(success, str) else None,
         summary=text_at(conversation, "analysis", "transcript_summary"),
         error=reason or text_at(conversation, "metadata", "termination_reason") or status,
+        do_not_call=base.is_wanted_no_more(
+            value_at(conversation, "analysis", "data_collection_results", base.DO_NOT_CALL_FIELD, "value")
+        ),
         raw=conversation,
     )
 

@@ -202,6 +202,7 @@ def report_of_call(
         verdict=successful if isinstance(successful, bool) else None,
         summary=text_at(analysis, "call_summary"),
         error=text_at(call, "disconnection_reason") or status,
+        do_not_call=base.is_wanted_no_more(value_at(analysis, "custom_analysis_data", base.DO_NOT_CALL_FIELD)),
         raw=call,
     )
 

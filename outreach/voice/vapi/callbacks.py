@@ -14,7 +14,7 @@ from typing import Any
 from outreach.models.states import CallStatus
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection
 from outreach.voice import base
-from outreach.voice.vapi.provider import NAME, reference_of, verdict_of
+from outreach.voice.vapi.provider import NAME, reference_of, verdict_of, wants_no_more
 from outreach.voice.vapi.reasons import STATUSES, end_of
 from outreach.wire.callbacks import json_event
 from outreach.wire.fields import moment_at, name_at, object_at, text_at, value_at
@@ -106,6 +106,7 @@ def _event(
         verdict=verdict_of(value_at(analysis, "successEvaluation")),
         summary=text_at(analysis, "summary") or text_at(message, "summary"),
         error=text_at(message, "endedReason") or text_at(call, "endedReason"),
+        do_not_call=wants_no_more(message) or wants_no_more(call),
         raw=message,
     )
     return CallbackEvent(event_id=event_id, content=report)

@@ -201,7 +201,24 @@ def report_of_call(connection: Connection, call: Mapping[str, Any], *, dispatch_
         verdict=verdict_of(value_at(analysis, "successEvaluation")),
         summary=text_at(analysis, "summary"),
         error=text_at(call, "endedReason"),
+        do_not_call=wants_no_more(call),
         raw=call,
+    )
+
+
+def wants_no_more(told: Mapping[str, Any]) -> bool:
+    """Return whether the analysis says that no more calls are wanted.
+
+    Either the plan for structured data has a property of that name, or a structured output is called so.
+
+    Args:
+        told: A call, or the message of its end.
+    """
+    outputs = object_at(told, "artifact", "structuredOutputs").values()
+    answers = [value_at(one, "result") for one in outputs if name_at(one, "name") == base.DO_NOT_CALL_FIELD]
+    return any(
+        base.is_wanted_no_more(found)
+        for found in (value_at(told, "analysis", "structuredData", base.DO_NOT_CALL_FIELD), *answers)
     )
 
 

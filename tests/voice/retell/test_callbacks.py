@@ -82,6 +82,13 @@ def test_somebody_who_wants_no_more_calls_is_told() -> None:
     assert report.outcome == "negative"
 
 
+@pytest.mark.parametrize(("found", "wanted"), [(True, True), ("yes", True), (False, False), ("no", False), ({}, False)])
+def test_an_analysis_that_is_asked_for_it_tells_who_wants_no_more_calls(found: object, wanted: bool) -> None:
+    """A custom field of that name says it where the reason says no more than that somebody hung up."""
+    analysis = {**ANALYSIS, "custom_analysis_data": {"do_not_call": found}}
+    assert _report("call_analyzed", call_analysis=analysis).do_not_call is wanted
+
+
 def test_a_call_that_has_begun_is_in_progress() -> None:
     """`call_started` says when it was answered."""
     report = _report("call_started", call_status="ongoing", disconnection_reason=None)

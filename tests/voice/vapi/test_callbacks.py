@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -42,6 +42,23 @@ def _report(message: Mapping[str, Any]) -> CallReport:
     content = _read(message).content
     assert isinstance(content, CallReport)
     return content
+
+
+@pytest.mark.parametrize(("found", "wanted"), [(True, True), (" Yes", True), (False, False), (None, False), (1, False)])
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda found: {"analysis": {"structuredData": {"do_not_call": found}}},
+        lambda found: {"artifact": {"structuredOutputs": {"output-1": {"name": "do_not_call", "result": found}}}},
+        lambda found: {"call": {**CALL, "analysis": {"structuredData": {"do_not_call": found}}}},
+    ],
+)
+def test_an_analysis_that_is_asked_for_it_tells_who_wants_no_more_calls(
+    told: Callable[[object], dict[str, Any]], found: object, wanted: bool
+) -> None:
+    """By the plan for structured data, or by a structured output; of anything but a yes nothing is made."""
+    end = {"type": "end-of-call-report", "endedReason": "customer-ended-call", "call": CALL, **told(found)}
+    assert _report(end).do_not_call is wanted
 
 
 def test_a_status_is_reported_with_both_identifiers_and_vapis_time() -> None:
