@@ -241,7 +241,7 @@ def _of(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | Non
 
 
 def _standing(tx: Transaction, dispatch: Dispatch, outcome: Outcome) -> Dispatch | None:
-    if outcome.state not in REACHED_NOBODY or dispatch.try_number == 1:
+    if outcome.state not in REACHED_NOBODY or (dispatch.attempt, dispatch.try_number) == (1, 1):
         return None
     return accepted_before(dispatch, _siblings(tx, dispatch))
 

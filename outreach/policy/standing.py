@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from outreach.models.dispatch import Dispatch
-from outreach.models.states import DispatchState
+from outreach.models.states import DispatchState, MessageStatus
 
 REACHED_NOBODY: Final = frozenset(
     {DispatchState.REFUSED, DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
@@ -30,18 +30,25 @@ def speaks_for(dispatch: Dispatch, others: Iterable[Dispatch]) -> bool:
 
 
 def accepted_before(dispatch: Dispatch, others: Iterable[Dispatch]) -> Dispatch | None:
-    """Return the latest earlier one of the same attempt that has been accepted after all.
+    """Return the latest earlier one that stands: the contact has been reached by it after all.
 
-    Where it stands, a later one that reached nobody must not be tried again: the contact has been reached.
+    Then a later one that reached nobody must not be tried again. Within one attempt an acceptance stands, whatever came
+    of it. Of a message it does in an earlier attempt too, unless its receipt still says that it failed: what was said
+    to have failed, or to be refused, may turn out to have arrived while the next attempt is under way. A call of an
+    earlier attempt was accepted and has ended with nobody to talk to: that is why there is another attempt.
     """
     accepted = (
         other
         for other in others
-        if other.state is DispatchState.ACCEPTED
-        and (other.attempt, other.leg) == (dispatch.attempt, dispatch.leg)
-        and _place(other) < _place(dispatch)
+        if other.state is DispatchState.ACCEPTED and _place(other) < _place(dispatch) and _stands(other, dispatch)
     )
     return max(accepted, key=_place, default=None)
+
+
+def _stands(other: Dispatch, dispatch: Dispatch) -> bool:
+    if (other.attempt, other.leg) == (dispatch.attempt, dispatch.leg):
+        return True
+    return dispatch.channel == "sms" and other.report is not MessageStatus.FAILED
 
 
 def _place(dispatch: Dispatch) -> tuple[int, int, int]:

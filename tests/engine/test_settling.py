@@ -355,6 +355,36 @@ async def test_delivered_after_failed_ends_the_wait_for_a_retry(storage: Storage
     assert (await reread(storage, campaign)).status is C.COMPLETED
 
 
+@pytest.mark.parametrize(
+    "ends",
+    [
+        [Outcome(state=D.DEFERRED, reason="rate_limited")],
+        [Outcome(state=D.WITHDRAWN, reason="paused")],
+        [Outcome(state=D.UNKNOWN, reason="timeout"), Outcome(state=D.NOT_SENT, reason="not_found")],
+        [refused("temporary")],
+        [refused("filtered")],
+    ],
+    ids=lambda ends: str(ends[-1].state),
+)
+async def test_who_turns_out_to_have_been_reached_is_not_sent_to_again_when_the_next_attempt_reaches_nobody(
+    storage: Storage, ends: list[Outcome]
+) -> None:
+    """Delivered outranks failed, also where it is told while the next attempt is under way (design, section 5)."""
+    await given_settings(storage, retry_enabled=True)
+    campaign = await given_active(storage)
+    first = await given_dispatch(storage, campaign)
+    await settle(storage, first, ACCEPTED)
+    await _report(storage, first, MS.FAILED, reason="temporary")
+    later = (await recipient(storage, campaign)).due_at or NOW
+    second = await given_dispatch(storage, campaign, now=later)
+    await _report(storage, first, MS.DELIVERED)
+    for outcome in ends:
+        await settle(storage, second, outcome, now=later)
+    one = await recipient(storage, campaign)
+    assert (one.status, one.reason, one.successful, one.attempts) == (R.COMPLETED, None, True, 2)
+    assert (await reread(storage, campaign)).status is C.COMPLETED
+
+
 async def test_a_receipt_of_an_earlier_attempt_does_not_speak_for_a_later_one(storage: Storage) -> None:
     """A failure of the first message, told late, does not fail the second; it is kept with its own dispatch."""
     await given_settings(storage, retry_enabled=True)

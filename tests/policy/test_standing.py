@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from outreach.models.dispatch import Dispatch
-from outreach.models.states import DispatchState
+from outreach.models.states import DispatchState, MessageStatus
 from outreach.policy.standing import accepted_before, speaks_for
 from outreach.testing.builders import make_dispatch
 
@@ -40,7 +41,21 @@ def test_an_earlier_one_stands_only_when_it_was_accepted(state: DispatchState) -
 
 
 @pytest.mark.parametrize("other", [(1, 1, 3), (2, 1, 1), (1, 2, 1)])
-def test_another_attempt_another_leg_and_a_later_try_do_not_stand(other: tuple[int, int, int]) -> None:
-    """What an earlier attempt came to was known when the next one was opened."""
+def test_what_comes_later_does_not_stand_before(other: tuple[int, int, int]) -> None:
+    """It speaks for itself."""
     dispatch = at(1, 1, 2, DispatchState.REFUSED)
     assert accepted_before(dispatch, [at(*other), dispatch]) is None
+
+
+@pytest.mark.parametrize("report", [None, *MessageStatus])
+def test_a_message_of_an_earlier_attempt_stands_unless_it_has_failed(report: MessageStatus | None) -> None:
+    """Delivered outranks failed: what was said to have failed may have arrived when the next attempt is under way."""
+    first = attrs.evolve(at(1, 1, 1), report=report)
+    second = at(2, 1, 1, DispatchState.DEFERRED)
+    assert accepted_before(second, [first, second]) is (None if report is MessageStatus.FAILED else first)
+
+
+def test_a_call_of_an_earlier_attempt_does_not_stand() -> None:
+    """It was accepted, and nobody was talked to: that is why there is another attempt."""
+    first, second = (attrs.evolve(one, channel="call") for one in (at(1, 1, 1), at(2, 1, 1, DispatchState.DEFERRED)))
+    assert accepted_before(second, [first, second]) is None
