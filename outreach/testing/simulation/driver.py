@@ -25,6 +25,7 @@ from outreach.testing.simulation.invariants import Invariants
 from outreach.testing.simulation.ledger import Broken
 from outreach.testing.simulation.loop import VirtualClock, VirtualLoop
 from outreach.testing.simulation.operators import Operators
+from outreach.testing.simulation.order import scopes_in_order
 from outreach.testing.simulation.processes import Processes
 from outreach.testing.simulation.providers import WorldCarrier, WorldVoice
 from outreach.testing.simulation.setting import CALM, CONFIG, Setting, make_campaigns, set_up
@@ -107,7 +108,11 @@ def simulate(seed: int, *, storage: StorageKind | None = None, path: Path | None
     loop = partial(VirtualLoop, _stream(rng), late_seconds, turns.gives_way)
     try:
         simulation = _Simulation(seed, rng, faults, database)
-        with _listening(simulation.hear_error), asyncio.Runner(loop_factory=loop) as runner:
+        with (
+            _listening(simulation.hear_error),
+            scopes_in_order(),
+            asyncio.Runner(loop_factory=loop) as runner,
+        ):
             return runner.run(simulation.run())
     except Exception as error:
         # Whatever ends a simulation is its seed's: also what no check has foreseen.

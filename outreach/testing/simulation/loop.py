@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import selectors
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVarTuple
+
+from outreach.testing.simulation.order import NumberedTask
 
 Arguments = TypeVarTuple("Arguments")
 
@@ -126,6 +129,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._extra = late_seconds
         self._gives_way = gives_way
         super().__init__(self._jumping)
+        numbers = itertools.count()
+        self.set_task_factory(lambda loop, coro, **given: NumberedTask(next(numbers), coro, loop=loop, **given))
 
     def time(self) -> float:
         """Return the virtual seconds since the start."""
