@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
+from hypothesis.errors import FlakyStrategyDefinition
 
 from tests.fuzz.targets import MEMORY, MEMORY_SCHEMA, SQLITE, SQLITE_SCHEMA, begin
 from tests.fuzz.workspace import Target
@@ -19,6 +20,8 @@ BOUNDED = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],  # a busy machine is no failure
 )
+
+MOST_RUNS = 5
 
 SEEN: dict[str, set[int]] = {}
 """The statuses that each operation has answered with in the test that runs."""
@@ -81,5 +84,12 @@ def test_operations_on_sqlite(case: schemathesis.Case) -> None:
 @pytest.mark.usefixtures("sqlite_with_links")
 def test_links() -> None:
     """No sequence of operations, along the links of the contract, breaks it."""
-    machine = SQLITE_SCHEMA.as_state_machine()
-    machine.run(settings=settings(BOUNDED, max_examples=15, stateful_step_count=6))
+    for _ in range(MOST_RUNS):
+        try:
+            SQLITE_SCHEMA.as_state_machine().run(settings=settings(BOUNDED, max_examples=15, stateful_step_count=6))
+        except FlakyStrategyDefinition:
+            # A call that still rings is a 409 and one that is over is none: which links are open goes by the time, and
+            # Hypothesis gives a sequence up that it cannot repeat. No check has failed: those are other errors.
+            continue
+        return
+    pytest.fail(f"None of {MOST_RUNS} runs came to its end.")
