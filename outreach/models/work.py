@@ -53,11 +53,14 @@ class HighWater:
         database: Identifier of the database, which its copies share and a new one does not.
         epoch: Of the last lease.
         change: The highest change number.
+        renewed_at: The last heartbeat of that lease: messages of one campaign change no change number, so that this
+            alone tells a copy that was made in the midst of them. None in a note of an earlier version.
     """
 
     database: str
     epoch: int
     change: int
+    renewed_at: datetime | None = None
 
 
 @attrs.frozen(kw_only=True)

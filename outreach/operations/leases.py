@@ -76,7 +76,13 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
 
 def high_water(tx: Transaction, epoch: int) -> HighWater:
     """Return how far the database has come."""
-    return HighWater(database=tx.leases.database_id(), epoch=epoch, change=tx.work.last_change())
+    lease = tx.leases.current()
+    return HighWater(
+        database=tx.leases.database_id(),
+        epoch=epoch,
+        change=tx.work.last_change(),
+        renewed_at=lease.renewed_at if lease is not None and lease.epoch == epoch else None,
+    )
 
 
 def renew(tx: Transaction, *, epoch: int, now: datetime) -> HighWater:
@@ -93,7 +99,11 @@ def _is_behind(tx: Transaction, mark: HighWater | None, lease: Lease | None) -> 
     """Return whether a database is older than what was noted of it; a note of another database says nothing."""
     if mark is None or mark.database != tx.leases.database_id():
         return False
-    return mark.epoch > (lease.epoch if lease else 0) or mark.change > tx.work.last_change()
+    if mark.epoch > (lease.epoch if lease else 0) or mark.change > tx.work.last_change():
+        return True
+    # A heartbeat is committed before it is noted, so that a file that is what it was is never behind.
+    same = lease is not None and lease.epoch == mark.epoch
+    return same and mark.renewed_at is not None and lease is not None and mark.renewed_at > lease.renewed_at
 
 
 def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> None:

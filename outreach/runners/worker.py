@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
+import anyio
+
 from outreach.clock import Clock
 from outreach.config import EngineConfig
+from outreach.errors import OutreachError
 from outreach.models.account import AccountHold
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import Report
@@ -19,6 +23,9 @@ from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Storage, Transaction
 
 _log = logging.getLogger(__name__)
+
+_LAST_NOTE_SECONDS: Final = 2.0
+"""How long an end in order waits for the last note; the lock must be given back soon."""
 
 _SLICE: Final = 200
 """Rows that one transaction of housekeeping touches at the most."""
@@ -53,6 +60,7 @@ class Worker:
         self._config = config
         self.analyser = analyser
         self._lease_ends = float("-inf")
+        self._epoch: int | None = None
         self.backoff = backoff_of(config)
 
     @property
@@ -78,9 +86,11 @@ class Worker:
 
             takeover = await self._storage.write(operation)
             self._lease_ends = before + self._config.lease_seconds
+            self._epoch = takeover.epoch
             await self._settle_abandoned(takeover.epoch)
             lock.note(await self._storage.read(lambda tx: leases.high_water(tx, takeover.epoch)))
         except BaseException:
+            self._epoch = None
             lock.release()
             raise
         if takeover.reason is not None:
@@ -101,9 +111,16 @@ class Worker:
         self._storage.lock.note(mark)
 
     async def release(self) -> None:
-        """Give the right back."""
-        self._lease_ends = float("-inf")
-        self._storage.lock.release()
+        """Give the right back, having noted how far the database has come: also since the last heartbeat."""
+        epoch, self._epoch = self._epoch, None
+        try:
+            if epoch is not None:
+                # Without it the note is as old as the last heartbeat; where it cannot be written, nothing else can.
+                with suppress(OutreachError), anyio.move_on_after(_LAST_NOTE_SECONDS):
+                    await self.renew(epoch)
+        finally:
+            self._lease_ends = float("-inf")
+            self._storage.lock.release()
 
     async def due(self) -> tuple[Sequence[DueWork], int]:
         """Return everything that has a due time, and the highest change number."""

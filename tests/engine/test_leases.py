@@ -15,7 +15,7 @@ from outreach.operations import leases, singles
 from outreach.operations.leases import Takeover
 from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import NOW, make_agent, make_call, make_campaign, make_dispatch, make_message, make_run
-from outreach.testing.storage_tables.base_contract import HERE, given_campaign
+from outreach.testing.storage_tables.base_contract import HERE, TICK, given_campaign
 from tests.engine.given import reread, settle
 
 pytestmark = pytest.mark.anyio
@@ -63,6 +63,20 @@ async def test_a_database_on_another_host_or_path_does_not_start_sending(storage
         else:
             assert after.status is status
     assert (await _take(storage, home=elsewhere)).reason is None
+
+
+@pytest.mark.parametrize(("seconds", "reason"), [(0, None), (2, "restored")])
+async def test_a_database_that_lacks_a_heartbeat_was_restored(
+    storage: Storage, seconds: int, reason: str | None
+) -> None:
+    """A backup of this morning has the same epoch and the same change number where one campaign has gone on since."""
+    campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
+    taken = await _take(storage, home=HOME)
+    mark = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=NOW + TICK))
+    later = attrs.evolve(mark, renewed_at=NOW + TICK + timedelta(seconds=seconds))
+    again = await storage.write(lambda tx: leases.take_over(tx, home=HOME, noted=later, now=NOW))
+    assert (mark.renewed_at, again.reason) == (NOW + TICK, reason)
+    assert (await reread(storage, campaign)).pause_reason == reason
 
 
 @pytest.mark.parametrize("noted", [(9, 0), (1, 10_000)])

@@ -16,6 +16,7 @@ from outreach.errors import DispatchRefused
 from outreach.models.work import HighWater
 from outreach.storage.sqlite import SqliteStorage, lock
 from outreach.storage.sqlite.lock import Mount, SqliteDispatchLock, file_system_of, host_id
+from outreach.testing.builders import NOW
 
 HOLDER = """
 import sys, time
@@ -165,6 +166,8 @@ def test_the_note_is_what_was_written_last(database: Path) -> None:
         b'{"database": "one", "epoch": "1", "change": 2}',
         b'{"database": "one", "epoch": true, "change": 2}',
         b'{"database": 1, "epoch": 1, "change": 2}',
+        b'{"database": "one", "epoch": 1, "change": 2, "renewed_at": 7}',
+        b'{"database": "one", "epoch": 1, "change": 2, "renewed_at": "2026-11-20T16:10:25"}',
         b"[" * 100_000,
     ],
 )
@@ -173,9 +176,15 @@ def test_a_note_that_was_torn_is_none(database: Path, content: bytes) -> None:
     Path(f"{database}.dispatch-note").write_bytes(content)
     own = SqliteDispatchLock(database)
     assert own.high_water() is None
-    mark = HighWater(database="one", epoch=1, change=2)
+    mark = HighWater(database="one", epoch=1, change=2, renewed_at=NOW)
     own.note(mark)
     assert own.high_water() == mark
+
+
+def test_a_note_of_an_earlier_version_does_not_say_when(database: Path) -> None:
+    """It still tells epochs and changes."""
+    Path(f"{database}.dispatch-note").write_bytes(b'{"database": "one", "epoch": 1, "change": 2}')
+    assert SqliteDispatchLock(database).high_water() == HighWater(database="one", epoch=1, change=2)
 
 
 def test_a_note_that_cannot_be_written_is_a_refusal(database: Path) -> None:

@@ -16,6 +16,7 @@ import attrs
 import psutil
 from filelock import FileLock, Timeout
 
+from outreach.clock import from_text, to_text
 from outreach.errors import DispatchRefused
 from outreach.models.work import HighWater, Home
 
@@ -73,8 +74,8 @@ def system_mounts() -> Iterable[Mount]:
 class SqliteDispatchLock:
     """An operating system's lock on a file beside the database: it goes with the process, however that ends.
 
-    Beside the database there is also a note, a small file: what it says of epoch and change number tells a
-    database that is older than itself, one that was restored, from the one that dispatched last.
+    Beside the database there is also a note, a small file: what it says of epoch, change number and last heartbeat
+    tells a database that is older than itself, one that was restored, from the one that dispatched last.
 
     Args:
         path: The database.
@@ -129,11 +130,14 @@ class SqliteDispatchLock:
         try:
             value = json.loads(self._note.read_bytes())
             database, epoch, change = value["database"], value["epoch"], value["change"]
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            # A note of an earlier version does not say when.
+            renewed_at = from_text(value["renewed_at"]) if value.get("renewed_at") is not None else None
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
         # A file that was torn may still be JSON.
-        if type(database) is str and type(epoch) is int and type(change) is int:
-            return HighWater(database=database, epoch=epoch, change=change)
+        dated = renewed_at is None or renewed_at.tzinfo is not None
+        if type(database) is str and type(epoch) is int and type(change) is int and dated:
+            return HighWater(database=database, epoch=epoch, change=change, renewed_at=renewed_at)
         return None
 
     def note(self, mark: HighWater) -> None:
@@ -146,7 +150,8 @@ class SqliteDispatchLock:
         try:
             file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(file, "w", encoding="ascii") as opened:
-                json.dump(attrs.asdict(mark), opened)
+                renewed_at = to_text(mark.renewed_at) if mark.renewed_at is not None else None
+                json.dump({**attrs.asdict(mark), "renewed_at": renewed_at}, opened)
             # Whole or not at all: a reader never finds half a note.
             beside.replace(self._note)
         except OSError as error:
