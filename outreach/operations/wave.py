@@ -37,7 +37,7 @@ class Plan:
     Attributes:
         due: Recipients to look at now, in order.
         next_due: When the next waiting one is due, when none is now; None when nobody waits.
-        next_slot_at: The first moment at which the next message may start; None for any.
+        next_slot_at: The first moment at which the next message may start by the campaign's own pace; None for any.
         agent: The agent of a calling campaign.
         trunk: The trunk of a calling campaign.
         in_flight: Recipients that take a place at the provider, or may.

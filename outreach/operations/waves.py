@@ -39,7 +39,6 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
     due = tx.recipients.due(workspace_id, campaign_id, now, limit=limit) if active else ()
     run = tx.runs.get(workspace_id, campaign_id) if active else None
     pace = sender_pace(tx, campaign) if active else None
-    moments = (run.next_slot_at if run else None, pace.next_slot_at if pace else None)
     agent = tx.agents.get(workspace_id, campaign.agent_id) if campaign.agent_id else None
     return Plan(
         campaign=campaign,
@@ -53,7 +52,7 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
         ),
         due=due,
         next_due=None if due or not active else tx.recipients.next_due(workspace_id, campaign_id),
-        next_slot_at=max((moment for moment in moments if moment is not None), default=None),
+        next_slot_at=run.next_slot_at if run else None,
         sender=pace,
         capped=_capped(tx, workspace, due, now),
         agent=agent,

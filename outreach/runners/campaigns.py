@@ -15,6 +15,7 @@ from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.trail import Rule
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves, closing, holds, trail, waves
+from outreach.operations.limits import SenderPace
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage, Transaction
@@ -22,6 +23,7 @@ from outreach.runners.channels import CampaignChannel, Decision
 from outreach.runners.errand import Errand, account_of
 from outreach.runners.hours import Hours, earliest, hours_of
 from outreach.runners.outbox import Outbox
+from outreach.runners.turns import Turns
 from outreach.runners.worker import Worker
 
 _SLICE: Final = 300
@@ -32,6 +34,12 @@ _WORTH_TELLING: Final = timedelta(seconds=5)
 
 _WIDEST: Final = 200
 """Recipients that one wave looks at, at the most, while nobody may be contacted."""
+
+_LONGEST_TURNS: Final = 1.0
+"""Seconds after the next slot of a shared number within which one that is not far behind looks again."""
+
+_TURN: Final = 0.01
+"""The shortest such wait."""
 
 _NOTHING_DONE_SECONDS: Final = 0.05
 """The pause after a wave of which nothing came: what is in the way changes by itself, but not at once."""
@@ -56,9 +64,24 @@ class CampaignRunner:
         self._worker = worker
         self._outbox = outbox
         self._channels = channels
+        self._turns = Turns()
+        self._senders: dict[str, str] = {}
 
     async def run_slice(self, unit: Unit, *, epoch: int, until: float, nudge: Nudge) -> datetime | None:
         """Work on a campaign until nothing is due; see `protocols.dispatcher.SliceRunner`."""
+        due = None
+        try:
+            due = await self._run(unit, epoch=epoch, until=until, nudge=nudge)
+        finally:
+            key = self._senders.get(unit.id)
+            if key is not None and due is not None:
+                self._turns.leave(key, unit.id)
+            elif key is not None:
+                self._turns.forget(key, unit.id)
+                del self._senders[unit.id]
+        return due
+
+    async def _run(self, unit: Unit, *, epoch: int, until: float, nudge: Nudge) -> datetime | None:
         campaign = await self._advance(unit)
         if campaign is None:
             return None
@@ -216,15 +239,38 @@ class CampaignRunner:
 
     async def _wait_for_slot(self, plan: Plan, channel: CampaignChannel, nudge: Nudge) -> bool:
         """Wait until the next slot is near; return whether it is (a nudge means: look at everything again)."""
-        moments = (plan.next_slot_at, self._earliest_start(plan))
-        slot = max((moment for moment in moments if moment is not None), default=None)
-        if slot is None:
+        campaign, sender = plan.campaign, plan.sender
+        look_ahead = self._look_ahead(plan, channel)
+        wait = self._seconds_until(plan.next_slot_at, self._outbox.earliest_start(campaign.id)) - look_ahead
+        if sender is not None:
+            wait = self._wait_for_number(campaign.id, sender, wait, look_ahead)
+        if wait <= 0:
             return True
-        ahead = (slot - self._clock.now()).total_seconds() - self._look_ahead(plan, channel)
-        if ahead <= 0:
-            return True
-        await nudge.wait(ahead)
+        await nudge.wait(wait)
         return False
+
+    def _wait_for_number(self, campaign_id: str, sender: SenderPace, own_wait: float, look_ahead: float) -> float:
+        """Return how many seconds a campaign waits for its own slot or for a turn at its number; 0 or less for none."""
+        self._senders[campaign_id] = sender.key
+        if own_wait > 0:
+            # Whoever waits for a slot of its own lets the others go.
+            self._turns.leave(sender.key, campaign_id)
+            return own_wait
+        now = self._clock.monotonic()
+        slot_in = self._seconds_until(sender.next_slot_at, self._outbox.earliest_start(sender.key))
+        wait = max(slot_in - look_ahead, 0.0)
+        before = self._turns.ask(sender.key, campaign_id, now=now, back_in=wait)
+        if before:
+            turns = before * sender.spacing.total_seconds()
+            # One of those before may go away: who is far behind looks less often.
+            wait = max(slot_in + min(turns, max(turns / 4, _LONGEST_TURNS)) - look_ahead, _TURN)
+            self._turns.ask(sender.key, campaign_id, now=now, back_in=wait)
+        return wait
+
+    def _seconds_until(self, *moments: datetime | None) -> float:
+        """Return in how many seconds the last of some moments comes; 0 where all have passed."""
+        now = self._clock.now()
+        return max((max((moment - now).total_seconds(), 0.0) for moment in moments if moment is not None), default=0.0)
 
     async def _wave(
         self, plan: Plan, channel: CampaignChannel, most: int, epoch: int, hours: Hours, nudge: Nudge
@@ -250,6 +296,8 @@ class CampaignRunner:
             self._outbox.release(account, reserved)
             raise
         self._outbox.release(account, reserved - len(committed.dispatches))
+        if plan.sender is not None and committed.dispatches:
+            self._turns.serve(plan.sender.key, plan.campaign.id)
         by_dispatch = {intent.dispatch_id: intent for intent in intents}
         paces = self._paces(plan, channel)
         for dispatch in committed.dispatches:
