@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -45,6 +45,10 @@ class FakeAdapter:
         """Remember the connection, and return the one carrier."""
         self.connections.append(connection)
         return self.carrier
+
+    def own_starts(self, to: str) -> Collection[str]:
+        """Know one word that we know, too."""
+        return {"start"}
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Refuse accounts that do not begin as they must."""

@@ -6,7 +6,7 @@ an account uses it, and not before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -200,6 +200,19 @@ class CarrierAdapter(Adapter, Protocol):
 
     def connect(self, connection: Connection) -> Carrier:
         """Return the carrier that works with an account; makes no request."""
+        ...
+
+    def own_starts(self, to: str) -> Collection[str]:
+        """Return the messages by which who has opted out comes back, where the carrier answers keywords by itself.
+
+        No other message lifts the carrier's own block.
+
+        Args:
+            to: Our number that is written to, as the carrier gives it.
+
+        Returns:
+            Words in small letters, without punctuation.
+        """
         ...
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -19,6 +20,8 @@ from tests.engine.test_accounts import live
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 
 pytestmark = pytest.mark.anyio
+
+SECOND = timedelta(seconds=1)
 
 
 class Caller:
@@ -172,6 +175,25 @@ async def test_a_stop_by_callback_is_in_force_and_answered_by_one_of_us(
         asked = sorted((request.to, request.sender) for request in fake.carrier.requests)
         confirmation = [] if carrier_answers else [("+14155550101", "+14155550100")]
         assert asked == [*confirmation, ("+14155550102", asked[-1][1])]
+
+
+@pytest.mark.parametrize("carrier_answers", [False, True])
+async def test_a_start_by_callback_lifts_what_the_carrier_lifts(
+    open_storage: OpenStorage, fake: FakeAdapter, carrier_answers: bool
+) -> None:
+    """Where the account's carrier answers by itself, its adapter says which words; else ours count."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(
+            workspace_id, "twilio", CREDENTIALS, replies_to_keywords=carrier_answers
+        )
+        caller = Caller(engine, account.id)
+        on_register = []
+        for number, body in enumerate(("STOP", "JOIN", "START")):
+            at = (engine.now() + (number - 9) * SECOND).isoformat()
+            event = {"kind": "text", "id": f"in{number}", "from": "+14155550101", "body": body, "at": at}
+            assert await caller.call(event) == ["received"]
+            on_register.append(bool([entry async for entry in engine.unsubscribes.list(workspace_id)]))
+        assert on_register == [True, carrier_answers, False]
 
 
 async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenStorage, fake: FakeAdapter) -> None:
