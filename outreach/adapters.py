@@ -43,7 +43,7 @@ def voice_adapter(name: str) -> VoiceAdapter:
     return cast("VoiceAdapter", import_module(f"outreach.voice.{name}").ADAPTER)
 
 
-def own_starts(provider: str | None, to: str) -> Collection[str]:
+def own_starts(provider: str | None, to: str) -> Collection[str] | None:
     """Return what a carrier that answers keywords by itself takes for START, as `CarrierAdapter.own_starts` does.
 
     Args:

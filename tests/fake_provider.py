@@ -46,9 +46,9 @@ class FakeAdapter:
         self.connections.append(connection)
         return self.carrier
 
-    def own_starts(self, to: str) -> Collection[str]:
-        """Know one word that we know, too."""
-        return {"start"}
+    def own_starts(self, to: str) -> Collection[str] | None:
+        """Know one word that we know, too, and leave short codes to us."""
+        return None if to == "72975" else {"start"}
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Refuse accounts that do not begin as they must."""
@@ -87,7 +87,11 @@ def _event(connection: Connection, event: Mapping[str, Any]) -> CallbackEvent:
             return CallbackEvent(event_id=event["id"], content=report, to=event.get("to"))
         case "text":
             text = InboundText(
-                provider_id=event["id"], sender=event["from"], to="+14155550100", body=event["body"], at=at
+                provider_id=event["id"],
+                sender=event["from"],
+                to=event.get("to", "+14155550100"),
+                body=event["body"],
+                at=at,
             )
             return CallbackEvent(event_id=event["id"], content=text)
         case _:

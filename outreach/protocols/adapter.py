@@ -202,16 +202,17 @@ class CarrierAdapter(Adapter, Protocol):
         """Return the carrier that works with an account; makes no request."""
         ...
 
-    def own_starts(self, to: str) -> Collection[str]:
+    def own_starts(self, to: str) -> Collection[str] | None:
         """Return the messages by which who has opted out comes back, where the carrier answers keywords by itself.
 
-        No other message lifts the carrier's own block.
+        No other message lifts the carrier's own block. An account says whether the carrier answers at all.
 
         Args:
             to: Our number that is written to, as the carrier gives it.
 
         Returns:
-            Words in small letters, without punctuation.
+            Words in small letters, without punctuation; None where the carrier leaves keywords to us at this number,
+            whatever the account says.
         """
         ...
 

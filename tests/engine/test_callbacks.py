@@ -196,6 +196,23 @@ async def test_a_start_by_callback_lifts_what_the_carrier_lifts(
         assert on_register == [True, carrier_answers, False]
 
 
+async def test_keywords_to_a_number_that_the_carrier_leaves_to_us_are_answered(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
+    """A short code of an account whose carrier answers at its other numbers: nobody else would answer."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS, replies_to_keywords=True)
+        caller = Caller(engine, account.id)
+        for number, body in enumerate(("HELP", "STOP", "JOIN")):
+            for sender, to in (("+14155550101", "72975"), ("+14155550102", "+14155550100")):
+                at = (engine.now() + (number - 9) * SECOND).isoformat()
+                event = {"kind": "text", "id": f"{to} {body}", "from": sender, "to": to, "body": body, "at": at}
+                assert await caller.call(event) == ["received"]
+            await fake.carrier.wait_for_requests(number + 1)
+        assert {(request.to, request.sender) for request in fake.carrier.requests} == {("+14155550101", "72975")}
+        assert [entry.phone async for entry in engine.unsubscribes.list(workspace_id)] == ["+14155550102"]
+
+
 async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenStorage, fake: FakeAdapter) -> None:
     """Whoever signs for one account cannot settle what was asked of another provider."""
     async with live(open_storage) as (engine, workspace_id):

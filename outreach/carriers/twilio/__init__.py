@@ -37,6 +37,8 @@ _TOLL_FREE_STARTS: Final = frozenset({"start", "unstop"})
 
 _TOLL_FREE: Final = re.compile(r"\+18(?:00|33|44|55|66|77|88)[0-9]{7}")
 
+_SHORT_CODE: Final = re.compile(r"\+?[0-9]{3,6}")
+
 
 class TwilioAdapter:
     """Twilio as an account works with it; see `docs/carriers/twilio.md`."""
@@ -116,8 +118,14 @@ class TwilioAdapter:
         """Return the carrier of an account."""
         return TwilioCarrier(connection)
 
-    def own_starts(self, to: str) -> Collection[str]:
-        """Return Twilio's words of START."""
+    def own_starts(self, to: str) -> Collection[str] | None:
+        """Return Twilio's words of START; None for a short code, whose keywords Twilio leaves to its user.
+
+        With Advanced Opt-Out it answers there too, and says so in each callback (`OptOutType`).
+        https://help.twilio.com/articles/223181748.
+        """
+        if _SHORT_CODE.fullmatch(to):
+            return None
         return _TOLL_FREE_STARTS if _TOLL_FREE.fullmatch(to) else _STARTS
 
 
