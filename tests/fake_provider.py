@@ -94,5 +94,7 @@ def _event(connection: Connection, event: Mapping[str, Any]) -> CallbackEvent:
                 at=at,
             )
             return CallbackEvent(event_id=event["id"], content=text)
+        case "unreadable":
+            return CallbackEvent(event_id=event["id"], content=None, unread="a.text")
         case _:
             return CallbackEvent(event_id=event["id"], content=None)

@@ -126,12 +126,15 @@ class CallbackEvent:
             only when it is that of its dispatch. None where the signature covers what names the dispatch.
         other_id: Whether the provider may have answered the request with another identifier than events name. Where
             it does not, a report that names our dispatch and another identifier than this has is not believed.
+        unread: The provider's kind of an event that tells of a message somebody wrote and has no content, because who
+            wrote, or to whom, cannot be read: a STOP may be lost with it, so that the log tells of it. Else None.
     """
 
     event_id: str
     content: Report | InboundText | None
     to: str | None = None
     other_id: bool = False
+    unread: str | None = None
 
 
 @attrs.frozen(kw_only=True)

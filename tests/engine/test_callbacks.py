@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from datetime import timedelta
 from typing import Any
 
@@ -153,6 +154,23 @@ async def test_what_people_write_is_taken_in(open_storage: OpenStorage, fake: Fa
         assert await caller.call(text) == []
         (message,) = await engine.messages.list_inbound(workspace_id)
         assert (message.sender, message.body) == ("+14155550101", "Is it you?")
+
+
+async def test_the_log_tells_once_of_a_message_that_cannot_be_read(
+    open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may have been a STOP: the provider, the account and the kind of the event, and nothing of what it holds."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        caller = Caller(engine, account.id)
+        events = {"kind": "unreadable", "id": "e1", "from": "+14155550101", "body": "STOP"}, {"kind": "x", "id": "e2"}
+        assert await caller.call(*events) == ["ignored", "ignored"]
+        assert await caller.call(*events) == []
+        (told,) = [record for record in caplog.records if getattr(record, "action", None) == "message_unread"]
+        assert told.levelno == logging.WARNING
+        assert told.getMessage() == (
+            f"A message to account {account.id} (twilio, a.text) cannot be read, and is not stored: it may be a STOP."
+        )
 
 
 @pytest.mark.parametrize("carrier_answers", [False, True])
