@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib import import_module
-from typing import cast
+from typing import Final, cast
 
 from outreach.errors import ConfigError
 from outreach.models.account import PROVIDERS
 from outreach.protocols.adapter import Adapter, CarrierAdapter, VoiceAdapter
+
+_EVERY_CARRIERS: Final = frozenset({"start"})
+"""What all carriers that answer keywords take for START (Twilio, Telnyx, Vonage; CTIA messaging principles, 5.1.3)."""
 
 
 def adapter(name: str) -> Adapter:
@@ -37,6 +41,18 @@ def voice_adapter(name: str) -> VoiceAdapter:
     """
     _require(name, "voice")
     return cast("VoiceAdapter", import_module(f"outreach.voice.{name}").ADAPTER)
+
+
+def own_starts(provider: str | None, to: str) -> Collection[str] | None:
+    """Return what a carrier that answers keywords by itself takes for START, as `CarrierAdapter.own_starts` does.
+
+    Args:
+        provider: The carrier; of one that is not known, only what every carrier takes for it.
+        to: Our number that is written to.
+    """
+    if provider is None or PROVIDERS.get(provider) != "carrier":
+        return _EVERY_CARRIERS
+    return carrier_adapter(provider).own_starts(to)
 
 
 def _require(name: str, kind: str) -> None:

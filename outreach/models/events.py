@@ -138,7 +138,8 @@ class MessageReceived(Event):
     Attributes:
         message_id: Of the message in `messages.list_inbound`.
         sender: E.164.
-        unclear: Whether it may be meant as an opt-out and was taken for none: a person has to read it.
+        unclear: Whether it may be meant as an opt-out, or as the way back, and was taken for neither: a person has to
+            read it.
     """
 
     message_id: str

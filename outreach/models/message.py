@@ -62,7 +62,8 @@ class InboundMessage:
         provider: The carrier that brought it; None when a program handed it in without naming one.
         provider_id: The carrier's identifier: one message is taken in once. None where there is none.
         keyword: What it was taken for; None for anything else that people write.
-        unclear: Whether it holds a word of opting out and was taken for no keyword: a person has to read it.
+        unclear: Whether it was taken for no keyword and a person has to read it: it holds a word of opting out, or is
+            a START that the carrier does not know, of somebody who has opted out by a keyword.
         written_at: When it was written, by the carrier's clock, and never after it reached us: keywords count in
             this order, whatever order they come in.
         received_at: When it reached us.

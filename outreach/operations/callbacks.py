@@ -8,6 +8,7 @@ from typing import Final, TypeGuard
 
 import attrs
 
+from outreach.adapters import own_starts
 from outreach.ids import IdSource
 from outreach.models.account import Account, CallbackRecord, CallbackResult
 from outreach.models.reports import CallReport, MessageReport, Report
@@ -80,7 +81,7 @@ def _do(tx: Transaction, account: Account, event: CallbackEvent, intake: Intake,
                 workspace_of(tx, account.workspace_id),
                 text,
                 provider=account.provider,
-                answers_keywords=account.replies_to_keywords,
+                own_starts=own_starts(account.provider, text.to) if account.replies_to_keywords else None,
                 ids=intake.ids,
                 now=now,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
@@ -22,6 +23,7 @@ from outreach.policy.phones import normalise
 from outreach.policy.replies import CONFIRM_WITHIN, HELP_EVERY, reply_text
 from outreach.policy.senders import sender_of
 from outreach.policy.texts import quoted, storable
+from outreach.policy.words import words_of
 from outreach.protocols.adapter import InboundText
 from outreach.protocols.storage import AlreadyThere, Transaction
 
@@ -38,7 +40,7 @@ def receive(
     text: InboundText,
     *,
     provider: str | None,
-    answers_keywords: bool,
+    own_starts: Collection[str] | None,
     ids: IdSource,
     now: datetime,
 ) -> InboundMessage | None:
@@ -53,17 +55,24 @@ def receive(
         workspace: Whose number was written to.
         text: The message. One without an identifier of its provider is taken in as often as it comes.
         provider: The carrier that brings it; None for a program that names none.
-        answers_keywords: Whether the carrier answers STOP, START and HELP by itself: then nothing is answered here,
-            but a STOP that is none of the carriers' words (`policy.keywords.carriers_answer`).
+        own_starts: What the carrier takes for START where it answers STOP, START and HELP by itself, at the number that
+            was written to; None where it does not. Where it does, nothing is answered here but a STOP that is none of
+            the carriers' words (`policy.keywords.carriers_answer`), and no other START lifts an entry: the carrier's
+            own block would stay.
         ids: Where identifiers come from.
         now: The time of the commit.
     """
     who = sender_of(text.sender, workspace.default_region)
     sender = who.phone or storable(text.sender[:_LONGEST_NUMBER])
     entry = tx.register.get(workspace.id, sender)
-    reading = _read(text, opted_out_by_keyword=entry is not None and entry.source == KEYWORD)
+    opted_out_by_keyword = entry is not None and entry.source == KEYWORD
+    reading = _read(text, opted_out_by_keyword=opted_out_by_keyword)
     if who.channel is not None and reading is not None and reading.keyword != "stop":
         # Whoever writes STOP on another channel wants no more from us; a START there is none for SMS and calls.
+        reading = None
+    # To obey it would ask the carrier for what it refuses, and make the entry one that no START lifts.
+    lifts_nothing = own_starts is not None and reading is not None and _is_no_own_start(text, reading, own_starts)
+    if lifts_nothing:
         reading = None
     message = InboundMessage(
         id=ids(),
@@ -74,7 +83,7 @@ def receive(
         provider=provider,
         provider_id=storable(text.provider_id[:_LONGEST_ID]) or None,
         keyword=None if reading is None else reading.keyword,
-        unclear=reading is None and may_mean_stop(text.body),
+        unclear=reading is None and (may_mean_stop(text.body) or (lifts_nothing and opted_out_by_keyword)),
         # A clock that goes before ours must not make a later keyword look the older one.
         written_at=min(text.at, now),
         received_at=now,
@@ -87,7 +96,9 @@ def receive(
     if who.phone is not None and reading is not None:
         answer = _obey(tx, message, reading, entry, now)
         # A carrier that answers by itself knows its own words of STOP only: what else is one is ours to confirm.
-        answered = text.answered or (answers_keywords and (reading.keyword != "stop" or carriers_answer(text.body)))
+        answered = text.answered or (
+            own_starts is not None and (reading.keyword != "stop" or carriers_answer(text.body))
+        )
         # An answer by SMS would come from a number that the person has not written to.
         if answer is not None and who.channel is None and not answered:
             _reply(tx, workspace, message, answer, ids=ids, now=now)
@@ -100,6 +111,11 @@ def _read(text: InboundText, *, opted_out_by_keyword: bool) -> Reading | None:
     if text.keyword is None or (ours is not None and ours.keyword == "stop"):
         return ours
     return Reading(text.keyword, "exact")
+
+
+def _is_no_own_start(text: InboundText, reading: Reading, own_starts: Collection[str]) -> bool:
+    """Return whether a message is a START to us alone: the carrier neither says that it took it for one nor does so."""
+    return reading.keyword == "start" and text.keyword != "start" and " ".join(words_of(text.body)) not in own_starts
 
 
 def _obey(

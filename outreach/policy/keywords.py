@@ -22,7 +22,7 @@ from outreach.models.message import Keyword
 from outreach.policy.phrases import sentence_asks_to_stop
 from outreach.policy.politeness import without_courtesies, without_politeness
 from outreach.policy.quotes import is_reaction, own_text
-from outreach.policy.words import Words, phrases, words_of
+from outreach.policy.words import Words, parted, phrases, words_of
 
 Tier = Literal["exact", "phrase"]
 
@@ -188,7 +188,10 @@ def may_mean_stop(text: str) -> bool:
     words = words_of(text)
     if is_reaction(text):
         return False
-    return not _OPT_OUT_WORDS.isdisjoint(words) or any(run in _INSIDE or run in _UNWILLING for _, run in _runs(words))
+    # `Bus stop12`: whatever a number is glued to.
+    if not _OPT_OUT_WORDS.isdisjoint((*words, *parted(words))):
+        return True
+    return any(run in _INSIDE or run in _UNWILLING for _, run in _runs(words))
 
 
 def _asks_to_stop(words: Words) -> bool:
@@ -196,6 +199,8 @@ def _asks_to_stop(words: Words) -> bool:
         # `Please cancel`: the word stands alone but for courtesies.
         return True
     words = without_politeness(words)
+    if _is_numbered(words):
+        return True
     words = tuple(word for at, word in enumerate(words) if word not in _TELLING or words[at - 1 : at] != (word,))
     if not 0 < len(words) <= MOST_WORDS or any(run in _OTHER_USES for _, run in _runs(words)):
         return False
@@ -207,6 +212,13 @@ def _asks_to_stop(words: Words) -> bool:
 def _once(joined: str) -> str:
     """Return what a text repeats from its first to its last letter, once: `stop` of `stopstopstop`."""
     return joined[: (joined * 2).find(joined, 1)]
+
+
+def _is_numbered(words: Words) -> bool:
+    """Return whether a message is words of STOP and numbers in one: `STOP1`, `2STOP`, `STOP2END` (stop to end)."""
+    parts = parted(words) if len(words) == 1 else ()
+    own = [part for part in parts if not part.isdecimal()]
+    return not _TELLING.isdisjoint(own) and all(part in _TELLING or (part,) in _STOP for part in own)
 
 
 def _is_a_place(words: Words) -> bool:

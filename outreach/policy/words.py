@@ -10,6 +10,7 @@ LONGEST: Final = 2000
 """Characters that are looked at: no carrier delivers a longer message, and reading stays cheap."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
+_LETTERS_OR_DIGITS: Final = re.compile(r"\d+|\D+")
 _APOSTROPHES: Final = dict.fromkeys(map(ord, "'\u2019\u2018\u02bc`\u00b4"))
 """Left out before anything else: `don't` is one word."""
 
@@ -28,6 +29,11 @@ def words_of(text: str) -> Words:
     plain = unicodedata.normalize("NFKC", text[:LONGEST]).translate(_APOSTROPHES).casefold()
     bare = (letter for letter in unicodedata.normalize("NFKD", plain) if unicodedata.category(letter) not in _INVISIBLE)
     return tuple(_WORD.findall("".join(bare)))
+
+
+def parted(words: Words) -> Words:
+    """Return words with their letters and their digits apart: `stop`, `2`, `end` of `stop2end`."""
+    return tuple(part for word in words for part in _LETTERS_OR_DIGITS.findall(word))
 
 
 def phrases(*texts: str) -> frozenset[Words]:

@@ -6,7 +6,7 @@ an account uses it, and not before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -126,12 +126,15 @@ class CallbackEvent:
             only when it is that of its dispatch. None where the signature covers what names the dispatch.
         other_id: Whether the provider may have answered the request with another identifier than events name. Where
             it does not, a report that names our dispatch and another identifier than this has is not believed.
+        unread: The provider's kind of an event that tells of a message somebody wrote and has no content, because who
+            wrote, or to whom, cannot be read: a STOP may be lost with it, so that the log tells of it. Else None.
     """
 
     event_id: str
     content: Report | InboundText | None
     to: str | None = None
     other_id: bool = False
+    unread: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -200,6 +203,20 @@ class CarrierAdapter(Adapter, Protocol):
 
     def connect(self, connection: Connection) -> Carrier:
         """Return the carrier that works with an account; makes no request."""
+        ...
+
+    def own_starts(self, to: str) -> Collection[str] | None:
+        """Return the messages by which who has opted out comes back, where the carrier answers keywords by itself.
+
+        No other message lifts the carrier's own block. An account says whether the carrier answers at all.
+
+        Args:
+            to: Our number that is written to, as the carrier gives it.
+
+        Returns:
+            Words in small letters, without punctuation; None where the carrier leaves keywords to us at this number,
+            whatever the account says.
+        """
         ...
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import parse_qsl
 
 from outreach.adapters import adapter
 from outreach.errors import CallbackRejected, NotFound
-from outreach.models.account import CallbackRecord
+from outreach.models.account import Account, CallbackRecord
 from outreach.operations import callbacks
 from outreach.operations.callbacks import Intake
 from outreach.operations.common import workspace_of
-from outreach.protocols.adapter import Callback, CallbackRefused
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
 from outreach.runners.connections import Connections
@@ -72,9 +72,11 @@ class Callbacks:
                 extra={"action": "callback_refused", "account_id": account.id},
             )
             raise CallbackRejected(refused.reason) from None
-        return await context.storage.write(
+        new = await context.storage.write(
             lambda tx: callbacks.take_in(tx, account, events, body, intake=self._intake, now=context.now())
         )
+        _tell_of_unread(account, events, {record.event_id for record in new})
+        return new
 
     async def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
         """Return the newest events, newest first.
@@ -87,3 +89,16 @@ class Callbacks:
             return tx.callbacks.list(workspace_of(tx, workspace_id).id, limit=limit)
 
         return await self._context.storage.read(operation)
+
+
+def _tell_of_unread(account: Account, events: Sequence[CallbackEvent], new: Collection[str]) -> None:
+    """Log each message that somebody wrote and that could not be read, once: it may have been a STOP."""
+    for event in events:
+        if event.unread is not None and event.event_id in new:
+            _log.warning(
+                "A message to account %s (%s, %s) cannot be read, and is not stored: it may be a STOP.",
+                account.id,
+                account.provider,
+                event.unread,
+                extra={"action": "message_unread", "account_id": account.id, "provider": account.provider},
+            )

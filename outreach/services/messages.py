@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from outreach.adapters import own_starts
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.carriers import CARRIERS, CarrierName
 from outreach.models.message import InboundMessage, Message, NewMessage
@@ -117,7 +118,8 @@ class Messages:
             provider_id: The carrier's identifier of the message: it is taken in once.
             written_at: When it was written, by the carrier's clock; None for now.
             answers_keywords: Whether the carrier answers keywords by itself: then nothing is answered here, but a STOP
-                that is none of the carriers' words, such as `please stop`.
+                that is none of the carriers' words, such as `please stop`; and a START that is none of this carrier's
+                lifts nothing.
 
         Raises:
             NotFound: There is no such workspace.
@@ -149,7 +151,13 @@ class Messages:
                 at=written_at or now,
             )
             return inbound.receive(
-                tx, workspace, text, provider=provider, answers_keywords=answers_keywords, ids=context.ids, now=now
+                tx,
+                workspace,
+                text,
+                provider=provider,
+                own_starts=own_starts(provider, to) if answers_keywords else None,
+                ids=context.ids,
+                now=now,
             )
 
         return await context.storage.write(operation)
@@ -161,7 +169,7 @@ class Messages:
 
         Args:
             workspace_id: Whose messages.
-            unclear: Only those that hold a word of opting out and were taken for no keyword: for a person to read.
+            unclear: Only those that a person has to read (`InboundMessage.unclear`).
             limit: How many at the most.
 
         Raises:

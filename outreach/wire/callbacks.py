@@ -73,6 +73,12 @@ def text_in(event: Mapping[str, Any], name: str) -> str | None:
     return value.replace("\0", "") or None
 
 
+def address_in(event: Mapping[str, Any], name: str) -> str | None:
+    """Return a number or a name, which is a text, or a JSON number of the same digits; None where there is none."""
+    value = event.get(name)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_in(event, name)
+
+
 def require_id(event: Mapping[str, Any], name: str) -> str:
     """Return an identifier that must be there.
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import logging
+from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -19,6 +21,8 @@ from tests.engine.test_accounts import live
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 
 pytestmark = pytest.mark.anyio
+
+SECOND = timedelta(seconds=1)
 
 
 class Caller:
@@ -152,6 +156,23 @@ async def test_what_people_write_is_taken_in(open_storage: OpenStorage, fake: Fa
         assert (message.sender, message.body) == ("+14155550101", "Is it you?")
 
 
+async def test_the_log_tells_once_of_a_message_that_cannot_be_read(
+    open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may have been a STOP: the provider, the account and the kind of the event, and nothing of what it holds."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        caller = Caller(engine, account.id)
+        events = {"kind": "unreadable", "id": "e1", "from": "+14155550101", "body": "STOP"}, {"kind": "x", "id": "e2"}
+        assert await caller.call(*events) == ["ignored", "ignored"]
+        assert await caller.call(*events) == []
+        (told,) = [record for record in caplog.records if getattr(record, "action", None) == "message_unread"]
+        assert told.levelno == logging.WARNING
+        assert told.getMessage() == (
+            f"A message to account {account.id} (twilio, a.text) cannot be read, and is not stored: it may be a STOP."
+        )
+
+
 @pytest.mark.parametrize("carrier_answers", [False, True])
 async def test_a_stop_by_callback_is_in_force_and_answered_by_one_of_us(
     open_storage: OpenStorage, fake: FakeAdapter, carrier_answers: bool
@@ -172,6 +193,42 @@ async def test_a_stop_by_callback_is_in_force_and_answered_by_one_of_us(
         asked = sorted((request.to, request.sender) for request in fake.carrier.requests)
         confirmation = [] if carrier_answers else [("+14155550101", "+14155550100")]
         assert asked == [*confirmation, ("+14155550102", asked[-1][1])]
+
+
+@pytest.mark.parametrize("carrier_answers", [False, True])
+async def test_a_start_by_callback_lifts_what_the_carrier_lifts(
+    open_storage: OpenStorage, fake: FakeAdapter, carrier_answers: bool
+) -> None:
+    """Where the account's carrier answers by itself, its adapter says which words; else ours count."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(
+            workspace_id, "twilio", CREDENTIALS, replies_to_keywords=carrier_answers
+        )
+        caller = Caller(engine, account.id)
+        on_register = []
+        for number, body in enumerate(("STOP", "JOIN", "START")):
+            at = (engine.now() + (number - 9) * SECOND).isoformat()
+            event = {"kind": "text", "id": f"in{number}", "from": "+14155550101", "body": body, "at": at}
+            assert await caller.call(event) == ["received"]
+            on_register.append(bool([entry async for entry in engine.unsubscribes.list(workspace_id)]))
+        assert on_register == [True, carrier_answers, False]
+
+
+async def test_keywords_to_a_number_that_the_carrier_leaves_to_us_are_answered(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
+    """A short code of an account whose carrier answers at its other numbers: nobody else would answer."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS, replies_to_keywords=True)
+        caller = Caller(engine, account.id)
+        for number, body in enumerate(("HELP", "STOP", "JOIN")):
+            for sender, to in (("+14155550101", "72975"), ("+14155550102", "+14155550100")):
+                at = (engine.now() + (number - 9) * SECOND).isoformat()
+                event = {"kind": "text", "id": f"{to} {body}", "from": sender, "to": to, "body": body, "at": at}
+                assert await caller.call(event) == ["received"]
+            await fake.carrier.wait_for_requests(number + 1)
+        assert {(request.to, request.sender) for request in fake.carrier.requests} == {("+14155550101", "72975")}
+        assert [entry.phone async for entry in engine.unsubscribes.list(workspace_id)] == ["+14155550102"]
 
 
 async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenStorage, fake: FakeAdapter) -> None:

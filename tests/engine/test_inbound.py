@@ -239,7 +239,7 @@ async def test_a_keyword_counts_in_its_workspace_alone(storage: Storage) -> None
 
 @pytest.mark.parametrize(
     ("how", "changes"),
-    [({"answers_keywords": True}, {}), ({}, {"answered": True}), ({}, {"answered": True, "keyword": "stop"})],
+    [({"own_starts": {"start"}}, {}), ({}, {"answered": True}), ({}, {"answered": True, "keyword": "stop"})],
 )
 async def test_nothing_is_answered_where_the_carrier_answers(storage: Storage, how: Any, changes: Any) -> None:
     """Providers, F.1: by the account's flag, or because the carrier says that it has; the STOP counts all the same."""
@@ -264,7 +264,7 @@ async def test_a_stop_that_the_carrier_does_not_know_is_confirmed_by_us_once(
     storage: Storage, body: str, confirmed: bool
 ) -> None:
     """A carrier that answers by itself answers its own words alone; whoever used others is not left without one."""
-    how = {"answers_keywords": True}
+    how = {"own_starts": {"start"}}
     for later, again in enumerate((body, "please stop", body)):
         await write(storage, again, now=NOW + later * SECOND, how=how)
     assert await entry(storage) is not None
@@ -274,7 +274,7 @@ async def test_a_stop_that_the_carrier_does_not_know_is_confirmed_by_us_once(
 @pytest.mark.parametrize("keyword", ["stop", None])
 async def test_what_the_carrier_says_it_has_answered_is_not_confirmed_again(storage: Storage, keyword: Any) -> None:
     """Whatever was written: it may have words of its own."""
-    await write(storage, "please stop", answered=True, keyword=keyword, how={"answers_keywords": True})
+    await write(storage, "please stop", answered=True, keyword=keyword, how={"own_starts": {"start"}})
     assert await entry(storage) is not None
     assert await answers(storage) == []
 
@@ -297,6 +297,39 @@ async def test_a_carriers_own_reading_counts_and_a_stop_counts_in_either(
     """A carrier may have words of its own; that it takes a STOP for something else opts nobody in."""
     assert (await write(storage, body, keyword=keyword)).keyword == taken_for
     assert (await entry(storage) is not None) == (taken_for == "stop")
+
+
+@pytest.mark.parametrize(
+    ("body", "changes", "lifted"),
+    [
+        ("START", {}, True),
+        (" start!", {}, True),
+        ("un-stop", {}, False),
+        ("JOIN", {}, False),
+        ("Yes", {}, False),
+        ("JOIN", {"keyword": "start", "answered": True}, True),
+    ],
+)
+async def test_only_the_carriers_own_start_lifts_where_it_answers_by_itself(
+    storage: Storage, body: str, changes: Any, lifted: bool
+) -> None:
+    """It goes on blocking after any other; a person reads that one, and the carrier's own START lifts it later."""
+    how = {"own_starts": {"start"}}
+    await write(storage, "STOP", how=how)
+    message = await write(storage, body, now=NOW + SECOND, how=how, **changes)
+    assert (await entry(storage) is None) is lifted
+    assert (message.keyword, message.unclear) == (("start", False) if lifted else (None, True))
+    await write(storage, "START", now=NOW + 2 * SECOND, how=how)
+    assert await entry(storage) is None
+
+
+async def test_a_start_that_the_carrier_does_not_know_does_not_hold_back_an_earlier_stop(storage: Storage) -> None:
+    """It lifted nothing at the carrier, so the STOP that arrives after it counts; alone it says nothing unclear."""
+    how = {"own_starts": {"start"}}
+    message = await write(storage, "JOIN", now=NOW + SECOND, how=how)
+    assert (message.keyword, message.unclear) == (None, False)
+    await write(storage, "STOP", now=NOW + 2 * SECOND, at=NOW, how=how)
+    assert await entry(storage) is not None
 
 
 async def test_help_is_answered_once_an_hour(storage: Storage) -> None:

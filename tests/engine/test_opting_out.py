@@ -221,6 +221,19 @@ async def test_what_a_program_hands_in_is_checked(engine: Outreach) -> None:
     assert [entry async for entry in engine.unsubscribes.list(workspace.id)] == []
 
 
+async def test_a_program_says_that_the_carrier_answers_its_words(engine: Outreach) -> None:
+    """Then the carrier's own START lifts the entry, and no other does."""
+    workspace = await given_workspace(engine)
+    on_register = []
+    for how in ({"answers_keywords": True}, {"answers_keywords": True, "provider": None}, {}):
+        await say(engine, workspace.id, 0, "STOP")
+        await say(engine, workspace.id, 0, "JOIN", **how)
+        on_register.append(bool([entry async for entry in engine.unsubscribes.list(workspace.id)]))
+    assert on_register == [True, True, False]
+    unclear = await engine.messages.list_inbound(workspace.id, unclear=True)
+    assert [message.body for message in unclear] == ["JOIN", "JOIN"]
+
+
 async def test_the_answers_of_a_workspace_are_set_one_by_one(engine: Outreach) -> None:
     """What is not named stays; an empty text takes the default again; the audit trail knows of each change."""
     workspace, other = await given_workspace(engine), await given_workspace(engine)

@@ -33,7 +33,7 @@ def take_in(
     tx: Transaction, text: InboundText, *, now: datetime = NOW, workspace_id: str = HERE, **how: Any
 ) -> InboundMessage | None:
     """Receive a message of twilio, which answers nothing by itself."""
-    how = {"provider": "twilio", "answers_keywords": False, **how}
+    how = {"provider": "twilio", "own_starts": None, **how}
     return inbound.receive(tx, workspace_of(tx, workspace_id), text, ids=new_id, now=now, **how)
 
 

@@ -62,6 +62,7 @@ def test_a_word_of_the_list_is_an_opt_out_however_it_is_written(text: str) -> No
         # The same word again and again; with a number; mistyped; other words for it.
         *("STOPSTOP", "stop stop stop stop stop stop", "UNSUBSCRIBEUNSUBSCRIBE", "stop stop stop stop you people"),
         *("remove 4155550100", "Please remove (415) 555-0100", "pls unsubcribe", "please un-subscribe me"),
+        *("STOP1", "2STOP", "Stop2End", "stop2quit please", "STOP2ARRET", "2unsubscribe", "“STOP1”!", "STOP²"),
         *("Please discontinue", "delete me please", "please cease and desist", "remove my name", "ya basta por favor"),
         *("I want to be removed", "I want off this list", "get me off this list", "cancel these messages"),
         *("I told you: “STOP”", "I said “stop texting me”", "> Hi Ann. Reply STOP to opt out\nstop"),
@@ -133,6 +134,8 @@ def test_a_sentence_that_says_so_is_an_opt_out_however_long_the_message_is(text:
 
 UNCLEAR = [
     *("stop by tomorrow", "Can you stop by tomorrow?", "stop by my house tomorrow at 5", "stop over in Denver please"),
+    *("stop4coffee", "bus12stop", "bus stop12 please", "bus stop 12 please", "quit2day", "end2end", "Reply STOP2END"),
+    *("don't STOP1", "remove2", "see you at stop3 then, it is only a short walk from there"),
     *("I am at the stop", "bus stop", "which stop", "next stop", "We stopped at the bus stop on Main, come and get us"),
     *("cancel my appointment", "please cancel my appointment", "can I cancel", "Can you cancel?", "end of story"),
     *("the end of May", "Does it end?", "I will stop at the shop on my way home", "remove the second one"),
@@ -296,6 +299,8 @@ def test_in_doubt_a_short_message_is_an_opt_out(text: str) -> None:
         *("", " \n", "🛑", "...", "thanks", "Thank you!", "ok", "no", "who is this?", "wrong number"),
         *(
             "unstoppable",
+            "nonstop2rome",
+            "b4 2nd st",
             "stopover",
             "do not park here",
             "I don't want the blue one",
@@ -431,6 +436,9 @@ def test_the_words_that_are_documented_are_those_that_are_read() -> None:
     assert {(keyword_of(text), may_mean_stop(text)) for text in unclear} == {(None, True)}
     repeated = re.findall(r"`([^`]+)`", page_between("or repeats such a word:", "."))
     assert {keyword_of(text) for text in repeated} == {UNDERSTOOD}
+    numbered = re.findall(r"`([^`]+)`", page_between("written to it:", "."))
+    assert len(numbered) > 1
+    assert {keyword_of(text) for text in numbered} == {UNDERSTOOD}
     negated = re.findall(r"`([^`]+)`", page_between("A negation right before turns it round", ": a person"))
     assert len(negated) > 1
     assert {(keyword_of(text), may_mean_stop(text)) for text in negated} == {(None, True)}

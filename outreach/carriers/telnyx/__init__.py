@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
@@ -28,6 +28,9 @@ from outreach.wire.checking import (
 )
 
 _TITLE: Final = "Telnyx"
+
+_STARTS: Final = frozenset({"start", "unstop"})
+"""https://developers.telnyx.com/docs/messaging/messages/advanced-opt-in-out (default keywords)."""
 
 
 class TelnyxAdapter:
@@ -89,6 +92,10 @@ class TelnyxAdapter:
     def connect(self, connection: Connection) -> TelnyxCarrier:
         """Return the carrier of an account."""
         return TelnyxCarrier(connection)
+
+    def own_starts(self, to: str) -> Collection[str]:
+        """Return Telnyx's words of START, which are those of every number."""
+        return _STARTS
 
 
 ADAPTER: Final = TelnyxAdapter()

@@ -73,7 +73,8 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         # A report whose number is not told could be for anybody.
         return [CallbackEvent(event_id=event_id, content=report if to is not None else None, to=to)]
     if kind == _INBOUND:
-        return [CallbackEvent(event_id=event_id, content=_inbound(connection, event, payload))]
+        text = _inbound(connection, event, payload)
+        return [CallbackEvent(event_id=event_id, content=text, unread=_INBOUND if text is None else None)]
     return [CallbackEvent(event_id=event_id, content=None)]
 
 

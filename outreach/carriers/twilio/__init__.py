@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from outreach.carriers import base
@@ -28,6 +28,16 @@ _FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
         "messaging_service_sid must be MG and 32 hexadecimal digits.",
     ),
 }
+
+_STARTS: Final = frozenset({"start", "yes", "unstop"})
+"""https://help.twilio.com/articles/223134027 (default handling of keywords)."""
+
+_TOLL_FREE_STARTS: Final = frozenset({"start", "unstop"})
+"""The network's block goes by these alone: https://help.twilio.com/articles/360058144374."""
+
+_TOLL_FREE: Final = re.compile(r"\+18(?:00|33|44|55|66|77|88)[0-9]{7}")
+
+_SHORT_CODE: Final = re.compile(r"\+?[0-9]{3,6}")
 
 
 class TwilioAdapter:
@@ -107,6 +117,16 @@ class TwilioAdapter:
     def connect(self, connection: Connection) -> TwilioCarrier:
         """Return the carrier of an account."""
         return TwilioCarrier(connection)
+
+    def own_starts(self, to: str) -> Collection[str] | None:
+        """Return Twilio's words of START; None for a short code, whose keywords Twilio leaves to its user.
+
+        With Advanced Opt-Out it answers there too, and says so in each callback (`OptOutType`).
+        https://help.twilio.com/articles/223181748.
+        """
+        if _SHORT_CODE.fullmatch(to):
+            return None
+        return _TOLL_FREE_STARTS if _TOLL_FREE.fullmatch(to) else _STARTS
 
 
 ADAPTER: Final = TwilioAdapter()

@@ -5,7 +5,8 @@ https://www.twilio.com/docs/messaging/guides/webhook-request; more parameters ma
 
 What is signed joins names and values without a border between them, so that whoever has seen one callback can cut it up
 anew under the same signature: `MessageSid=SM1` and `NumMedia=0` into `MessageSid=SM1NumMedia0`. So every field that
-counts must be of its form, which no such piece is: what is not is refused, as what nobody signed.
+counts must be of its form, which no such piece is: what is not is refused, as what nobody signed. Forms that have room
+for words (names of senders, agents) leave out those that hold the name of a field.
 """
 
 from __future__ import annotations
@@ -45,9 +46,24 @@ _STATUS: Final = re.compile(r"[a-z][a-z_]{0,31}")
 """Also one that Twilio has yet to think of; no name of a field, which begins with a capital, can be hidden in it."""
 
 _CODE: Final = re.compile(r"[0-9]{1,10}")
+_AFTER_CODE: Final = re.compile(r"ErrorMessage|From|Messag|Sms")
+"""Names of the fields that come after `ErrorCode` in what is signed: with one of them inside it is a piece cut anew."""
+
 _OPT_OUT_TYPE: Final = re.compile(r"[A-Za-z_]{1,20}")
-_ADDRESS: Final = re.compile(r"\+?[0-9]{1,20}|[A-Za-z_]{1,20}:(?:\+?[0-9]{1,20}|[A-Za-z0-9._@-]{1,100})")
-"""A number, a short code, or what a channel has in its place: `whatsapp:+14155550102`, `rcs:an_agent`."""
+_FIELD: Final = r"(?:(?:From|To)(?![a-z])|(?:Media|Message|Messaging|Num|OptOut|Profile|Referral|Sms|Wa)[A-Z])"
+"""The name of a field that may come after an address in what is signed."""
+
+_OF_A_CHANNEL: Final = rf"(?!.+{_FIELD})[A-Za-z_]{{1,20}}:(?:\+?[0-9]{{1,20}}|[A-Za-z0-9._@-][A-Za-z0-9 ._@-]{{0,99}})"
+_ADDRESS: Final = re.compile(rf"\+?[0-9]{{1,20}}|{_OF_A_CHANNEL}")
+"""A number, a short code, or what a channel has in its place: `whatsapp:+14155550100`, `rcs:my agent`."""
+
+_NAME: Final = r"(?!.+From)(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9 &+_.-]{0,10}"
+"""The alphanumeric sender of a message: at most 11 characters, too few for a number and a field.
+
+https://www.twilio.com/docs/glossary/what-alphanumeric-sender-id. After a shorter one nothing but `FromCity` and the
+like has room, before `MessageSid` comes."""
+
+_SENDER: Final = re.compile(rf"{_NAME}|{_ADDRESS.pattern}")
 
 
 def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
@@ -74,7 +90,7 @@ def _report(
     connection: Connection, callback: Callback, fields: Mapping[str, Any], sid: str, status: str
 ) -> MessageReport:
     known = STATUSES[status]
-    code = _formed(fields, "ErrorCode", _CODE)
+    code = _code(fields)
     _formed(fields, "To", _ADDRESS)
     return MessageReport(
         workspace_id=connection.workspace_id,
@@ -91,7 +107,7 @@ def _report(
 
 def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> InboundText:
     sender, to = require_id(fields, "From"), require_id(fields, "To")
-    _require_form("From", sender, _ADDRESS)
+    _require_form("From", sender, _SENDER)
     _require_form("To", to, _ADDRESS)
     # Comes where Advanced Opt-Out is on, and Twilio has then replied itself.
     keyword = _KEYWORDS.get((_formed(fields, "OptOutType", _OPT_OUT_TYPE) or "").upper())
@@ -104,6 +120,20 @@ def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> Inb
         keyword=keyword,
         answered=keyword is not None,
     )
+
+
+def _code(fields: Mapping[str, Any]) -> str | None:
+    """Return the code of a failure; None for what is none, such as `null`: the receipt counts without it.
+
+    Raises:
+        CallbackRefused: Another field has been made a part of it.
+    """
+    code = text_in(fields, "ErrorCode")
+    if code is None or _CODE.fullmatch(code):
+        return code
+    if _AFTER_CODE.search(code):
+        raise CallbackRefused("The callback's ErrorCode is not of its form.")
+    return None
 
 
 def _formed(fields: Mapping[str, Any], name: str, form: re.Pattern[str]) -> str | None:

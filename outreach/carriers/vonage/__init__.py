@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
@@ -20,6 +20,9 @@ from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_ha
 
 _TITLE: Final = "Vonage"
 _YES_OR_NO: Final = frozenset({"yes", "no"})
+
+_STARTS: Final = frozenset({"start", "join"})
+"""Of short codes of the United States, and of 10DLC campaigns where they name no others (Opt-Out Assist)."""
 
 
 class VonageAdapter:
@@ -91,6 +94,10 @@ class VonageAdapter:
     def connect(self, connection: Connection) -> VonageCarrier:
         """Return the carrier of an account."""
         return VonageCarrier(connection)
+
+    def own_starts(self, to: str) -> Collection[str]:
+        """Return Vonage's words of START, which are those of every number."""
+        return _STARTS
 
 
 ADAPTER: Final = VonageAdapter()

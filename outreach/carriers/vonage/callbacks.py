@@ -12,7 +12,7 @@ from outreach.carriers.vonage.tokens import verify_callback
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection, InboundText
-from outreach.wire.callbacks import LONGEST_ID, json_event, moment_in, object_in, require_id, text_in
+from outreach.wire.callbacks import LONGEST_ID, address_in, json_event, moment_in, object_in, require_id, text_in
 
 STATUSES: Final[Mapping[str, MessageStatus]] = {
     "submitted": MessageStatus.SENT,
@@ -21,6 +21,9 @@ STATUSES: Final[Mapping[str, MessageStatus]] = {
     "undeliverable": MessageStatus.FAILED,
 }
 """The statuses of a message, in the engine's words."""
+
+_INBOUND: Final = "inbound"
+"""What Vonage calls the webhook of messages that people write; the event itself names no kind."""
 
 _SMS: Final = "sms"
 _MMS: Final = "mms"
@@ -50,7 +53,8 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     uuid = require_id(event, "message_uuid")
     status = text_in(event, "status")
     if status is None:
-        return [CallbackEvent(event_id=f"{uuid}:received", content=_inbound(connection, event, uuid))]
+        text = _inbound(connection, event, uuid)
+        return [CallbackEvent(event_id=f"{uuid}:received", content=text, unread=_INBOUND if text is None else None)]
     if len(status) > LONGEST_ID:
         raise CallbackRefused("The callback has no status.")
     return [CallbackEvent(event_id=f"{uuid}:{status}", content=_report(connection, event, uuid, status))]
@@ -75,7 +79,7 @@ def _report(connection: Connection, event: Mapping[str, Any], uuid: str, status:
 
 
 def _inbound(connection: Connection, event: Mapping[str, Any], uuid: str) -> InboundText | None:
-    sender, to = text_in(event, "from"), text_in(event, "to")
+    sender, to = address_in(event, "from"), address_in(event, "to")
     channel = text_in(event, "channel")
     if sender is None or to is None or channel not in _BY_NUMBER:
         return None

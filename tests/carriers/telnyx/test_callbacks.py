@@ -136,13 +136,18 @@ def test_a_failure_has_its_reason(error: dict[str, str], reason: str) -> None:
         _event("message.sent", a_payload("delivered", to=[])),
         _event("message.sent", a_payload("delivered", to=[{"status": "delivered"}])),
         _event("message.sent", a_payload("delivered", id=None)),
-        _event("message.received", {"text": "x"}),
-        _event("message.received", None),
     ],
 )
 def test_an_event_that_says_nothing_is_kept_without_content(event: dict[str, Any]) -> None:
     """An unknown kind or status, or a report that does not name its number: the receipt alone."""
-    assert _read(signed(event)).content is None
+    assert _read(signed(event)) == CallbackEvent(event_id=EVENT_ID, content=None, to=_read(signed(event)).to)
+
+
+@pytest.mark.parametrize("payload", [{"text": "x"}, None, {**INBOUND["data"]["payload"], "from": None}])
+def test_a_message_that_cannot_be_read_is_told_as_one(payload: object) -> None:
+    """It says not who wrote, or to whom: the log tells that something was lost."""
+    event = _read(signed(_event("message.received", payload)))
+    assert event == CallbackEvent(event_id=EVENT_ID, content=None, unread="message.received")
 
 
 def test_a_message_is_an_inbound_text() -> None:

@@ -179,6 +179,15 @@ def _glued(fields: dict[str, str], name: str, *more: str) -> dict[str, str]:
         ({**STATUS, "ErrorCode": "30003"}, "ErrorCode", ["From"]),
         ({**STATUS, "ToCountry": "US"}, "To", ["ToCountry"]),
         ({key: value for key, value in INBOUND.items() if key != "MessageSid"}, "SmsSid", ["SmsStatus"]),
+        ({**INBOUND, "From": "AMAZON", "FromCity": ""}, "From", ["FromCity"]),
+        ({**INBOUND, "From": "ACM", "FromCity": ""}, "From", ["FromCity"]),
+        ({**INBOUND, "From": "729", "FromZip": "1"}, "From", ["FromZip"]),
+        ({**INBOUND, "From": "AMAZON"}, "From", ["MessageSid"]),
+        ({**INBOUND, "From": "messenger:123"}, "From", ["MessageSid"]),
+        ({**INBOUND, "To": "rcs:my agent", "ToCity": "SAN DIEGO"}, "To", ["ToCity"]),
+        ({**INBOUND, "To": "rcs:an_agent", "WaId": "1"}, "To", ["WaId"]),
+        ({**STATUS, "ErrorCode": "30003", "ErrorMessage": "x"}, "ErrorCode", ["ErrorMessage"]),
+        ({**STATUS, "ErrorCode": "null"}, "ErrorCode", ["From"]),
     ],
 )
 def test_a_callback_that_is_cut_up_anew_is_refused(fields: dict[str, str], name: str, more: list[str]) -> None:
@@ -193,7 +202,11 @@ def test_a_callback_that_is_cut_up_anew_is_refused(fields: dict[str, str], name:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"From": "somebody"},
+        {"From": "somebody else"},
+        {"From": "+somebody"},
+        {"From": " "},
+        {"From": "+1415555010a"},
+        {"To": "AMAZON"},
         {"From": ""},
         {"From": "+"},
         {"From": "+14155550100\n"},
@@ -213,13 +226,32 @@ def test_what_is_not_of_its_form_is_refused(changes: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["+14155550100", "72975", "whatsapp:+14155550100", "messenger:1234567890", "rcs:an_agent-1", "viber:+14155550100"],
+    [
+        *("+14155550100", "72975", "whatsapp:+14155550100", "messenger:1234567890", "viber:+14155550100"),
+        *("rcs:an_agent-1", "rcs:my agent", "rcs:Tony", "rcs:Fromage"),
+    ],
 )
 def test_numbers_short_codes_and_channels_are_addresses(address: str) -> None:
     """https://www.twilio.com/docs/messaging/channels."""
     content = _read(signed({**INBOUND, "From": address, "To": address})).content
     assert isinstance(content, InboundText)
     assert (content.sender, content.to) == (address, address)
+
+
+@pytest.mark.parametrize("name", ["AMAZON", "PayPal", "7ELEVEN", "1800FLOWERS", "An office", "A&B", "somebody"])
+def test_a_message_may_come_from_a_name(name: str) -> None:
+    """An alphanumeric sender; what it wrote is stored."""
+    content = _read(signed({**INBOUND, "From": name, "FromCountry": "US"})).content
+    assert isinstance(content, InboundText)
+    assert content.sender == name
+
+
+@pytest.mark.parametrize("code", ["null", "None", "0", "30003.0", "-", "1" * 11, "unknown error"])
+def test_a_code_that_is_none_does_not_cost_the_receipt(code: str) -> None:
+    """It counts without the code."""
+    report = _report(signed({**STATUS, "MessageStatus": "failed", "ErrorCode": code}))
+    assert (report.status, report.reason) == (MessageStatus.FAILED, "rejected")
+    assert report.error_code == ("0" if code == "0" else None)
 
 
 def test_a_sender_may_be_a_name() -> None:

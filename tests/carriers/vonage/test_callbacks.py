@@ -111,19 +111,41 @@ def test_a_failure_has_its_reason(error: object, reason: str, code: str | None) 
     [
         a_status("pondering"),
         a_status("delivered", channel="whatsapp"),
-        {**INBOUND, "channel": "messenger"},
-        {**INBOUND, "from": None},
-        {"message_uuid": UUID},
     ],
 )
 def test_an_event_that_says_nothing_is_kept_without_content(event: dict[str, Any]) -> None:
-    """An unknown status, another channel, a message from nobody: the receipt alone."""
-    assert _read(signed(event)).content is None
+    """An unknown status, or another channel: the receipt alone."""
+    coming = _read(signed(event))
+    assert (coming.content, coming.unread) == (None, None)
 
 
-@pytest.mark.parametrize(("sender", "known"), [("14155550100", "+14155550100"), ("Acme", "Acme"), ("12345", "12345")])
-def test_a_message_is_an_inbound_text(sender: str, known: str) -> None:
-    """Numbers get their plus; what is no number stays what it is."""
+@pytest.mark.parametrize(
+    "event",
+    [
+        {**INBOUND, "channel": "messenger"},
+        {**INBOUND, "from": None},
+        {**INBOUND, "from": True},
+        {**INBOUND, "from": 1.5},
+        {
+            "message_uuid": UUID,
+            "from": {"type": "sms", "number": "14155550100"},
+            "to": {"type": "sms", "number": "14155550199"},
+            "message": {"content": {"type": "text", "text": "STOP"}},
+        },
+        {"message_uuid": UUID},
+    ],
+)
+def test_a_message_that_cannot_be_read_is_told_as_one(event: dict[str, Any]) -> None:
+    """Of a channel that is not heard, from nobody, or as version 0.1 of the API has it."""
+    assert _read(signed(event)) == CallbackEvent(event_id=f"{UUID}:received", content=None, unread="inbound")
+
+
+@pytest.mark.parametrize(
+    ("sender", "known"),
+    [("14155550100", "+14155550100"), ("Acme", "Acme"), ("12345", "12345"), (14155550100, "+14155550100")],
+)
+def test_a_message_is_an_inbound_text(sender: object, known: str) -> None:
+    """Numbers get their plus, also one that is a JSON number; what is no number stays what it is."""
     assert _read(signed({**INBOUND, "from": sender})) == CallbackEvent(
         event_id=f"{UUID}:received",
         content=InboundText(
