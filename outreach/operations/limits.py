@@ -9,7 +9,7 @@ import attrs
 
 from outreach.models.campaign import Campaign
 from outreach.models.directory import Number
-from outreach.policy.pacing import spacing
+from outreach.policy.pacing import next_slot, spacing
 from outreach.policy.phones import normalise
 from outreach.protocols.storage import Transaction
 
@@ -37,21 +37,24 @@ class SenderPace:
         return f"{self.workspace_id}/{self.phone}"
 
 
-def sender_pace(tx: Transaction, campaign: Campaign) -> SenderPace | None:
+def sender_pace(tx: Transaction, campaign: Campaign, now: datetime) -> SenderPace | None:
     """Return the pace of the number that a campaign sends from; None when it has none of its own."""
-    return pace_of_number(tx, campaign.workspace_id, campaign.sms_from_number) if campaign.channel == "sms" else None
+    if campaign.channel != "sms":
+        return None
+    return pace_of_number(tx, campaign.workspace_id, campaign.sms_from_number, now)
 
 
-def pace_of_number(tx: Transaction, workspace_id: str, written: str | None) -> SenderPace | None:
+def pace_of_number(tx: Transaction, workspace_id: str, written: str | None, now: datetime) -> SenderPace | None:
     """Return the pace of a sending number, however it is spelled; None when it has none of its own."""
     number = _number(tx, workspace_id, written) if written is not None else None
     if number is None or number.rate_per_minute is None:
         return None
+    apart = spacing(number.rate_per_minute)
     return SenderPace(
         workspace_id=workspace_id,
         phone=number.phone,
-        spacing=spacing(number.rate_per_minute),
-        next_slot_at=tx.runs.sender_slot(workspace_id, number.phone),
+        spacing=apart,
+        next_slot_at=next_slot(tx.runs.sender_slot(workspace_id, number.phone), now, apart),
     )
 
 

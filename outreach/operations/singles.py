@@ -137,7 +137,7 @@ def commit_message(
     if look_again is not None:
         tx.work.touch(unit, min(stale_at, look_again))
         return None
-    pace = pace_of_number(tx, workspace_id, message.sender)
+    pace = pace_of_number(tx, workspace_id, message.sender, now)
     slot = now if pace is None else max(now, pace.next_slot_at or now, terms.not_before or now)
     # An intent lives from its commit on: its slot must come within its life.
     ahead = min(SLOT_AHEAD, terms.lifetime / 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import attrs
 
@@ -25,6 +25,7 @@ from outreach.operations.recipients import end, go_on_without_request, hold
 from outreach.operations.register import obstacle
 from outreach.operations.wave import Basis, Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.policy.call_settlement import second_leg_is_late
+from outreach.policy.pacing import next_slot, spacing
 from outreach.protocols.storage import Transaction
 
 
@@ -38,7 +39,7 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
     active = campaign.status is CampaignStatus.ACTIVE
     due = tx.recipients.due(workspace_id, campaign_id, now, limit=limit) if active else ()
     run = tx.runs.get(workspace_id, campaign_id) if active else None
-    pace = sender_pace(tx, campaign) if active else None
+    pace = sender_pace(tx, campaign, now) if active else None
     agent = tx.agents.get(workspace_id, campaign.agent_id) if campaign.agent_id else None
     return Plan(
         campaign=campaign,
@@ -52,7 +53,7 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
         ),
         due=due,
         next_due=None if due or not active else tx.recipients.next_due(workspace_id, campaign_id),
-        next_slot_at=run.next_slot_at if run else None,
+        next_slot_at=next_slot(run.next_slot_at, now, _spacing(campaign)) if run else None,
         sender=pace,
         capped=_capped(tx, workspace, due, now),
         agent=agent,
@@ -88,10 +89,10 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         workspace_id=wave.workspace_id, campaign_id=wave.campaign_id, owner_epoch=wave.epoch, next_slot_at=None
     )
     known = run
-    pace = sender_pace(tx, campaign)
-    moments = (run.next_slot_at, pace.next_slot_at if pace else None)
+    pace = sender_pace(tx, campaign, now)
+    moments = (next_slot(run.next_slot_at, now, wave.spacing), pace.next_slot_at if pace else None)
     slot = max(now, wave.not_before, *(moment for moment in moments if moment is not None))
-    spacing = max(wave.spacing, pace.spacing) if pace else wave.spacing
+    apart = max(wave.spacing, pace.spacing) if pace else wave.spacing
     places = _places(tx, campaign)
     steps = steps_of(tx, campaign)
     change = Counters()
@@ -138,7 +139,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         dispatch, run, delta = opened
         change += delta
         dispatches.append(dispatch)
-        slot += spacing
+        slot += apart
     for held in put_off:
         change += _put_off(tx, campaign, held, now)
     if put_off:
@@ -200,6 +201,11 @@ def _put_off(tx: Transaction, campaign: Campaign, held: Hold, now: datetime) -> 
 
 def _holding(intent: Intent, until: datetime, rule: Rule, reason: str) -> Hold:
     return Hold(recipient=intent.recipient, due_at=until, reason=reason, rule=rule)
+
+
+def _spacing(campaign: Campaign) -> timedelta:
+    """Return how far apart the requests of a campaign start; calls have no pace but their places."""
+    return spacing(campaign.sms_rate_per_minute or 1) if campaign.channel == "sms" else timedelta()
 
 
 def _capped(

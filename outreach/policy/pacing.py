@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
+
+MOST_AHEAD: Final = timedelta(seconds=5)
+"""How far ahead of its commit a slot lies at the most: an intent lives no longer (design, section 5, rule 4)."""
 
 _MINUTE_IN_MICROSECONDS: Final = 60_000_000
 
@@ -20,3 +23,14 @@ def spacing(rate_per_minute: int) -> timedelta:
     if rate_per_minute < 1:
         raise ValueError(f"A rate is at least 1 a minute, not {rate_per_minute}.")
     return timedelta(microseconds=-(-_MINUTE_IN_MICROSECONDS // rate_per_minute))
+
+
+def next_slot(noted: datetime | None, now: datetime, spacing: timedelta) -> datetime | None:
+    """Return the next slot, which lies no farther ahead than one can be taken; None for any.
+
+    A slot beyond that was noted before the clock was set back: a server that came up with the wrong time would send
+    nothing until that time comes again. One spacing from now on keeps the pace, whatever the old time was.
+    """
+    if noted is None or noted <= now + spacing + MOST_AHEAD:
+        return noted
+    return now + spacing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import anyio
@@ -26,6 +26,11 @@ from outreach.runners.worker import Worker
 _log = logging.getLogger(__name__)
 
 _SAVE_AGAIN_SECONDS: Final = 0.5
+_LONG_AGO: Final = float("-inf")
+
+_ROUNDING: Final = 0.000_002
+"""Seconds by which two clocks may differ in what lies between two moments, each rounded to whole microseconds."""
+
 _MOST_PACES: Final = 10_000
 """Paces remembered before those that are over are forgotten."""
 
@@ -58,7 +63,9 @@ class Outbox:
         self._tasks: TaskGroup | None = None
         self._idle = anyio.Event()
         self._closing = False
-        self._next_start: dict[str, datetime] = {}
+        # By the monotonic clock: a wall clock that is set back must hold nobody up, and one that is set forward let
+        # nobody go too soon.
+        self._next_start: dict[str, float] = {}
 
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Hold the requests until it is cancelled; those in flight then are recorded as unknown."""
@@ -96,7 +103,8 @@ class Outbox:
 
     def earliest_start(self, pace_key: str) -> datetime | None:
         """Return the first moment at which the next request of a pace may start; None for any."""
-        return self._next_start.get(pace_key)
+        left = self._latest_turn([pace_key]) - self._clock.monotonic()
+        return self._clock.now() + timedelta(seconds=left) if left > _LONG_AGO else None
 
     async def drain(self, *, grace_seconds: float) -> None:
         """Wait until nothing is in flight, at most for the grace; then let go of what is left."""
@@ -171,22 +179,21 @@ class Outbox:
         return may_start(tx, dispatch) or account_holds.obstacle(tx, dispatch, self._clock.now())
 
     async def _wait_for_turn(self, paces: Iterable[str]) -> None:
-        while (earliest := self._latest_turn(paces)) is not None and self._clock.now() < earliest:
-            await self._sleep_until(earliest)
+        while (left := self._latest_turn(paces) - self._clock.monotonic()) > 0:  # noqa: ASYNC110
+            await anyio.sleep(left)
 
-    def _latest_turn(self, paces: Iterable[str]) -> datetime | None:
-        turns = (self._next_start.get(key) for key in paces)
-        return max((turn for turn in turns if turn is not None), default=None)
+    def _latest_turn(self, paces: Iterable[str]) -> float:
+        return max((self._next_start.get(key, _LONG_AGO) for key in paces), default=_LONG_AGO)
 
     def _take_turn(self, errand: Errand) -> bool:
         """Take the turn that was waited for; return False when another has taken it meanwhile."""
         # Slots are spaced in the ledger; starts are spaced here, so that one that begins late in its slot and
         # the next that begins on time do not come closer than the pace allows.
-        now = self._clock.now()
-        earliest = self._latest_turn(errand.paces)
-        if earliest is not None and now < earliest:
+        now = self._clock.monotonic()
+        if now < self._latest_turn(errand.paces):
             return False
-        self._next_start.update({key: now + spacing for key, spacing in errand.paces.items()})
+        turns = {key: now + spacing.total_seconds() + _ROUNDING for key, spacing in errand.paces.items()}
+        self._next_start.update(turns)
         if len(self._next_start) > _MOST_PACES:
             # Turns that have passed hold nobody up any more.
             self._next_start = {key: turn for key, turn in self._next_start.items() if turn > now}

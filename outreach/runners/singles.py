@@ -64,7 +64,7 @@ class SinglesRunner:
             return None
         account = account_of(unit.workspace_id, message.carrier)
         sender = message.sender
-        pace = await self._storage.read(lambda tx: pace_of_number(tx, unit.workspace_id, sender))
+        pace = await self._storage.read(lambda tx: pace_of_number(tx, unit.workspace_id, sender, self._clock.now()))
         if not await self._outbox.reserve(account, nudge):
             return self._clock.now()
         try:

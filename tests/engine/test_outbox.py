@@ -96,7 +96,7 @@ async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have
             following = outbox.earliest_start("pace")
             assert following is not None
             starts.append(following - spacing)
-            assert CLOCK.now() >= starts[-1]
+            assert CLOCK.now() >= starts[-1] - timedelta(milliseconds=1)
             return Outcome(state=DispatchState.ACCEPTED)
 
         for dispatch in await _intents(storage, campaign, 5):
@@ -106,7 +106,8 @@ async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have
             )
         await outbox.drain(grace_seconds=20)
         assert len(starts) == 5
-        assert all(later - earlier >= spacing for earlier, later in pairwise(starts))
+        # Turns go by the monotonic clock, and are told by the other one.
+        assert all(later - earlier >= spacing - timedelta(milliseconds=1) for earlier, later in pairwise(starts))
 
 
 async def test_no_request_starts_after_it_is_valid(open_storage: OpenStorage) -> None:
@@ -134,7 +135,7 @@ async def test_without_a_lease_no_request_starts(open_storage: OpenStorage) -> N
 
 
 async def test_whoever_cancels_does_not_wait_for_outcomes_that_cannot_be_recorded(open_storage: OpenStorage) -> None:
-    """Also without a drain before: one more attempt, and the next worker finds the dispatch without an outcome."""
+    """Also without a drain before: one more attempt each, and the next worker finds the dispatch without an outcome."""
     watched = WatchedStorage(open_storage(CLOCK))
     attempts: list[None] = []
 
@@ -156,7 +157,8 @@ async def test_whoever_cancels_does_not_wait_for_outcomes_that_cannot_be_recorde
         outbox.send(Errand(dispatch=dispatch, find_provider=_asking(ask), account="account"))
         await asked.wait()
         watched.before_write = fail
-    assert len(attempts) == 1
+    # The outcome, and with the lease how far the database has come.
+    assert len(attempts) == 2
 
 
 @asynccontextmanager

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 
 from outreach import SystemClock
 from outreach.runners.turns import Turns
 from outreach.testing.carriers import ScriptedCarrier
+from outreach.testing.clock import ShiftedClock
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import contacts, dispatching, given_campaign, given_workspace
 
@@ -69,3 +71,21 @@ async def test_a_fast_campaign_does_not_take_every_slot_of_a_number_from_a_slow_
         counts = Counter(int(message.to[-4:]) // 1000 for message in carrier.requests[:24])
         await rig.engine.campaigns.stop_all()
     assert min(counts[0], counts[1]) >= 6
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("rate", [None, 600])
+async def test_a_clock_that_is_set_back_holds_no_campaign_up(open_storage: OpenStorage, rate: int | None) -> None:
+    """A server that came up with the wrong time goes on when that is set right, and not when the time comes again."""
+    clock = ShiftedClock()
+    carrier = ScriptedCarrier()
+    async with dispatching(open_storage(clock), carrier=carrier, clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        clock.shift(timedelta(hours=1))
+        await rig.engine.numbers.add(workspace.id, "+14155550199", carrier="twilio", rate_per_minute=rate)
+        campaign = await given_campaign(rig.engine, workspace, 100)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await carrier.wait_for_requests(3)
+        clock.shift(-timedelta(hours=1))
+        await carrier.wait_for_requests(10)
+        await rig.engine.campaigns.stop_all()
