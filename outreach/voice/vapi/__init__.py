@@ -45,7 +45,9 @@ class VapiAdapter:
         """Return what is wrong with credentials, one sentence each."""
         problems = [
             *api_base_problems(credentials),
-            *plain_text_problems(credentials, ["api_key", "webhook_signature_header", "webhook_timestamp_header"]),
+            *plain_text_problems(
+                credentials, ["api_key", "webhook_secret", "webhook_signature_header", "webhook_timestamp_header"]
+            ),
             *base.problems_of_numbers(credentials),
         ]
         if credentials.get("webhook_timestamp_header") and not credentials.get("webhook_signature_header"):
