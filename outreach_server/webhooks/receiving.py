@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from starlette.endpoints import HTTPEndpoint
@@ -10,11 +11,13 @@ from starlette.responses import Response
 
 from outreach import ConfigError
 from outreach_server.body import read_raw_body
-from outreach_server.context import server_of
+from outreach_server.context import exchange_of, server_of
 from outreach_server.errors import error_response
 
 MOST_CALLBACK_BYTES: Final = 4 * 1024 * 1024
 """A call's report carries its whole transcript; nothing that a provider sends is larger."""
+
+_log = logging.getLogger("outreach_server")
 
 _NOT_NOW: Final = "The account's credentials cannot be opened here. The server's log says what to do."
 
@@ -36,6 +39,11 @@ class Webhooks(HTTPEndpoint):
                 headers=dict(request.headers),
                 body=body,
             )
-        except ConfigError:
+        except ConfigError as error:
+            _log.error(
+                "A callback could not be taken in: %s",
+                error.message,
+                extra={"action": "callback_not_taken", "request_id": exchange_of(request).request_id},
+            )
             return error_response(request, 503, "internal_error", _NOT_NOW)
         return Response(status_code=204)

@@ -218,10 +218,12 @@ def test_a_token_that_is_not_for_us_is_refused(options: dict[str, Any], words: s
         _read(signed(INBOUND, **options))
 
 
-def test_a_tokens_own_times_have_the_tolerance_of_its_age() -> None:
+@pytest.mark.parametrize(
+    "claims", [{"exp": NOW.timestamp() - 299}, {"nbf": NOW.timestamp() + 299}, {"exp": 4e9, "nbf": 0}]
+)
+def test_a_tokens_own_times_have_the_tolerance_of_its_age(claims: dict[str, Any]) -> None:
     """RFC 7519, 4.1.4 and 4.1.5: clocks differ a little."""
-    for claims in ({"exp": NOW.timestamp() - 299}, {"nbf": NOW.timestamp() + 299}, {"exp": 4e9, "nbf": 0}):
-        assert _read(signed(INBOUND, **claims)).event_id == f"{UUID}:received"
+    assert _read(signed(INBOUND, **claims)).event_id == f"{UUID}:received"
 
 
 def test_another_body_under_the_same_token_is_refused() -> None:
