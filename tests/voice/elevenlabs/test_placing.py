@@ -33,6 +33,7 @@ class TestElevenLabs(AdapterContract):
 
     adapter: ClassVar[VoiceAdapter] = ADAPTER
     credentials: ClassVar[Mapping[str, str]] = CREDENTIALS
+    harmless: ClassVar[bytes] = b'{"conversations": [], "has_more": false}'
 
     def stand_in(self) -> StandIn:
         """Return what plays ElevenLabs."""

@@ -40,6 +40,7 @@ class TestVapi(AdapterContract):
 
     adapter: ClassVar[VoiceAdapter] = ADAPTER
     credentials: ClassVar[Mapping[str, str]] = CREDENTIALS
+    harmless: ClassVar[bytes] = b"[]"
 
     def stand_in(self) -> StandIn:
         """Return what plays Vapi."""
