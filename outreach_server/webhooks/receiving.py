@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import ConfigError
-from outreach_server.body import read_raw_body
+from outreach_server.body import receive_callback_body
 from outreach_server.context import exchange_of, server_of
 from outreach_server.errors import error_response
 
@@ -31,14 +31,15 @@ class Webhooks(HTTPEndpoint):
         A callback that is not the provider's is a 403 and changes nothing; an address that names no account a 404.
         Where it cannot be taken in now the answer is a 5xx, after which providers come again.
         """
-        body = await read_raw_body(request, MOST_CALLBACK_BYTES)
+        account_id = request.path_params["account"]
         try:
-            await server_of(request).engine.callbacks.receive(
-                request.path_params["account"],
-                url=str(request.url),
-                headers=dict(request.headers),
-                body=body,
-            )
+            engine = server_of(request).engine
+            # First, so that for an address of no account nothing of a body is held.
+            await engine.accounts.find(account_id)
+            async with receive_callback_body(request, MOST_CALLBACK_BYTES) as body:
+                await engine.callbacks.receive(
+                    account_id, url=str(request.url), headers=dict(request.headers), body=body
+                )
         except ConfigError as error:
             _log.error(
                 "A callback could not be taken in: %s",
