@@ -14,9 +14,21 @@ from outreach.errors import ConfigError
 PUBLIC_URL_VARIABLE: Final = "OUTREACH_PUBLIC_URL"
 
 
-def _public_url(text: str | None) -> str | None:
-    if text is None:
+def _public_url(given: str | None) -> str | None:
+    if given is None:
         return None
+    text = given.strip()
+    if "?" in text or "#" in text or "@" in text:
+        # Not shown: what stands before an @ may be a password.
+        raise ConfigError("The public address has more than a host and a path: leave out what has ?, # or @.")
+    # Before it is taken apart: urlsplit drops some of these, and what was looked at would not be what is used.
+    if any(not character.isprintable() or character.isspace() for character in text):
+        raise ConfigError(f"The public address {text!r} has blanks or control characters in it: take them out.")
+    if not text.isascii():
+        raise ConfigError(
+            f"The public address {text!r} has characters that are not ASCII: write its host as xn--…, as DNS has "
+            "it, and its path with percent signs."
+        )
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
@@ -25,8 +37,11 @@ def _public_url(text: str | None) -> str | None:
     local = host in {"127.0.0.1", "::1", "localhost"}
     if not host or parts.scheme not in {"https", "http"} or (parts.scheme == "http" and not local):
         raise ConfigError(f"The public address is {text!r}; it must be like https://outreach.example.com.")
-    if parts.query or parts.fragment or parts.username or parts.password:
-        raise ConfigError(f"The public address {text!r} has more than a host and a path.")
+    if "_" in host:
+        raise ConfigError(
+            f"The public address {text!r} has an underscore in its host, which providers do not call back to: give the "
+            "server another name, such as one with a hyphen."
+        )
     return text.rstrip("/")
 
 

@@ -41,23 +41,32 @@ class Vault:
         plain = json.dumps({"account_id": account_id, "credentials": dict(credentials)}).encode()
         return self._lock(make=True).encrypt(plain).decode("ascii")
 
-    def open(self, account_id: str, sealed: str) -> Mapping[str, str]:
+    def open(self, account_id: str, sealed: str, *, provider: str) -> Mapping[str, str]:
         """Decrypt the credentials of one account.
 
+        Args:
+            account_id: Whose they are.
+            sealed: What `seal` returned.
+            provider: Where the account is, for the words.
+
         Raises:
-            ConfigError: There is no usable key, or it is not the one that they were encrypted with.
+            ConfigError: There is no usable key, or it is not the one that they were encrypted with; the message says
+                what to do.
         """
         from cryptography.fernet import InvalidToken
 
+        whose = f"The credentials of account {account_id} at {provider}"
         try:
             held = json.loads(self._lock(make=False).decrypt(sealed.encode("ascii")))
         except InvalidToken:
             raise ConfigError(
-                f"The credentials of account {account_id} were encrypted with another key. Give the key that was used "
-                f"({KEY_VARIABLE}, or the key file beside the database), or connect the account anew."
+                f"{whose} were encrypted with another key. Give the key that was used ({KEY_VARIABLE}, or the key file "
+                f"beside the database), or connect the account at {provider} anew."
             ) from None
+        except ConfigError as error:
+            raise ConfigError(f"{whose} cannot be opened. {error.message}") from None
         if held["account_id"] != account_id:
-            raise ConfigError(f"The credentials of account {account_id} belong to another account.")
+            raise ConfigError(f"{whose} belong to another account. Connect the account at {provider} anew.")
         credentials: Mapping[str, str] = held["credentials"]
         return credentials
 
@@ -95,11 +104,17 @@ class Vault:
 
 
 def _read_key(path: Path) -> str:
-    with path.open(encoding="ascii") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise ConfigError(f"Others may read the key file {path}. Take that from them: chmod 600 {path}")
-        return file.read().strip()
+    try:
+        # What is no ASCII is no key, which is told where the key is tried.
+        with path.open(encoding="ascii", errors="replace") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise ConfigError(f"Others may read the key file {path}. Take that from them: chmod 600 {path}")
+            return file.read().strip()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ConfigError(f"The key file {path} cannot be read: {error.strerror}.") from None
 
 
 def _write_key(path: Path, key: bytes) -> None:

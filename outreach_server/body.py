@@ -20,12 +20,15 @@ MOST_SMALL_BYTES: Final = 1024 * 1024
 """The largest body of the operations that take no contacts."""
 
 MOST_IN_MEMORY: Final = 256 * 1024
-"""A body of contacts that is larger goes to disk and to a helper process."""
+"""A larger body waits for its turn; one of contacts goes to disk then, and to a helper process."""
 
 BODY_FILE: Final = "body.json"
 
 _IDLE_SECONDS: Final = 30.0
 """A body that stops arriving for so long is given up, so that it does not keep a turn."""
+
+_CALLBACK_SECONDS: Final = 60.0
+"""A callback that has not arrived so long after its turn began is given up: nobody has shown a key for that turn."""
 
 _DRAIN_SECONDS: Final = 5.0
 _DRAIN_BYTES: Final = 64 * 1024 * 1024
@@ -60,16 +63,27 @@ async def read_small_body(request: Request) -> Body:
     return _in_memory(raw)
 
 
-async def read_raw_body(request: Request, limit: int) -> bytes:
-    """Return a body of any kind, byte by byte as it came.
+@asynccontextmanager
+async def receive_callback_body(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """Receive a body of any kind, byte by byte as it came; a large one holds its turn until the end.
 
     Raises:
         InvalidRequest: It is larger than the limit, or stops arriving.
     """
+    chunks = _chunks(request, limit)
     raw = bytearray()
-    async for chunk in _chunks(request, limit):
-        raw += chunk
-    return bytes(raw)
+    async with AsyncExitStack() as stack:
+        if not await _read_small(request, chunks, raw, limit):
+            await stack.enter_async_context(server_of(request).large_callbacks)
+            try:
+                with anyio.fail_after(_CALLBACK_SECONDS):
+                    async for chunk in chunks:
+                        raw += chunk
+            except TimeoutError:
+                raise refuse_unread(request, f"The body had not arrived after {_CALLBACK_SECONDS:.0f} s.") from None
+        content = bytes(raw)
+        raw.clear()
+        yield content
 
 
 @asynccontextmanager
@@ -85,14 +99,9 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
     chunks = _chunks(request, limit)
     raw = bytearray()
     async with AsyncExitStack() as stack:
-        if (_announced(request) or 0) <= MOST_IN_MEMORY:
-            async for chunk in chunks:
-                raw += chunk
-                if len(raw) > MOST_IN_MEMORY:
-                    break
-            else:
-                yield _in_memory(raw)
-                return
+        if await _read_small(request, chunks, raw, limit):
+            yield _in_memory(raw)
+            return
         # From here on nothing is read from the socket until it is this body's turn.
         await stack.enter_async_context(server.large_bodies)
         directory = await stack.enter_async_context(spool_directory(server.spool_root))
@@ -107,6 +116,20 @@ def refuse_unread(request: Request, message: str) -> InvalidRequest:
 
 def _in_memory(raw: bytearray) -> Body:
     return Body(digest=hashlib.sha256(raw).hexdigest(), raw=bytes(raw), directory=None)
+
+
+async def _read_small(request: Request, chunks: AsyncIterator[bytes], raw: bytearray, limit: int) -> bool:
+    """Read a body as far as it needs no turn, and return whether that is all of it.
+
+    Of one that says it is large nothing is read; one that says it is too large is refused without a turn.
+    """
+    if MOST_IN_MEMORY < (_announced(request) or 0) <= limit:
+        return False
+    async for chunk in chunks:
+        raw += chunk
+        if len(raw) > MOST_IN_MEMORY:
+            return False
+    return True
 
 
 async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path) -> Body:

@@ -18,6 +18,9 @@ _EXCHANGE: Final = "outreach_server.exchange"
 MOST_LARGE_BODIES: Final = 8
 """Large bodies that are received or worked on at a time; the others wait before they are read."""
 
+MOST_LARGE_CALLBACKS: Final = 8
+"""The same for large callbacks: whoever calls back shows no key, and is not to keep the turns of those who do."""
+
 
 @attrs.define(kw_only=True)
 class Server:
@@ -28,6 +31,7 @@ class Server:
         max_body_bytes: The largest body of a campaign.
         spool_root: Where large bodies are kept while they are worked on; the system's place by default.
         large_bodies: Turns for large bodies.
+        large_callbacks: Turns for large bodies of callbacks.
         preparations: Turns for helper processes: one at a time, since each may need much memory.
     """
 
@@ -35,6 +39,7 @@ class Server:
     max_body_bytes: int
     spool_root: Path | None = None
     large_bodies: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(MOST_LARGE_BODIES))
+    large_callbacks: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(MOST_LARGE_CALLBACKS))
     preparations: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(1))
 
     @property

@@ -4,7 +4,60 @@ from pathlib import Path
 
 import pytest
 
-from outreach import ConfigError, SimulatorConfig
+from outreach import ConfigError, EngineConfig, SimulatorConfig
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("https://o.example.com", "https://o.example.com"),
+        (" https://o.example.com/\n", "https://o.example.com"),
+        ("https://o.example.com:8443/a_b/%C3%B6", "https://o.example.com:8443/a_b/%C3%B6"),
+        ("https://xn--nda.example.com", "https://xn--nda.example.com"),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+        ("", None),
+    ],
+)
+def test_the_public_address_is_used_as_it_was_looked_at(given: str, used: str | None) -> None:
+    """Providers sign it: not a blank around it stays."""
+    assert EngineConfig.from_environment({"OUTREACH_PUBLIC_URL": given}).public_url == used
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("ftp://x.example", "must be like"),
+        ("http://x.example", "must be like"),
+        ("x.example", "must be like"),
+        ("https://", "must be like"),
+        ("https://x.example:port", "must be like"),
+        ("https://x.example:99999", "must be like"),
+        ("https://[::1", "must be like"),
+        (" ", "must be like"),
+        ("https://x.example/?a=1", "leave out"),
+        ("https://x.example/a?", "leave out"),
+        ("https://x.example/#", "leave out"),
+        ("https://x.example#a", "leave out"),
+        ("https://ada:s3cret@x.example", "leave out"),
+        ("https://@x.example", "leave out"),
+        ("https://x.exa\nmple", "control characters"),
+        ("https://x.exa\tmple", "control characters"),
+        ("https://x.exa\x00mple", "control characters"),
+        ("https://x.exa mple", "blanks"),
+        ("https://x.example/a b", "blanks"),
+        ("https://x.exa\u00a0mple", "blanks"),
+        ("https://ö.example.com", "xn--"),
+        ("https://x.example/ö", "percent"),
+        ("https://my_host.example.com", "underscore"),
+    ],
+)
+def test_a_public_address_that_providers_cannot_call_is_refused(given: str, words: str) -> None:
+    """Providers send people's words to it: it is https, a host and a path; Twilio takes no host with an underscore."""
+    with pytest.raises(ConfigError, match="public address") as caught:
+        EngineConfig(public_url=given)
+    assert words in caught.value.message
+    assert "s3cret" not in caught.value.message
 
 
 def test_the_simulators_are_set_by_the_environment(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Connections:
         return Connection(
             workspace_id=account.workspace_id,
             account_id=account.id,
-            credentials=self._vault.open(account.id, account.sealed),
+            credentials=self._vault.open(account.id, account.sealed, provider=account.provider),
             http=self._client(),
             clock=self._clock,
             callback_url=self.callback_url(account.id),

@@ -130,6 +130,11 @@ class Outbox:
         except ConfigError as error:
             # Nobody was asked. It is the account's trouble, for which every campaign that needs it is paused.
             outcome = Outcome(state=DispatchState.REFUSED, reason="provider_auth", error_message=error.message)
+            _log.error(
+                "A request could not be made: %s",
+                error.message,
+                extra={"action": "account_not_usable", "dispatch_id": errand.dispatch.id},
+            )
         except Exception:
             if outcome.state is DispatchState.UNKNOWN:
                 # An adapter that breaks is trouble of the provider's, which its campaigns are paused for.

@@ -40,6 +40,8 @@ class AccountSummary:
         held_by: `provider_hold` while nothing is asked of the provider because it asked to be left alone (429, or a
             `Retry-After`); else None.
         held_until: Requests begin again then; None while they go on.
+        problem: Why its credentials cannot be opened here, in words, and what to do; `credentials` is empty then. None
+            where they can.
     """
 
     id: str
@@ -51,6 +53,7 @@ class AccountSummary:
     callback_url: str | None
     held_by: str | None
     held_until: datetime | None
+    problem: str | None
     created_at: str
     updated_at: str
 
@@ -138,11 +141,10 @@ class Accounts:
         return await context.storage.write(operation)
 
     async def list(self, workspace_id: str) -> Sequence[AccountSummary]:
-        """Return a workspace's accounts, oldest first, without any secret.
+        """Return a workspace's accounts, oldest first, without any secret; `problem` tells which cannot be opened.
 
         Raises:
             NotFound: There is no such workspace.
-            ConfigError: The key that they were encrypted with is not at hand.
         """
         now = self._context.now()
 
@@ -158,11 +160,13 @@ class Accounts:
         Args:
             account: The account.
             hold: What keeps its provider from being asked; one that has just been connected has none.
-
-        Raises:
-            ConfigError: The key that it was encrypted with is not at hand.
         """
-        held = self._vault.open(account.id, account.sealed)
+        held: Mapping[str, str] = {}
+        problem = None
+        try:
+            held = self._vault.open(account.id, account.sealed, provider=account.provider)
+        except ConfigError as error:
+            problem = error.message
         shown = {
             field.name: "set" if field.secret else held[field.name]
             for field in adapter(account.provider).fields
@@ -178,6 +182,7 @@ class Accounts:
             callback_url=self._connections.callback_url(account.id),
             held_by=account_holds.HELD if hold else None,
             held_until=hold.until if hold else None,
+            problem=problem,
             created_at=account.created_at.isoformat(),
             updated_at=account.updated_at.isoformat(),
         )

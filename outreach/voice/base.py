@@ -213,7 +213,7 @@ def refused(reason: FailureClass, message: str) -> Outcome:
 
 PHONE_NUMBER_ID: Final = CredentialField(
     name="phone_number_id",
-    meaning="The provider's identifier of the number that is called from, where phone_numbers names none.",
+    meaning="The provider's identifier of the number of calls without a caller ID; of all calls without phone_numbers.",
     secret=False,
     required=False,
 )
@@ -251,8 +251,13 @@ def problems_of_numbers(credentials: Mapping[str, str]) -> list[str]:
 def number_id_of(request: CallRequest, credentials: Mapping[str, str]) -> str | None:
     """Return the provider's identifier of what a call is placed from; None where there is none.
 
-    A trunk of the campaign goes before the caller ID, and that before the account's own number.
+    A trunk of the campaign goes before the caller ID. Where numbers are listed, a caller ID that is none of them has no
+    identifier: the call would show another number than was asked for. The account's own number is for calls that name
+    no caller ID, and for all where no numbers are listed.
     """
     if request.trunk_ref is not None:
         return request.trunk_ref
-    return numbers_of(credentials).get(request.sender or "") or credentials.get(PHONE_NUMBER_ID.name)
+    numbers = numbers_of(credentials)
+    if numbers and request.sender is not None:
+        return numbers.get(request.sender)
+    return credentials.get(PHONE_NUMBER_ID.name)

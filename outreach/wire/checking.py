@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
 import httpx
 
-from outreach.protocols.adapter import AccountCheck, CredentialField
+from outreach.protocols.adapter import AccountCheck, Connection, CredentialField
+from outreach.wire.fields import text_at, value_at
 
 API_BASE: Final = CredentialField(
     name="api_base",
@@ -53,26 +54,50 @@ def plain_text_problems(credentials: Mapping[str, str], names: Sequence[str]) ->
     ]
 
 
-async def ask_harmless(http: httpx.AsyncClient, request: httpx.Request, *, provider: str) -> httpx.Response | str:
+def has(kind: type, *path: str) -> Callable[[object], bool]:
+    """Return what tells whether JSON has a value of a kind at a path of keys; without a path, whether it is one."""
+    return lambda value: isinstance(value_at(value, *path), kind)
+
+
+async def ask_harmless(
+    connection: Connection,
+    request: httpx.Request,
+    *,
+    provider: str,
+    fields: Sequence[CredentialField],
+    expected: Callable[[object], bool],
+) -> httpx.Response | str:
     """Make one request that changes nothing.
 
     Args:
-        http: The client; redirects are not followed.
-        request: Built by the same client.
+        connection: The account; redirects are not followed.
+        request: Built by its client.
         provider: Its name as people write it, for the words.
+        fields: What the account is made of: they say what is a secret.
+        expected: Tells the JSON of the provider's answer from that of whoever else may answer.
 
     Returns:
-        The answer where it is one of success; else what is wrong and what to do, in words without a secret.
+        The answer where it is the provider's and one of success; else what is wrong and what to do, in words without a
+        secret.
     """
     try:
-        response = await http.send(request, follow_redirects=False)
+        response = await connection.http.send(request, follow_redirects=False)
     except httpx.TimeoutException:
         return f"{provider} did not answer in time: check the network from here, and try again."
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return f"{provider} cannot be reached ({type(error).__name__}): check the network, proxies and api_base."
+    status = response.status_code
     if response.is_success:
-        return response
-    return _WORDS.get(response.status_code, _OTHER).format(provider=provider, status=response.status_code)
+        return response if expected(_json(response)) else _NOT_ITS_OWN.format(provider=provider, status=status)
+    if status in _WORDS:
+        return _WORDS[status].format(provider=provider, status=status)
+    if response.is_client_error:
+        secrets = [connection.credentials.get(field.name) for field in fields if field.secret]
+        said = _said(_json(response), [*filter(None, secrets), request.headers.get("authorization", "").split(" ")[-1]])
+        words = _UNKNOWN if status == httpx.codes.NOT_FOUND else _REFUSED
+        return words.format(provider=provider, status=status) + (f" {provider} says: {said}" if said else "")
+    words = _REDIRECT if response.is_redirect else _OTHER
+    return words.format(provider=provider, status=status)
 
 
 def not_ok(message: str) -> AccountCheck:
@@ -84,10 +109,49 @@ _WORDS: Final[Mapping[int, str]] = {
     401: "{provider} does not accept the credentials (401): copy them anew from its console, and connect again.",
     402: "{provider} says that the account has no credit (402): add funds there.",
     403: "{provider} knows the credentials but does not permit this (403): check what the key may do, and the account.",
-    404: "{provider} does not know the account or resource (404): check the identifiers, and api_base.",
     429: "{provider} is asked too often just now (429): try again in a minute.",
 }
+_UNKNOWN: Final = "{provider} does not know the account or resource ({status}): check the identifiers, and api_base."
+_REFUSED: Final = "{provider} does not take the question ({status}): check the identifiers, and api_base."
+_REDIRECT: Final = (
+    "{provider} points elsewhere ({status}), where no credentials are sent: check api_base, and what stands between, "
+    "such as a proxy or a page to sign in."
+)
+_NOT_ITS_OWN: Final = (
+    "What answered ({status}) is not the API of {provider}: check api_base, and what stands between, such as a proxy "
+    "or a page to sign in."
+)
 _OTHER: Final = "{provider} answered with status {status}: try again later, and look at its status page."
+
+_LONGEST_SAID: Final = 200
+_SAID_AT: Final = (
+    ("detail",),
+    ("detail", "message"),
+    ("message",),
+    ("error_message",),
+    ("error", "message"),
+    ("error",),
+    ("title",),
+)
+"""Where a refusal has words for people, the best ones first."""
+
+
+def _json(response: httpx.Response) -> object:
+    try:
+        return response.json()
+    except (ValueError, RecursionError):
+        return None
+
+
+def _said(refusal: object, secrets: Sequence[str]) -> str | None:
+    """Return a provider's own words about a refusal, cut; None where it has none, or where they hold a secret."""
+    errors = value_at(refusal, "errors")
+    first = errors[0] if isinstance(errors, list) and errors else refusal
+    said = next(filter(None, (text_at(first, *path) for path in _SAID_AT)), None)
+    if said is None or any(secret and secret in said for secret in secrets):
+        return None
+    line = " ".join(said.split())
+    return line[:_LONGEST_SAID] if line.isprintable() else None
 
 
 def _is_plain(value: str) -> bool:

@@ -63,12 +63,29 @@ def require_recent(signed_at: float, *, now: datetime, age: timedelta = AGE) -> 
     Raises:
         CallbackRefused: It is too old, lies too far ahead, or is no time.
     """
+    if abs(now - _moment(signed_at)) > age:
+        raise CallbackRefused("The signed time is too far from now: an old callback, or a clock that is wrong.")
+
+
+def require_valid(
+    *, now: datetime, not_before: float | None = None, expires: float | None = None, age: timedelta = AGE
+) -> None:
+    """Hold the times between which a signature counts, in Unix seconds, against the clock; None for one not given.
+
+    Raises:
+        CallbackRefused: It does not count yet or any more, by more than `age`, or one of them is no time.
+    """
+    if not_before is not None and _moment(not_before) - now > age:
+        raise CallbackRefused("The signature does not count yet: a clock is wrong.")
+    if expires is not None and now - _moment(expires) > age:
+        raise CallbackRefused("The signature has expired: an old callback, or a clock that is wrong.")
+
+
+def _moment(seconds: float) -> datetime:
     try:
-        moment = datetime.fromtimestamp(signed_at, tz=UTC)
+        return datetime.fromtimestamp(seconds, tz=UTC)
     except (ValueError, OverflowError, OSError):
         raise CallbackRefused("The signed time cannot be read.") from None
-    if abs(now - moment) > age:
-        raise CallbackRefused("The signed time is too far from now: an old callback, or a clock that is wrong.")
 
 
 def from_base64(text: str) -> bytes:

@@ -94,6 +94,8 @@ def list_(workspace_id: str) -> None:
         empty=f"The workspace has no accounts. Connect one: outreach-server accounts connect {workspace_id} PROVIDER",
     )
     for item in found:
+        if item.problem is not None:
+            note(item.problem)
         if item.held_until is not None:
             note(left_alone(workspace_id, item.provider, item.held_until))
     if any(item.callback_url is None for item in found):

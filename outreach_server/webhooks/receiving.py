@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from starlette.endpoints import HTTPEndpoint
@@ -9,12 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import ConfigError
-from outreach_server.body import read_raw_body
-from outreach_server.context import server_of
+from outreach_server.body import receive_callback_body
+from outreach_server.context import exchange_of, server_of
 from outreach_server.errors import error_response
 
 MOST_CALLBACK_BYTES: Final = 4 * 1024 * 1024
 """A call's report carries its whole transcript; nothing that a provider sends is larger."""
+
+_log = logging.getLogger("outreach_server")
 
 _NOT_NOW: Final = "The account's credentials cannot be opened here. The server's log says what to do."
 
@@ -28,14 +31,20 @@ class Webhooks(HTTPEndpoint):
         A callback that is not the provider's is a 403 and changes nothing; an address that names no account a 404.
         Where it cannot be taken in now the answer is a 5xx, after which providers come again.
         """
-        body = await read_raw_body(request, MOST_CALLBACK_BYTES)
+        account_id = request.path_params["account"]
         try:
-            await server_of(request).engine.callbacks.receive(
-                request.path_params["account"],
-                url=str(request.url),
-                headers=dict(request.headers),
-                body=body,
+            engine = server_of(request).engine
+            # First, so that for an address of no account nothing of a body is held.
+            await engine.accounts.find(account_id)
+            async with receive_callback_body(request, MOST_CALLBACK_BYTES) as body:
+                await engine.callbacks.receive(
+                    account_id, url=str(request.url), headers=dict(request.headers), body=body
+                )
+        except ConfigError as error:
+            _log.error(
+                "A callback could not be taken in: %s",
+                error.message,
+                extra={"action": "callback_not_taken", "request_id": exchange_of(request).request_id},
             )
-        except ConfigError:
             return error_response(request, 503, "internal_error", _NOT_NOW)
         return Response(status_code=204)

@@ -131,7 +131,7 @@ class FaultMatrix:
             assert await carrier.look_up(question()) is None
             assert server.connections <= 1
 
-    @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 429, 500])
+    @pytest.mark.parametrize("status", [301, 304, 400, 401, 402, 403, 404, 405, 422, 429, 500])
     async def test_a_check_says_in_words_what_is_wrong(self, status: int) -> None:
         """`check` never raises, and its words hold no secret."""
         async with FaultServer(lambda _: Answer(status=status)) as server, httpx.AsyncClient() as http:

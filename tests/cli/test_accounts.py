@@ -58,6 +58,20 @@ def test_a_check_that_finds_something_wrong_fails(cli: Cli, live_id: str, creden
     assert "The token is wrong." in cli.refuse("accounts", "check", made["id"])
 
 
+def test_an_account_that_cannot_be_opened_is_listed_with_what_to_do(
+    cli: Cli, live_id: str, credentials: str, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list goes on, in words and in JSON; a check of that account fails with the same words."""
+    made = cli.ask("accounts", "connect", live_id, "twilio", "--file", credentials)
+    assert made["problem"] is None
+    monkeypatch.setenv("OUTREACH_SECRET_KEY", "A" * 43 + "=")
+    (listed,) = cli.ask("accounts", "list", live_id)
+    assert (listed["id"], listed["credentials"]) == (made["id"], {})
+    assert "connect the account at twilio anew" in listed["problem"]
+    assert listed["problem"] in cli.tell("accounts", "list", live_id)
+    assert listed["problem"] in cli.refuse("accounts", "check", made["id"])
+
+
 def test_the_fields_of_a_provider_are_told(cli: Cli, fake: FakeAdapter) -> None:
     """Before anybody looks for them."""
     names = [field["name"] for field in cli.ask("accounts", "fields", "twilio")]

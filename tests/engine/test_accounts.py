@@ -13,7 +13,6 @@ import pytest
 from outreach import (
     ConfigError,
     Conflict,
-    EngineConfig,
     InvalidRequest,
     NewMessage,
     NotFound,
@@ -24,6 +23,7 @@ from outreach import (
 from outreach.models.states import MessageStatus
 from outreach.testing.builders import make_account_hold
 from outreach.testing.carriers import ScriptedCarrier, defer
+from outreach.vault import Vault
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, until
 from tests.fake_provider import CREDENTIALS, FakeAdapter
@@ -196,6 +196,18 @@ async def test_only_the_workspace_that_was_told_to_wait_is_held(open_storage: Op
         assert await engine.accounts.held_until(ids[0], "twilio") is None
 
 
+async def problem_of(url: str, workspace_id: str) -> str:
+    """Return why a workspace's only account cannot be opened: a list tells it as a check does."""
+    async with Outreach.open(url) as engine:
+        (shown,) = await engine.accounts.list(workspace_id)
+        assert (shown.provider, shown.credentials) == ("twilio", {})
+        with pytest.raises(ConfigError) as caught:
+            await engine.accounts.check(shown.id)
+    assert shown.problem == caught.value.message
+    assert f"account {shown.id} at twilio" in shown.problem
+    return shown.problem
+
+
 async def test_the_file_holds_no_credentials_and_the_key_is_the_owners(tmp_path: Path, fake: FakeAdapter) -> None:
     """Design, section 9: encrypted at rest, with a key from a 0600 file that is not the database."""
     url = f"sqlite:///{tmp_path / 'o.db'}"
@@ -211,9 +223,14 @@ async def test_the_file_holds_no_credentials_and_the_key_is_the_owners(tmp_path:
     async with Outreach.open(url) as engine:
         assert (await engine.accounts.list(workspace.id))[0].id == account.id
     key.unlink()
-    async with Outreach.open(url) as engine:
-        with pytest.raises(ConfigError, match="no key to open"):
-            await engine.accounts.list(workspace.id)
+    assert "no key to open" in await problem_of(url, workspace.id)
+    key.write_text("schlüssel\n", encoding="utf-8")
+    assert "Others may read" in await problem_of(url, workspace.id)
+    key.chmod(0o600)
+    assert f"{key} holds no key" in await problem_of(url, workspace.id)
+    key.unlink()
+    key.mkdir()
+    assert f"{key} cannot be read" in await problem_of(url, workspace.id)
 
 
 async def test_a_key_from_the_environment_beats_the_file(
@@ -230,13 +247,10 @@ async def test_a_key_from_the_environment_beats_the_file(
     async with Outreach.open(url) as engine:
         assert len(await engine.accounts.list(workspace.id)) == 1
     monkeypatch.setenv("OUTREACH_SECRET_KEY", new)
-    async with Outreach.open(url) as engine:
-        with pytest.raises(ConfigError, match="another key"):
-            await engine.accounts.list(workspace.id)
-    monkeypatch.setenv("OUTREACH_SECRET_KEY", "short")
-    async with Outreach.open(url) as engine:
-        with pytest.raises(ConfigError, match="holds no key"):
-            await engine.accounts.list(workspace.id)
+    assert "another key" in await problem_of(url, workspace.id)
+    for no_key in ("short", "schlüssel"):
+        monkeypatch.setenv("OUTREACH_SECRET_KEY", no_key)
+        assert "OUTREACH_SECRET_KEY holds no key" in await problem_of(url, workspace.id)
     assert not (tmp_path / "o.db.key").exists()
 
 
@@ -259,16 +273,47 @@ async def test_credentials_open_for_their_own_account_alone(open_storage: OpenSt
         mine, other = [await engine.accounts.connect(one, "twilio", CREDENTIALS) for one in ids]
         await storage.write(lambda tx: tx.accounts.update(attrs.evolve(other, sealed=mine.sealed)))
         with pytest.raises(ConfigError, match="belong to another account"):
-            await engine.accounts.list(ids[1])
+            await engine.accounts.check(other.id)
 
 
-@pytest.mark.parametrize(
-    "url", ["ftp://x.example", "http://x.example", "x.example", "https://x.example/?a=1", "https://"]
-)
-async def test_a_public_address_that_is_none_is_refused(url: str) -> None:
-    """Providers sign it and send people's words to it: it is https, and nothing but a host and a path."""
-    with pytest.raises(ConfigError, match="public address"):
-        EngineConfig(public_url=url)
+async def test_an_account_that_cannot_be_opened_is_listed_beside_the_others(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
+    """What is wrong with it stands there in words; the others are shown as ever."""
+    storage = open_storage(SystemClock())
+    async with Outreach(storage) as engine:
+        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+        account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
+        await engine.accounts.connect(workspace.id, "retell", {"api_key": "key_1"})
+        sealed = Vault(keys="A" * 43 + "=").seal(account.id, CREDENTIALS)
+        await storage.write(lambda tx: tx.accounts.update(attrs.evolve(account, sealed=sealed)))
+        first, second = await engine.accounts.list(workspace.id)
+        assert (first.id, first.credentials) == (account.id, {})
+        assert first.problem is not None
+        assert "connect the account at twilio anew" in first.problem
+        assert (second.credentials, second.problem) == ({"api_key": "set"}, None)
+
+
+async def test_a_key_that_is_not_at_hand_is_told_in_the_log(
+    open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A campaign pauses and a message fails for its account's sake; what to do nobody else could tell."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        sealed = Vault(keys="A" * 43 + "=").seal(account.id, CREDENTIALS)
+        await engine._storage.write(lambda tx: tx.accounts.update(attrs.evolve(account, sealed=sealed)))
+        message = await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
+
+        async def failed() -> bool:
+            return (await engine.messages.get(workspace_id, message.id)).status is MessageStatus.FAILED
+
+        await until(failed)
+    (record,) = [record for record in caplog.records if getattr(record, "action", None) == "account_not_usable"]
+    told = record.getMessage()
+    assert record.levelname == "ERROR"
+    assert all(part in told for part in (account.id, "twilio", "another key", "OUTREACH_SECRET_KEY"))
+    assert "s3cret" not in told
+    assert fake.carrier.requests == []
 
 
 async def _send(engine: Outreach, workspace_id: str) -> None:

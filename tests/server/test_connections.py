@@ -22,8 +22,10 @@ from tests.server.test_errors import check_envelope
 pytestmark = pytest.mark.anyio
 
 
-async def post(app: ASGIApp, key: str, receive: Receive, **headers: str) -> list[Message]:
-    """Send a POST of a campaign, the body as `receive` tells it; return what was answered."""
+async def post(
+    app: ASGIApp, key: str, receive: Receive, *, path: str = "/sms-campaigns", **headers: str
+) -> list[Message]:
+    """Send a POST, of a campaign where no path is given, the body as `receive` tells it; return what was answered."""
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -33,7 +35,7 @@ async def post(app: ASGIApp, key: str, receive: Receive, **headers: str) -> list
     scope: Scope = {
         "type": "http",
         "method": "POST",
-        "path": "/sms-campaigns",
+        "path": path,
         "root_path": "",
         "query_string": b"",
         "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()],

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -67,11 +68,18 @@ def test_a_callback_that_is_too_large_is_refused(caller: Caller) -> None:
     check_envelope(answer, 400, "invalid_request")
 
 
-def test_what_cannot_be_opened_is_asked_for_again(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server without the key answers 503, after which providers come again, and tells nothing else."""
+def test_what_cannot_be_opened_is_asked_for_again(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server without the key answers 503, after which providers come again; what to do its log alone tells."""
     other = Vault(keys="A" * 43 + "=")
     monkeypatch.setattr(caller.service.engine._connections, "_vault", other)
-    answer = caller.call({"id": "e1"})
+    with caplog.at_level(logging.ERROR, "outreach_server"):
+        answer = caller.call({"id": "e1"})
     check_envelope(answer, 503, "internal_error")
     assert "key" not in answer.text.lower().replace("keywords", "")
     assert caller.kept() == []
+    (record,) = [record for record in caplog.records if getattr(record, "action", None) == "callback_not_taken"]
+    told = record.getMessage()
+    assert all(part in told for part in (caller.account.id, "twilio", "another key", "OUTREACH_SECRET_KEY"))
+    assert not [value for value in CREDENTIALS.values() if value in told]

@@ -140,6 +140,7 @@ class AdapterContract(VoiceContract):
     agent_ref = AGENT
     adapter: ClassVar[VoiceAdapter]
     credentials: ClassVar[Mapping[str, str]]
+    harmless: ClassVar[bytes]
 
     def stand_in(self) -> StandIn:
         """Return what plays the provider."""
@@ -263,15 +264,23 @@ class AdapterContract(VoiceContract):
         ("status", "ok", "words"),
         [
             (200, True, "accepts"),
+            (301, False, "api_base"),
+            (400, False, "api_base"),
             (401, False, "401"),
             (403, False, "403"),
+            (404, False, "api_base"),
+            (405, False, "api_base"),
+            (422, False, "api_base"),
             (429, False, "429"),
             (500, False, "500"),
         ],
     )
     async def test_a_check_asks_once_and_says_what_is_the_case(self, status: int, ok: bool, words: str) -> None:
         """`check` makes one harmless request, and its words hold no credential."""
-        async with FaultServer(lambda _: Answer(status=status, body=b"[]")) as server, httpx.AsyncClient() as http:
+        async with (
+            FaultServer(lambda _: Answer(status=status, body=self.harmless)) as server,
+            httpx.AsyncClient() as http,
+        ):
             credentials = {**self.credentials, "api_base": server.url}
             check = await self.adapter.check(connection_of(credentials, http=http))
             assert check.ok is ok

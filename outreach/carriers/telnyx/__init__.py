@@ -23,6 +23,7 @@ from outreach.wire.checking import (
     api_base,
     api_base_problems,
     ask_harmless,
+    has,
     not_ok,
     plain_text_problems,
 )
@@ -78,7 +79,13 @@ class TelnyxAdapter:
             params={"page[size]": "1"} if profile is None else None,
             headers=dict(headers(credentials)),
         )
-        answer = await ask_harmless(http, request, provider=_TITLE)
+        answer = await ask_harmless(
+            connection,
+            request,
+            provider=_TITLE,
+            fields=self.fields,
+            expected=has(list if profile is None else dict, "data"),
+        )
         if isinstance(answer, str):
             return not_ok(answer)
         if profile is not None and object_in(json_object_or_empty(answer), "data").get("enabled") is False:

@@ -17,7 +17,7 @@ from outreach.protocols.adapter import (
     CredentialField,
 )
 from outreach.wire.asking import json_object_or_empty
-from outreach.wire.checking import API_BASE, api_base_problems, ask_harmless, not_ok, plain_text_problems
+from outreach.wire.checking import API_BASE, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
 
 _TITLE: Final = "Twilio"
 _FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
@@ -91,7 +91,7 @@ class TwilioAdapter:
         url = account_url(connection)
         token = base.basic(credentials["account_sid"], credentials["auth_token"])
         request = http.build_request("GET", f"{url}.json", headers={"authorization": token})
-        answer = await ask_harmless(http, request, provider=_TITLE)
+        answer = await ask_harmless(connection, request, provider=_TITLE, fields=self.fields, expected=has(str, "sid"))
         if isinstance(answer, str):
             return not_ok(answer)
         status = json_object_or_empty(answer).get("status")
@@ -105,7 +105,9 @@ class TwilioAdapter:
                 params={"PageSize": "1"},
                 headers={"authorization": authorization(credentials)},
             )
-            answer = await ask_harmless(http, request, provider=_TITLE)
+            answer = await ask_harmless(
+                connection, request, provider=_TITLE, fields=self.fields, expected=has(list, "messages")
+            )
             if isinstance(answer, str):
                 return not_ok(f"With the API key: {answer}")
         return AccountCheck(ok=True, message="Twilio accepts the credentials, and the account is active.")

@@ -16,7 +16,7 @@ from outreach.protocols.adapter import (
     Connection,
     CredentialField,
 )
-from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, not_ok, plain_text_problems
+from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
 
 _TITLE: Final = "Vonage"
 _YES_OR_NO: Final = frozenset({"yes", "no"})
@@ -82,7 +82,13 @@ class VonageAdapter:
             params={"page_size": "1"} if application is None else None,
             headers={"authorization": account_authorization(credentials), "accept": "application/json"},
         )
-        answer = await ask_harmless(http, request, provider=_TITLE)
+        answer = await ask_harmless(
+            connection,
+            request,
+            provider=_TITLE,
+            fields=self.fields,
+            expected=has(int, "total_items") if application is None else has(str, "id"),
+        )
         if isinstance(answer, str):
             return not_ok(answer)
         return AccountCheck(ok=True, message="Vonage accepts the API key and secret.")

@@ -22,7 +22,15 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from outreach.protocols.adapter import Callback, CallbackRefused
 from outreach.wire.callbacks import json_event
-from outreach.wire.signatures import from_base64, keyed_digest, require_header, require_recent, require_same, same
+from outreach.wire.signatures import (
+    from_base64,
+    keyed_digest,
+    require_header,
+    require_recent,
+    require_same,
+    require_valid,
+    same,
+)
 
 LIFE_SECONDS: Final = 900
 """How long a token of ours is good for."""
@@ -62,7 +70,7 @@ def application_token(key: RSAPrivateKey, *, application_id: str, token_id: str,
 
 
 def verify_callback(callback: Callback, *, api_key: str, secret: str, now: datetime) -> None:
-    """Verify the token of a callback: its signature, whose it is, its age, and that it is of this body.
+    """Verify the token of a callback: its signature, whose it is, its times, and that it is of this body.
 
     Raises:
         CallbackRefused: It is not Vonage's, too old, or of another body.
@@ -78,16 +86,27 @@ def verify_callback(callback: Callback, *, api_key: str, secret: str, now: datet
     require_same(from_base64(parts[2]), keyed_digest(secret, signed))
     _require_text(claims, "api_key", api_key)
     _require_text(claims, "payload_hash", hashlib.sha256(callback.body).hexdigest())
-    issued = claims.get("iat")
-    if isinstance(issued, bool) or not isinstance(issued, int | float):
+    issued = _time(claims, "iat")
+    if issued is None:
         raise CallbackRefused("The token names no time.")
     require_recent(issued, now=now)
+    require_valid(now=now, not_before=_time(claims, "nbf"), expires=_time(claims, "exp"))
 
 
 def _require_text(claims: Mapping[str, Any], name: str, expected: str) -> None:
     given = claims.get(name)
     if not isinstance(given, str) or not same(given.lower(), expected.lower()):
         raise CallbackRefused(f"The token's {name} does not fit.")
+
+
+def _time(claims: Mapping[str, Any], name: str) -> float | None:
+    """Return a time of a token in Unix seconds (RFC 7519, 4.1); None where it has none of that name."""
+    given = claims.get(name)
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise CallbackRefused(f"The token's {name} is no time.")
+    return given
 
 
 def _part(value: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from outreach.protocols.voice import VoiceProvider
 from outreach.voice import base
 from outreach.voice.elevenlabs import callbacks
 from outreach.voice.elevenlabs.provider import CONVERSATIONS, NAME, USUAL_BASE, ElevenLabsVoice, headers_of
-from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, not_ok, plain_text_problems
+from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
 
 
 class ElevenLabsAdapter:
@@ -48,7 +48,9 @@ class ElevenLabsAdapter:
         url = f"{api_base(connection.credentials, USUAL_BASE)}{CONVERSATIONS}"
         headers = headers_of(connection)
         request = connection.http.build_request("GET", url, params={"page_size": "1"}, headers=headers)
-        answer = await ask_harmless(connection.http, request, provider="ElevenLabs")
+        answer = await ask_harmless(
+            connection, request, provider="ElevenLabs", fields=self.fields, expected=has(list, "conversations")
+        )
         return not_ok(answer) if isinstance(answer, str) else AccountCheck(ok=True, message=_ACCEPTED)
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:

@@ -9,7 +9,7 @@ from outreach.protocols.adapter import AccountCheck, Callback, CallbackEvent, Co
 from outreach.protocols.voice import VoiceProvider
 from outreach.voice.retell import callbacks
 from outreach.voice.retell.provider import NAME, USUAL_BASE, RetellVoice, headers_of
-from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, not_ok, plain_text_problems
+from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
 
 
 class RetellAdapter:
@@ -38,7 +38,9 @@ class RetellAdapter:
         """Ask how many calls are going on, which changes nothing."""
         url = f"{api_base(connection.credentials, USUAL_BASE)}/get-concurrency"
         request = connection.http.build_request("GET", url, headers=headers_of(connection))
-        answer = await ask_harmless(connection.http, request, provider="Retell")
+        answer = await ask_harmless(
+            connection, request, provider="Retell", fields=self.fields, expected=has(int, "current_concurrency")
+        )
         return not_ok(answer) if isinstance(answer, str) else AccountCheck(ok=True, message=_ACCEPTED)
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:

@@ -10,7 +10,7 @@ from outreach.protocols.voice import VoiceProvider
 from outreach.voice import base
 from outreach.voice.vapi import callbacks
 from outreach.voice.vapi.provider import NAME, USUAL_BASE, VapiVoice, headers_of
-from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, not_ok, plain_text_problems
+from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
 
 
 class VapiAdapter:
@@ -45,7 +45,9 @@ class VapiAdapter:
         """Return what is wrong with credentials, one sentence each."""
         problems = [
             *api_base_problems(credentials),
-            *plain_text_problems(credentials, ["api_key", "webhook_signature_header", "webhook_timestamp_header"]),
+            *plain_text_problems(
+                credentials, ["api_key", "webhook_secret", "webhook_signature_header", "webhook_timestamp_header"]
+            ),
             *base.problems_of_numbers(credentials),
         ]
         if credentials.get("webhook_timestamp_header") and not credentials.get("webhook_signature_header"):
@@ -58,7 +60,7 @@ class VapiAdapter:
         """List one call, which changes nothing."""
         url = f"{api_base(connection.credentials, USUAL_BASE)}/call"
         request = connection.http.build_request("GET", url, params={"limit": "1"}, headers=headers_of(connection))
-        answer = await ask_harmless(connection.http, request, provider="Vapi")
+        answer = await ask_harmless(connection, request, provider="Vapi", fields=self.fields, expected=has(list))
         return not_ok(answer) if isinstance(answer, str) else AccountCheck(ok=True, message=_ACCEPTED)
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:

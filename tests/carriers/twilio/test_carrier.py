@@ -260,7 +260,7 @@ def test_credentials_of_a_wrong_form_are_a_problem(changes: dict[str, str], prob
 )
 async def test_a_check_reads_the_account(status: str | None, ok: bool, words: str) -> None:
     """The account's own status counts."""
-    caught = Caught(httpx.Response(200, json={"status": status}))
+    caught = Caught(httpx.Response(200, json={"sid": ACCOUNT_SID, "status": status}))
     found = await ADAPTER.check(caught.connection(CREDENTIALS))
     assert (found.ok, words in found.message) == (ok, True)
     assert (caught.request.method, caught.request.url.path) == ("GET", f"/2010-04-01/Accounts/{ACCOUNT_SID}.json")
@@ -268,15 +268,14 @@ async def test_a_check_reads_the_account(status: str | None, ok: bool, words: st
 
 async def test_a_check_tries_the_api_key_too() -> None:
     """The token proves what verifies callbacks, the key what sends: each is asked once."""
-    caught = Caught(lambda request: httpx.Response(200, json={"status": "active"}))
+    both = {"sid": ACCOUNT_SID, "status": "active", "messages": []}
+    caught = Caught(lambda request: httpx.Response(200, json=both))
     assert (await ADAPTER.check(caught.connection({**CREDENTIALS, **API_KEY}))).ok
     assert [request.headers["authorization"] for request in caught.requests] == [
         httpx.BasicAuth(*CREDENTIALS.values())._auth_header,
         httpx.BasicAuth(*API_KEY.values())._auth_header,
     ]
-    refused = Caught(
-        lambda request: httpx.Response(401 if "Messages" in request.url.path else 200, json={"status": "active"})
-    )
+    refused = Caught(lambda request: httpx.Response(401 if "Messages" in request.url.path else 200, json=both))
     found = await ADAPTER.check(refused.connection({**CREDENTIALS, **API_KEY}))
     assert not found.ok
     assert found.message.startswith("With the API key")

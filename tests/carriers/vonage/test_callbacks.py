@@ -201,15 +201,29 @@ def test_the_same_event_in_another_token_is_the_same_event() -> None:
         ({"iat": "1772443815"}, "no time"),
         ({"iat": 10**30}, "cannot be read"),
         ({"iat": -1e300}, "cannot be read"),
+        ({"exp": NOW.timestamp() - 301}, "expired"),
+        ({"nbf": NOW.timestamp() + 301}, "not count yet"),
+        ({"exp": "1772443815"}, "exp is no time"),
+        ({"nbf": True}, "nbf is no time"),
+        ({"exp": -1e300}, "cannot be read"),
+        ({"nbf": 10**30}, "cannot be read"),
         ({"head": {"alg": "none"}}, "algorithm"),
         ({"head": {"alg": "HS512"}}, "algorithm"),
         ({"head": {"typ": "JWT"}}, "algorithm"),
     ],
 )
 def test_a_token_that_is_not_for_us_is_refused(options: dict[str, Any], words: str) -> None:
-    """Another key, another account, another body, another algorithm, no time."""
+    """Another key, another account, another body, another algorithm, no time, a time that is over or has not come."""
     with pytest.raises(CallbackRefused, match=words):
         _read(signed(INBOUND, **options))
+
+
+@pytest.mark.parametrize(
+    "claims", [{"exp": NOW.timestamp() - 299}, {"nbf": NOW.timestamp() + 299}, {"exp": 4e9, "nbf": 0}]
+)
+def test_a_tokens_own_times_have_the_tolerance_of_its_age(claims: dict[str, Any]) -> None:
+    """RFC 7519, 4.1.4 and 4.1.5: clocks differ a little."""
+    assert _read(signed(INBOUND, **claims)).event_id == f"{UUID}:received"
 
 
 def test_another_body_under_the_same_token_is_refused() -> None:

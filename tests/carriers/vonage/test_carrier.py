@@ -295,7 +295,7 @@ def test_an_application_has_no_problem() -> None:
 @pytest.mark.parametrize("named", [False, True])
 async def test_a_check_reads_an_application(named: bool) -> None:
     """A harmless question of the account's key and secret; of the application where one is named."""
-    caught = Caught(httpx.Response(200, json={}))
+    caught = Caught(httpx.Response(200, json={"id": APPLICATION_ID} if named else {"total_items": 0}))
     assert (await ADAPTER.check(caught.connection({**CREDENTIALS, **(application() if named else {})}))).ok
     assert caught.request.url.path == "/v2/applications" + (f"/{APPLICATION_ID}" if named else "")
     assert caught.request.headers["authorization"].startswith("Basic ")

@@ -33,6 +33,7 @@ class TestElevenLabs(AdapterContract):
 
     adapter: ClassVar[VoiceAdapter] = ADAPTER
     credentials: ClassVar[Mapping[str, str]] = CREDENTIALS
+    harmless: ClassVar[bytes] = b'{"conversations": [], "has_more": false}'
 
     def stand_in(self) -> StandIn:
         """Return what plays ElevenLabs."""
@@ -114,6 +115,7 @@ async def test_every_option_is_a_variable(recording: Recording) -> None:
         ({}, {"trunk_ref": "trunk-1"}, "sip-trunk", "trunk-1"),
         ({"telephony": "sip_trunk"}, {}, "sip-trunk", "number-1"),
         ({"phone_numbers": f"{SENDER}=number-2"}, {}, "twilio", "number-2"),
+        ({"phone_numbers": f"{SENDER}=number-2"}, {"sender": None}, "twilio", "number-1"),
     ],
 )
 async def test_a_trunk_has_an_address_of_its_own(
@@ -125,9 +127,12 @@ async def test_a_trunk_has_an_address_of_its_own(
     assert body["agent_phone_number_id"] == number
 
 
-async def test_a_number_that_the_account_does_not_name_is_not_asked_for(recording: Recording) -> None:
-    """There is nothing to call from, and that is our set-up's fault."""
-    credentials = {"api_key": "k", "webhook_secret": "s", "phone_numbers": "+14155550198=number-3"}
+@pytest.mark.parametrize("default", [{}, {"phone_number_id": "number-1"}])
+async def test_a_number_that_the_account_does_not_name_is_not_asked_for(
+    recording: Recording, default: dict[str, str]
+) -> None:
+    """Nothing to call from, or another number than was asked for: that is our set-up's fault, and nobody is called."""
+    credentials = {"api_key": "k", "webhook_secret": "s", "phone_numbers": "+14155550198=number-3", **default}
     outcome = await ADAPTER.connect(connection_of(credentials, http=recording.http)).place(call_request())
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
     assert recording.requests == []

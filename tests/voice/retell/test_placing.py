@@ -41,6 +41,7 @@ class TestRetell(AdapterContract):
 
     adapter: ClassVar[VoiceAdapter] = ADAPTER
     credentials: ClassVar[Mapping[str, str]] = CREDENTIALS
+    harmless: ClassVar[bytes] = b'{"current_concurrency": 0, "concurrency_limit": 20}'
 
     def stand_in(self) -> StandIn:
         """Return what plays Retell."""

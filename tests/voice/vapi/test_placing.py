@@ -40,6 +40,7 @@ class TestVapi(AdapterContract):
 
     adapter: ClassVar[VoiceAdapter] = ADAPTER
     credentials: ClassVar[Mapping[str, str]] = CREDENTIALS
+    harmless: ClassVar[bytes] = b"[]"
 
     def stand_in(self) -> StandIn:
         """Return what plays Vapi."""
@@ -135,7 +136,7 @@ async def test_options_keep_vapis_bounds(
     [
         ({}, {}, "number-1"),
         ({"phone_numbers": f"{SENDER}=number-2, +14155550198=number-3"}, {}, "number-2"),
-        ({"phone_numbers": "+14155550198=number-3"}, {}, "number-1"),
+        ({"phone_numbers": "+14155550198=number-3"}, {"sender": None}, "number-1"),
         ({"phone_numbers": f"{SENDER}=number-2"}, {"trunk_ref": "trunk-1"}, "trunk-1"),
         ({}, {"sender": None}, "number-1"),
     ],
@@ -152,6 +153,7 @@ async def test_what_is_called_from_is_the_trunk_else_the_caller_id_else_the_acco
     ("credentials", "changes", "reason"),
     [
         ({"phone_numbers": "+14155550198=number-3"}, {}, "bad_sender"),
+        ({"phone_numbers": "+14155550198=number-3", "phone_number_id": "number-1"}, {}, "bad_sender"),
         ({"phone_number_id": "number-1"}, {"voicemail": "leave_message", "voicemail_message": "x" * 1001}, "bad_body"),
     ],
 )
