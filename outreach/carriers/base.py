@@ -30,8 +30,12 @@ DISPATCH: Final = "dispatch"
 
 
 def no_sender(what: str) -> Outcome:
-    """Return the outcome of a message for which neither the campaign nor the account names a sender."""
+    """Return the outcome of a message that is not asked for, because what it names as its sender is none."""
     return Outcome(state=DispatchState.REFUSED, reason="bad_sender", error_code="no_sender", error_message=what)
+
+
+NO_SENDER: Final = no_sender("The message names no number or name to send from.")
+"""What every real carrier says to that: a campaign and a message name their sender (interface, section 3)."""
 
 
 def seconds_left(not_after: datetime, *, now: datetime, least: int, most: int) -> int | None:

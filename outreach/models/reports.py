@@ -41,6 +41,8 @@ class CallReport:
     Attributes:
         dispatch_id: Our identifier, where the provider carries it back.
         provider_id: The provider's identifier.
+        telephony_id: The identifier that the telephony behind the provider gave the call, where the event tells it and
+            the provider may have answered the request with that one.
         outcome: The provider's own verdict, when it gives one with the end of the call. One that comes after the end,
             from an analysis that takes its time, is filled in where none was known.
         error: Why the call failed, for people; None otherwise.
@@ -61,6 +63,7 @@ class CallReport:
     error: str | None = None
     reason: FailureClass | None = None
     do_not_call: bool = False
+    telephony_id: str | None = None
     raw: Any = None
 
 

@@ -12,7 +12,7 @@ from outreach.adapters import own_starts
 from outreach.ids import IdSource
 from outreach.models.account import Account, CallbackRecord, CallbackResult
 from outreach.models.reports import CallReport, MessageReport, Report
-from outreach.operations import inbound, matching
+from outreach.operations import inbound, matching, settling
 from outreach.operations.common import workspace_of
 from outreach.policy.settlement import Backoff
 from outreach.protocols.adapter import CallbackEvent, InboundText
@@ -68,7 +68,7 @@ def take_in(
 
 
 def _names_something(content: object) -> TypeGuard[Report]:
-    return isinstance(content, MessageReport | CallReport) and content.provider_id is not None
+    return isinstance(content, MessageReport | CallReport) and bool(settling.names_of(content))
 
 
 def _do(tx: Transaction, account: Account, event: CallbackEvent, intake: Intake, now: datetime) -> CallbackResult:

@@ -85,8 +85,8 @@ def take_event(
     if report.provider != dispatch.provider or isinstance(report, CallReport) is not (dispatch.channel == "call"):
         # Signed by a provider that was never asked for it.
         return "mismatched"
-    named = {report.provider_id, dispatch.provider_id} - {None}
-    if len(named) > 1 and not other_id:
+    named = settling.names_of(report)
+    if named and dispatch.provider_id not in {None, *named} and not other_id:
         # It names one dispatch by our identifier and another by the provider's, as of somebody with two messages.
         return "mismatched"
     changed = take_report(tx, report, backoff=backoff, analyser=analyser, now=now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import attrs
@@ -95,7 +96,8 @@ def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analys
     if dispatch.state is not DispatchState.ACCEPTED:
         if dispatch.state in REACHED_NOBODY and not _proves_that_it_was_taken(dispatch, event):
             return opted_out
-        accepted = Outcome(state=DispatchState.ACCEPTED, provider_id=event.provider_id)
+        # What the answer named stays: what is told later may name that alone.
+        accepted = Outcome(state=DispatchState.ACCEPTED, provider_id=dispatch.provider_id or event.provider_id)
         settled = settle(
             tx,
             dispatch.workspace_id,
@@ -137,14 +139,22 @@ def abandon(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, lim
 
 
 def dispatch_of(tx: Transaction, event: Report) -> Dispatch | None:
-    """Return the dispatch that a report is about, by our identifier, else by the provider's; None for none."""
+    """Return the dispatch that a report is about, by our identifier, else by one of the provider's; None for none."""
     if event.dispatch_id is not None:
         dispatch = tx.dispatches.get(event.workspace_id, event.dispatch_id)
         if dispatch is not None:
             return dispatch
-    if event.provider_id is not None:
-        return tx.dispatches.by_provider_id(event.workspace_id, event.provider, event.provider_id)
+    for name in names_of(event):
+        dispatch = tx.dispatches.by_provider_id(event.workspace_id, event.provider, name)
+        if dispatch is not None:
+            return dispatch
     return None
+
+
+def names_of(event: Report) -> Sequence[str]:
+    """Return the identifiers by which a provider names what a report is about; each may be that of its answer."""
+    names = (event.provider_id, event.telephony_id if isinstance(event, CallReport) else None)
+    return [name for name in names if name is not None]
 
 
 def _proves_that_it_was_taken(dispatch: Dispatch, event: Report) -> bool:

@@ -24,6 +24,7 @@ class OutboundMessage:
 
     Attributes:
         dispatch_id: Our identifier; the carrier carries it back where it can.
+        sender: The number or name that it is sent from; None only in a sandbox without numbers.
         not_after: The carrier must not deliver it later, where it has a field for that: the earliest of the
             campaign's closing time, the contact's own evening and the campaign's expiry; None for no bound.
     """

@@ -171,7 +171,10 @@ class Callbacks(Protocol):
         ...
 
     def waiting(self, workspace_id: str, provider: str, provider_id: str, *, limit: int) -> Sequence[CallbackRecord]:
-        """Return events whose report names this identifier of this provider, oldest first by (received_at, event)."""
+        """Return events whose report names this identifier of this provider, oldest first by (received_at, event).
+
+        As `provider_id`, or as the `telephony_id` of a call.
+        """
         ...
 
     def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:

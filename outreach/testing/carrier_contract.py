@@ -35,7 +35,7 @@ class CarrierContract(ProviderContract):
         )
 
     async def test_a_message_without_a_sender_is_answered(self, lab: ProviderLab) -> None:
-        """A sender of None leaves it to the carrier: that is an outcome, never an error."""
+        """A simulator sends it, others refuse it: that is an outcome, never an error."""
         self.require(lab, "accepts")
         message = OutboundMessage(
             dispatch_id="no-sender", workspace_id=WORKSPACE_ID, sender=None, to="+14155550100", body="x", not_after=None

@@ -164,6 +164,7 @@ def report_of(
     summary: str | None = None,
     error: str | None = None,
     do_not_call: bool = False,
+    telephony_id: str | None = None,
     raw: Any = None,
 ) -> CallReport:
     """Return the report of an event, by how the call ended or by the status of one that has not.
@@ -171,7 +172,8 @@ def report_of(
     `verdict` is whether the provider's analysis calls it a success, None where it does not say; it counts where the way
     the call ended leaves the outcome open: a machine that was left a message is no success. `answered_by` is for a call
     that has not ended. `error`, the provider's own reason, is kept where the call failed. `do_not_call` is whether the
-    analysis says that no more calls are wanted, which the way the call ended may say too.
+    analysis says that no more calls are wanted, which the way the call ended may say too. `telephony_id` is for
+    providers that may have answered with it (`CallReport.telephony_id`).
     """
     if isinstance(end, CallStatus):
         end = CallEnd(status=end, answered_by=answered_by)
@@ -191,6 +193,7 @@ def report_of(
         error=error if end.status is CallStatus.FAILED else None,
         reason=end.reason,
         do_not_call=end.do_not_call or do_not_call,
+        telephony_id=telephony_id,
         raw=raw,
     )
 

@@ -10,11 +10,21 @@ from typing import BinaryIO, Final
 
 import click
 
-from outreach import PROVIDERS, PUBLIC_URL_VARIABLE, Account, AccountCheck, AccountSummary, CredentialField, Outreach
+from outreach import (
+    PROVIDERS,
+    PUBLIC_URL_VARIABLE,
+    Account,
+    AccountCheck,
+    AccountSummary,
+    CredentialField,
+    Outreach,
+    Workspace,
+)
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.holding import left_alone
 from outreach_server.cli.output import echo_json, note, show, show_list
+from outreach_server.cli.sandboxed import note_sandbox
 from outreach_server.cli.values import ACCOUNT, WORKSPACE, name_of
 
 _PROVIDER: Final = click.Choice(tuple(PROVIDERS))
@@ -66,18 +76,19 @@ def connect(
     again at once.
     """
 
-    async def work(engine: Outreach) -> AccountSummary:
-        await engine.workspaces.get(workspace_id)
+    async def work(engine: Outreach) -> tuple[AccountSummary, Workspace]:
+        workspace = await engine.workspaces.get(workspace_id)
         wanted = engine.accounts.fields(provider)
         values = {**_from_file(file), **_from_options(given, wanted)}
         values |= _asked_for(wanted, values)
         account = await engine.accounts.connect(
             workspace_id, provider, values, replies_to_keywords=replies, actor=actor()
         )
-        return engine.accounts.summary(account)
+        return engine.accounts.summary(account), workspace
 
-    made = with_engine(work)
+    made, workspace = with_engine(work)
     show(documents.plain(made))
+    note_sandbox(workspace)
     note(f"Check it with: outreach-server accounts check {made.id}")
     if made.callback_url is None:
         note(_NO_ADDRESS)
@@ -107,12 +118,13 @@ def list_(workspace_id: str) -> None:
 def check(account_id: str) -> None:
     """Ask the provider something harmless, and say what is wrong; exits with 1 when something is."""
 
-    async def work(engine: Outreach) -> tuple[Account, AccountCheck, datetime | None]:
+    async def work(engine: Outreach) -> tuple[Account, AccountCheck, datetime | None, Workspace]:
         account = await engine.accounts.find(account_id)
         found = await engine.accounts.check(account_id)
-        return account, found, await engine.accounts.held_until(account.workspace_id, account.provider)
+        until = await engine.accounts.held_until(account.workspace_id, account.provider)
+        return account, found, until, await engine.workspaces.get(account.workspace_id)
 
-    account, found, until = with_engine(work)
+    account, found, until, workspace = with_engine(work)
     if state().as_json:
         held = {"held_by": documents.provider_hold(until), "held_until": documents.plain(until)}
         echo_json({"account_id": account_id, "ok": found.ok, "message": found.message, **held})
@@ -120,6 +132,7 @@ def check(account_id: str) -> None:
         click.echo(found.message, err=not found.ok)
         if until is not None:
             note(left_alone(account.workspace_id, account.provider, until))
+        note_sandbox(workspace)
     if not found.ok:
         sys.exit(1)
 

@@ -16,6 +16,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Command, with_engine
 from outreach_server.cli.holding import QUEUED, held_until, why_queued
 from outreach_server.cli.output import note, show
+from outreach_server.cli.sandboxed import note_sandbox
 from outreach_server.cli.values import AGENT, CARRIER, WORKSPACE
 
 _LOOK_SECONDS: Final = 0.3
@@ -75,6 +76,7 @@ def test_send(
         else:
             new = NewMessage(to=to, body=body, from_number=sender, carrier=carrier)
             item = await engine.messages.send(workspace_id, new)
+        note_sandbox(await engine.workspaces.get(workspace_id))
         item = await _watch(engine, item, wait)
         return item, await held_until(engine, item)
 

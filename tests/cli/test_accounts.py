@@ -202,3 +202,27 @@ def test_an_account_keeps_its_address_until_it_is_removed(
     for part in (f"/webhooks/{first['id']}", "404", "STOP", "connect without removing"):
         assert part in told
     assert connect()["callback_url"] != first["callback_url"]
+
+
+def test_a_sandbox_says_that_nothing_leaves_it(
+    cli: Cli, workspace_id: str, live_id: str, credentials: str, fake: FakeAdapter
+) -> None:
+    """Beside the answers of a real account that look like success, and with the command that makes a live workspace."""
+    cli.ask("numbers", "add", live_id, "+14155550100", "--carrier", "twilio")
+    for identifier in (live_id, workspace_id):
+        runs = [cli.run("accounts", "connect", identifier, "twilio", "--file", credentials)]
+        (account,) = cli.ask("accounts", "list", identifier)
+        runs.append(cli.run("accounts", "check", account["id"]))
+        send = ("test-send", identifier, "--to", "+14155550101", "--wait", "0")
+        runs.append(cli.run(*send))
+        for result in runs:
+            assert result.exit_code == 0, result.output
+            told = "is a sandbox" in result.stderr and "workspaces create NAME --live" in result.stderr
+            assert told is (identifier == workspace_id)
+            assert "is a sandbox" not in result.stdout
+    agent_id = cli.ask("agents", "create", workspace_id, "Ada")["id"]
+    call = cli.run("test-send", workspace_id, "--to", "+14155550101", "--wait", "0", "--agent", agent_id)
+    assert (call.exit_code, "is a sandbox" in call.stderr) == (0, True)
+    # A program that reads JSON gets its document alone.
+    (account,) = cli.ask("accounts", "list", workspace_id)
+    assert cli.ask("accounts", "check", account["id"])["ok"]

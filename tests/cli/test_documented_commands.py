@@ -124,4 +124,6 @@ def test_the_guides_show_commands() -> None:
     for guide in guides:
         shown = " ".join(text for page, text in SHOWN if page == guide)
         assert all(step in shown for step in ("accounts connect", "accounts check", "serve", "test-send"))
+        first = next(text for page, text in SHOWN if page == guide)
+        assert first.startswith("workspaces create NAME --live"), guide
     assert {text for page, text in NAMED if page == "README.md"} >= {"sandbox"}

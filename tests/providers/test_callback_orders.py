@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
@@ -24,7 +24,7 @@ from outreach.voice.analysis import ProviderVerdict
 from tests.engine.given import BACKOFF, EPOCH
 from tests.providers.carriers import CARRIERS, SENDER, CarrierPart
 from tests.providers.parts import PUBLIC_URL, Event, Part, Taken
-from tests.providers.voices import SUMMARY, TALKED, VOICES, Retell, Vapi, VoicePart
+from tests.providers.voices import SUMMARY, TALKED, VOICES, ElevenLabs, Retell, Vapi, VoicePart
 
 PERSON: Final = "+14155550100"
 PROVIDER_ID: Final = f"SM{0xA1:032x}"
@@ -263,6 +263,47 @@ def test_callbacks_without_our_reference_wait_for_the_answer(
                 assert (record.result == "unmatched") == (NOBODYS.provider_id in record.event_id), record
 
     anyio.run(run)
+
+
+@pytest.mark.field(11)
+@pytest.mark.parametrize("names", [{"CallSid": PROVIDER_ID}, {"call_sid": PROVIDER_ID}, {"sip_call_id": PROVIDER_ID}])
+@settings(max_examples=25)
+@given(data=st.data(), answers=st.sampled_from([ANSWERS[:1], ANSWERS[::-1]]))
+def test_a_call_that_did_not_come_about_is_known_by_what_its_answer_named(
+    names: Mapping[str, str], data: st.DataObject, answers: Sequence[Outcome]
+) -> None:
+    """ElevenLabs' answer may name the telephony's call alone, and no failure brings our reference back.
+
+    In every order, before the answer and after it, once and often: a busy line is one, and is called again.
+    """
+
+    async def run() -> None:
+        async with line(ElevenLabs()) as here:
+            told, nobodys = (_failure(here, conversation, body) for conversation, body in (("1", names), ("2", {})))
+            course: list[Event | Outcome] = [*data.draw(st.permutations([told, told, nobodys]))]
+            place = 0
+            for answer in answers:
+                place = data.draw(st.integers(place, len(course)))
+                course.insert(place, answer)
+                place += 1
+            for one in course:
+                await (here.answer(one) if isinstance(one, Outcome) else here.hear(one))
+            assert (await here.engine.calls.get(here.workspace_id, here.item_id)).status == "busy"
+            await here.check_kept()
+            records = await here.engine.callbacks.list(here.workspace_id)
+            assert {record.event_id.split(":")[0]: record.result for record in records} == {
+                "conv-1": "merged",
+                "conv-2": "unmatched",
+            }
+
+    anyio.run(run)
+
+
+def _failure(here: Line[ElevenLabs], conversation: str, names: Mapping[str, str]) -> Event:
+    """Return what ElevenLabs tells of a busy line: the conversation, and what the telephony said."""
+    (event,) = here.part.busy(attrs.evolve(here.unnamed, provider_id=f"conv-{conversation}"), datetime.now(UTC))
+    body = names or {"CallSid": "CA-nobodys"}
+    return Event(content={**event.content, "data": {**event.content["data"], "metadata": {"body": body}}})
 
 
 @pytest.mark.anyio

@@ -92,6 +92,15 @@ def test_what_is_asked_about_one_recipient_is_found_by_its_position(
     assert any("campaign_number=? AND position=?" in row["detail"] for row in plan), plan
 
 
+def test_what_waits_for_an_identifier_is_found_by_it(connection: sqlite3.Connection) -> None:
+    """It is asked with every answer: to go through all that was called back would take longer with each of them."""
+    query = sql.load("callbacks")["waiting"]
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
+    steps = [row["detail"] for row in plan if "callbacks" in row["detail"]]
+    indexes = ("INTEGER PRIMARY KEY", "INDEX callbacks_waiting ", "INDEX callbacks_waiting_for_telephony ")
+    assert [[index in step for index in indexes].index(True) for step in steps] == [0, 1, 2], steps
+
+
 def test_every_query_is_used() -> None:
     """A query that nothing asks for is a mistake."""
     package = Path(sql.__file__).parent.parent

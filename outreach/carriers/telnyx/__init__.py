@@ -47,7 +47,7 @@ class TelnyxAdapter:
         ),
         CredentialField(
             name="messaging_profile_id",
-            meaning="Messaging profile whose number pool sends where a campaign names no number.",
+            meaning="Messaging profile of senders that are names; numbers have their own.",
             secret=False,
             required=False,
         ),

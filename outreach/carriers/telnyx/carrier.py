@@ -31,7 +31,6 @@ _FAILED_RECORDS: Final = frozenset({"failed", "gw_reject"})
 
 _PAGE_SIZE: Final = 50
 _MOST_PAGES: Final = 4
-_NO_SENDER: Final = base.no_sender("Neither a number to send from nor messaging_profile_id is set.")
 
 
 def headers(credentials: Mapping[str, str]) -> Mapping[str, str]:
@@ -65,14 +64,12 @@ class TelnyxCarrier:
         """Hand one message to Telnyx, once."""
         if message.not_after is not None and message.not_after <= self._connection.clock.now():
             return base.TOO_LATE
-        body: dict[str, Any] = {"to": message.to, "text": message.body}
+        if message.sender is None:
+            return base.NO_SENDER
+        body: dict[str, Any] = {"to": message.to, "from": message.sender, "text": message.body}
         profile = self._connection.credentials.get("messaging_profile_id")
-        if message.sender is None and profile is None:
-            return _NO_SENDER
-        if message.sender is not None:
-            body["from"] = message.sender
-        if profile is not None and not (message.sender or "").startswith("+"):
-            # A number belongs to a profile; a pool and a name do not, and have to be told theirs.
+        if profile is not None and not message.sender.startswith("+"):
+            # A number belongs to a profile; a name does not, and has to be told its own.
             body["messaging_profile_id"] = profile
         if self._connection.callback_url is not None:
             body["webhook_url"] = base.with_dispatch(self._connection.callback_url, message.dispatch_id)
@@ -86,7 +83,9 @@ class TelnyxCarrier:
         if question.provider_id is not None:
             answer = await self._get(f"/messages/{quote(question.provider_id, safe='')}")
             return _found(object_in(answer, "data")) if answer is not None else None
-        rows = await self._records(question)
+        if question.sender is None:
+            return None  # Nothing is sent without one.
+        rows = await self._records(question, question.sender)
         if rows is None:
             return None
         candidates = [row for row in rows if _fits(row, question)]
@@ -122,19 +121,18 @@ class TelnyxCarrier:
         request = http.build_request("GET", self._base + path, params=params, headers=self._headers)
         return await base.find_json(http, request)
 
-    async def _records(self, question: LookUp) -> list[Mapping[str, Any]] | None:
-        """Return the records of messages to the number of those days; None when they cannot all be seen."""
+    async def _records(self, question: LookUp, sender: str) -> list[Mapping[str, Any]] | None:
+        """Return the records of messages between the numbers of those days; None when they cannot all be seen."""
         # The document shows days only; which of their records are of the time is looked at here.
         params = {
             "filter[record_type]": "messaging",
             "filter[direction]": "outbound",
             "filter[cld]": question.to,
+            "filter[cli]": sender,
             "filter[created_at][gte]": (question.since - base.EARLIER).date().isoformat(),
             "filter[created_at][lt]": (question.until + base.LATER + timedelta(days=1)).date().isoformat(),
             "page[size]": str(_PAGE_SIZE),
         }
-        if question.sender is not None:
-            params["filter[cli]"] = question.sender
         found: list[Mapping[str, Any]] = []
         for number in range(1, _MOST_PAGES + 1):
             answer = await self._get("/detail_records", {**params, "page[number]": str(number)})
@@ -178,7 +176,7 @@ def _recorded(row: Mapping[str, Any]) -> Outcome | None:
 def _fits(row: Mapping[str, Any], question: LookUp) -> bool:
     return (
         row.get("cld") == question.to
-        and (question.sender is None or row.get("cli") == question.sender)
+        and row.get("cli") == question.sender
         and row.get("direction") == "outbound"
         and base.in_window(read_timestamp(text_in(row, "created_at") or ""), question)
     )

@@ -23,10 +23,6 @@ _TITLE: Final = "Twilio"
 _FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "account_sid": (re.compile(r"AC[0-9a-fA-F]{32}"), "account_sid must be AC and 32 hexadecimal digits."),
     "api_key_sid": (re.compile(r"SK[0-9a-fA-F]{32}"), "api_key_sid must be SK and 32 hexadecimal digits."),
-    "messaging_service_sid": (
-        re.compile(r"MG[0-9a-fA-F]{32}"),
-        "messaging_service_sid must be MG and 32 hexadecimal digits.",
-    ),
 }
 
 _STARTS: Final = frozenset({"start", "yes", "unstop"})
@@ -58,12 +54,6 @@ class TwilioAdapter:
             required=False,
         ),
         CredentialField(name="api_key_secret", meaning="The secret of that API key.", required=False),
-        CredentialField(
-            name="messaging_service_sid",
-            meaning="Messaging Service that chooses the number where a campaign names none.",
-            secret=False,
-            required=False,
-        ),
         CredentialField(
             name="webhook_shared_secret",
             meaning="Secret of the shared key, where a webhook setting of Twilio signs with one.",

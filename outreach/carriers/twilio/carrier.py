@@ -34,7 +34,9 @@ SID: Final = re.compile(r"(?:SM|MM)[0-9a-fA-F]{32}")
 
 _PAGE_SIZE: Final = 200
 _MOST_PAGES: Final = 5
-_NO_SENDER: Final = base.no_sender("Neither a number to send from nor messaging_service_sid is set.")
+_SERVICE: Final = re.compile(r"MG[0-9a-fA-F]{32}")
+_NO_SERVICE: Final = base.no_sender("A Messaging Service is no sender here: name one of its numbers.")
+"""Twilio would choose a number that the ledger does not know, and by which no look-up could find the message."""
 
 
 def account_url(connection: Connection) -> str:
@@ -75,13 +77,11 @@ class TwilioCarrier:
 
     async def send(self, message: OutboundMessage) -> Outcome:
         """Hand one message to Twilio, once."""
-        form = {"To": message.to, "Body": message.body}
-        if message.sender is not None:
-            form["From"] = message.sender
-        elif "messaging_service_sid" in self._connection.credentials:
-            form["MessagingServiceSid"] = self._connection.credentials["messaging_service_sid"]
-        else:
-            return _NO_SENDER
+        if message.sender is None:
+            return base.NO_SENDER
+        if _SERVICE.fullmatch(message.sender):
+            return _NO_SERVICE
+        form = {"To": message.to, "From": message.sender, "Body": message.body}
         if self._connection.callback_url is not None:
             form["StatusCallback"] = base.with_dispatch(self._connection.callback_url, message.dispatch_id)
         if message.not_after is not None:
@@ -98,7 +98,9 @@ class TwilioCarrier:
         """Find a message by its id, or the only one with these numbers and this text from that time."""
         if question.provider_id is not None:
             return self._found(await self._get(f"{self._messages}/{quote(question.provider_id, safe='')}.json"))
-        listed = await self._list(question)
+        if question.sender is None:
+            return None  # Nothing is sent without one.
+        listed = await self._list(to=question.to, sender=question.sender)
         if listed is None:
             return None
         matches = [message for message in listed if _fits(message, question)]
@@ -140,14 +142,12 @@ class TwilioCarrier:
         http = self._connection.http
         return await base.find_json(http, http.build_request("GET", url, params=params, headers=self._headers))
 
-    async def _list(self, question: LookUp) -> list[Mapping[str, Any]] | None:
-        """Return all messages to the number; None when they cannot all be seen.
+    async def _list(self, *, to: str, sender: str) -> list[Mapping[str, Any]] | None:
+        """Return all messages from one number to another; None when they cannot all be seen.
 
         They are not asked for by date: Twilio filters by the day of sending, which a queued one does not have yet.
         """
-        params = {"To": question.to, "PageSize": str(_PAGE_SIZE)}
-        if question.sender is not None:
-            params["From"] = question.sender
+        params = {"To": to, "From": sender, "PageSize": str(_PAGE_SIZE)}
         found: list[Mapping[str, Any]] = []
         url = f"{self._messages}.json"
         asked: Mapping[str, str] | None = params
@@ -170,7 +170,7 @@ def _fits(message: Mapping[str, Any], question: LookUp) -> bool:
     return (
         message.get("to") == question.to
         and message.get("body") == question.body
-        and (question.sender is None or message.get("from") == question.sender)
+        and message.get("from") == question.sender
         and str(message.get("direction", "")).startswith("outbound")
         and base.in_window(_moment(message.get("date_created")), question)
     )

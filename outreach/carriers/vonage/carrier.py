@@ -28,7 +28,6 @@ LONGEST_TTL_SECONDS: Final = 604_800
 
 _FAILED: Final = frozenset({"rejected", "undeliverable", "failed", "expired"})
 _MOST_PAGES: Final = 5
-_NO_SENDER: Final = base.no_sender("Vonage needs a number or a name to send from, and the campaign names none.")
 
 
 def digits(number: str) -> str:
@@ -68,7 +67,7 @@ class VonageCarrier:
     async def send(self, message: OutboundMessage) -> Outcome:
         """Hand one message to Vonage, once."""
         if message.sender is None:
-            return _NO_SENDER
+            return base.NO_SENDER
         now = self._connection.clock.now()
         body: dict[str, Any] = {
             "message_type": "text",

@@ -11,7 +11,7 @@ from outreach.models.account import Account, AccountHold, CallbackRecord
 from outreach.protocols.storage import AlreadyThere
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.owned import OwnedRows
-from outreach.storage.memory.table import Place, Table
+from outreach.storage.memory.table import Order, Place, Table
 
 
 class Accounts:
@@ -84,7 +84,8 @@ class Callbacks:
         self._by_workspace = self._rows.index(
             lambda row: (row.workspace_id, (row.received_at, row.account_id, row.event_id))
         )
-        self._waiting = self._rows.index(_waits_for)
+        self._waiting = self._rows.index(lambda row: _waits_for(row, "provider_id"))
+        self._waiting_for_telephony = self._rows.index(lambda row: _waits_for(row, "telephony_id"))
         self._by_time = self._rows.index(lambda row: (None, (row.received_at, row.account_id, row.event_id)))
 
     def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord | None:
@@ -106,7 +107,9 @@ class Callbacks:
 
     def waiting(self, workspace_id: str, provider: str, provider_id: str, *, limit: int) -> Sequence[CallbackRecord]:
         """Return events whose report names this identifier, oldest first."""
-        return self._rows.rows(self._waiting.keys((workspace_id, provider, provider_id), limit=limit))
+        group = (workspace_id, provider, provider_id)
+        keys = {*self._waiting.keys(group, limit=limit), *self._waiting_for_telephony.keys(group, limit=limit)}
+        return sorted(self._rows.rows(list(keys)), key=_when_it_came)[:limit]
 
     def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
         """Return the newest events, newest first."""
@@ -120,11 +123,15 @@ class Callbacks:
         return len(old)
 
 
-def _waits_for(row: CallbackRecord) -> Place | None:
-    if row.report is None:
+def _waits_for(row: CallbackRecord, name: str) -> Place | None:
+    identifier = getattr(row.report, name, None)
+    if row.report is None or identifier is None:
         return None
-    group = (row.workspace_id, row.report.provider, row.report.provider_id)
-    return group, (row.received_at, row.event_id, row.account_id)
+    return (row.workspace_id, row.report.provider, identifier), _when_it_came(row)
+
+
+def _when_it_came(row: CallbackRecord) -> Order:
+    return (row.received_at, row.event_id, row.account_id)
 
 
 def _stored(record: CallbackRecord) -> CallbackRecord:

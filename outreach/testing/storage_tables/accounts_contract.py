@@ -134,6 +134,34 @@ class AccountsContract(ContractBase):
         assert await waiting() == [made[0]]
         assert await storage.read(lambda tx: tx.callbacks.get(HERE, matched.account_id, matched.event_id)) == matched
 
+    async def test_what_waits_for_the_telephonys_identifier_is_found_by_it_too(self, storage: Storage) -> None:
+        """By either name, the oldest first, at most so many, and once where both are the same."""
+        names = [("conv-1", "CA-1"), ("CA-1", None), (None, "CA-1"), ("CA-1", "CA-1"), ("conv-2", "CA-2")]
+        made = [
+            make_callback(
+                result="unmatched",
+                report=make_call_report(provider_id=own, telephony_id=telephony),
+                received_at=NOW - TICK * later,
+            )
+            for later, (own, telephony) in enumerate(names)
+        ]
+        elsewhere = make_callback(
+            workspace_id=THERE, report=make_call_report(provider_id="conv-1", telephony_id="CA-1")
+        )
+        for record in (*made, elsewhere):
+            await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
+
+        async def waiting(name: str, limit: int = 9) -> list[CallbackRecord]:
+            return list(await storage.read(lambda tx: tx.callbacks.waiting(HERE, "vapi", name, limit=limit)))
+
+        assert await waiting("CA-1") == [made[3], made[2], made[1], made[0]]
+        assert await waiting("CA-1", limit=2) == [made[3], made[2]]
+        assert await waiting("conv-1") == [made[0]]
+        assert await waiting("CA-2") == [made[4]]
+        matched = attrs.evolve(made[0], result="merged", report=None)
+        await storage.write(lambda tx: tx.callbacks.update(matched))
+        assert await waiting("CA-1", limit=3) == [made[3], made[2], made[1]]
+
     async def test_the_providers_own_event_is_kept_in_the_body_alone(self, storage: Storage) -> None:
         """What it tells, in the engine's words, is kept beside it."""
         record = make_callback(report=make_message_report(provider_id="SM-1", raw={"MessageSid": "SM-1"}))

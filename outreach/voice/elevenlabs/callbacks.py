@@ -18,6 +18,9 @@ from outreach.wire.signatures import keyed_digest, raw, require_header, require_
 
 SIGNATURE: Final = "elevenlabs-signature"
 
+TELEPHONY: Final = ("CallSid", "call_sid", "sip_call_id")
+"""How the telephony's own event, in the one that ElevenLabs makes of it, names the call: Twilio, then SIP trunks."""
+
 AGE: Final = timedelta(minutes=30)
 """How old a signed time may be, as in ElevenLabs' own verifier: whether a second try is signed anew is told nowhere.
 
@@ -33,7 +36,7 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     if kind is None:
         raise CallbackRefused("The body has no type.")
     data = object_at(event, "data")
-    identity = f"{name_at(data, 'conversation_id')}:{kind}"
+    identity = f"{name_at(data, 'conversation_id') or _telephony_id(data)}:{kind}"
     at = moment_at(event, "event_timestamp") or connection.clock.now()
     if kind == "post_call_transcription":
         return _conversation(connection, data, identity)
@@ -108,5 +111,12 @@ def _report(
         at=at,
         answered_by=answered_by,
         error=error,
+        telephony_id=_telephony_id(data),
         raw=data,
     )
+
+
+def _telephony_id(data: Mapping[str, Any]) -> str | None:
+    """Return the identifier at Twilio or the SIP trunk of a call whose request may have been answered with it alone."""
+    body = object_at(data, "metadata", "body")
+    return next(filter(None, (name_at(body, name) for name in TELEPHONY)), None)

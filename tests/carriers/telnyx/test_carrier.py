@@ -86,17 +86,18 @@ async def test_without_a_public_address_telnyx_is_told_of_none() -> None:
     assert await _body(callback_url=None) == {"to": TO, "from": SENDER, "text": BODY}
 
 
-@pytest.mark.parametrize(("sender", "told"), [(None, True), ("Acme", True), (SENDER, False)])
-async def test_a_profile_is_named_where_the_number_does_not_say_it(sender: str | None, told: bool) -> None:
-    """A pool and a name need the profile; a number has its own."""
+@pytest.mark.parametrize(("sender", "told"), [("Acme", True), (SENDER, False)])
+async def test_a_profile_is_named_where_the_number_does_not_say_it(sender: str, told: bool) -> None:
+    """A name needs the profile; a number has its own."""
     body = await _body(credentials={**CREDENTIALS, **PROFILE}, sender=sender)
     assert body.get("from") == sender
     assert body.get("messaging_profile_id") == (PROFILE["messaging_profile_id"] if told else None)
 
 
-async def test_without_any_sender_nothing_is_asked() -> None:
-    """Neither a number nor a profile: refused as `bad_sender`, without a request."""
-    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(200, json=ACCEPTED), sender=None)
+@pytest.mark.parametrize("more", [{}, PROFILE])
+async def test_without_any_sender_nothing_is_asked(more: dict[str, str]) -> None:
+    """Refused as `bad_sender`, without a request, whatever profile there is."""
+    outcome, requests = await sent(ADAPTER, {**CREDENTIALS, **more}, httpx.Response(200, json=ACCEPTED), sender=None)
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
     assert requests == []
 
@@ -196,9 +197,15 @@ async def test_a_look_up_searches_the_records() -> None:
 
 async def test_the_only_record_without_an_address_is_taken() -> None:
     """Where no public address was set, the numbers and the time have to do."""
-    found, caught = await _look_up(a_row(uuid=ID, delivery_status_webhook_url=None, cli="+1"), sender=None)
+    found, caught = await _look_up(a_row(uuid=ID, delivery_status_webhook_url=None))
     assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=ID)
-    assert "filter[cli]" not in caught.request.url.params
+    assert caught.request.url.params["filter[cli]"] == SENDER
+
+
+async def test_what_had_no_sender_is_not_looked_for() -> None:
+    """It was refused here."""
+    found, caught = await _look_up(a_row(), sender=None)
+    assert (found, caught.requests) == (None, [])
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ async def _requests() -> list[httpx.Request]:
     return [
         await _send(),
         await _send(callback_url=None),
-        await _send(credentials={**CREDENTIALS, **PROFILE}, sender=None),
+        await _send(credentials={**CREDENTIALS, **PROFILE}, sender="Acme"),
     ]
 
 

@@ -23,7 +23,6 @@ from tests.carriers.twilio.given import ACCOUNT_SID, CREDENTIALS, SID, TwilioSta
 
 pytestmark = pytest.mark.anyio
 
-SERVICE = "MG" + "0" * 32
 API_KEY = {"api_key_sid": "SK" + "0" * 32, "api_key_secret": "secret-of-the-key"}
 
 
@@ -80,18 +79,12 @@ async def test_without_a_public_address_twilio_is_told_of_none() -> None:
     assert "StatusCallback" not in await _form(callback_url=None)
 
 
-async def test_a_messaging_service_chooses_the_number_where_none_is_named() -> None:
-    """Without a sender the account's Messaging Service sends."""
-    form = await _form(credentials={**CREDENTIALS, "messaging_service_sid": SERVICE}, sender=None)
-    assert form["MessagingServiceSid"] == SERVICE
-    assert "From" not in form
-    assert "MessagingServiceSid" not in await _form(credentials={**CREDENTIALS, "messaging_service_sid": SERVICE})
-
-
-async def test_without_any_sender_nothing_is_asked() -> None:
-    """Neither a number nor a service: refused as `bad_sender`, without a request."""
-    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(201, json=a_message()), sender=None)
+@pytest.mark.parametrize(("sender", "words"), [(None, "no number"), ("MG" + "0aF1" * 8, "one of its numbers")])
+async def test_without_a_sender_of_its_own_nothing_is_asked(sender: str | None, words: str) -> None:
+    """None, or a Messaging Service that would choose one: refused as `bad_sender`, without a request."""
+    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(201, json=a_message()), sender=sender)
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
+    assert words in (outcome.error_message or "")
     assert requests == []
 
 
@@ -221,11 +214,10 @@ async def test_a_next_page_elsewhere_is_not_asked(uri: object) -> None:
     assert len(caught.requests) == 1
 
 
-async def test_a_look_up_by_the_messaging_service_goes_by_the_number_alone() -> None:
-    """Where Twilio chose the sender, any sender fits."""
-    found, caught = await _look_up([_listed(**{"from": "+14155550777"})], sender=None)
-    assert found is not None
-    assert "From" not in caught.request.url.params
+async def test_what_had_no_sender_is_not_looked_for() -> None:
+    """It was refused here."""
+    found, caught = await _look_up([_listed()], sender=None)
+    assert (found, caught.requests) == (None, [])
 
 
 async def test_a_message_whose_id_is_known_is_asked_for_by_it() -> None:
@@ -241,7 +233,6 @@ async def test_a_message_whose_id_is_known_is_asked_for_by_it() -> None:
     ("changes", "problem"),
     [
         ({"account_sid": "AC1"}, "account_sid"),
-        ({"messaging_service_sid": "service"}, "messaging_service_sid"),
         ({"api_key_sid": "SK" + "0" * 32}, "together"),
         ({"api_key_secret": "x"}, "together"),
         ({"api_key_sid": "key", "api_key_secret": "x"}, "api_key_sid"),

@@ -20,7 +20,6 @@ from tests.provider_documents import changed, check, is_refused, load
 pytestmark = pytest.mark.anyio
 
 DOCUMENT = "twilio_messages"
-SERVICE = {"messaging_service_sid": "MG" + "0" * 32}
 _MESSAGES = "/2010-04-01/Accounts/{AccountSid}/Messages.json"
 
 
@@ -34,7 +33,7 @@ async def _requests() -> list[httpx.Request]:
     return [
         await _send(not_after=NOW + timedelta(hours=3)),
         await _send(callback_url=None),
-        await _send(credentials={**CREDENTIALS, **SERVICE}, sender=None),
+        await _send(sender="Acme"),
     ]
 
 

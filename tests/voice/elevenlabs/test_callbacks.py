@@ -95,6 +95,26 @@ def test_a_call_that_did_not_come_about_says_why() -> None:
     assert (report.status, report.error) == (CallStatus.BUSY, None)
 
 
+@pytest.mark.parametrize("name", ["CallSid", "call_sid", "sip_call_id"])
+def test_a_call_that_did_not_come_about_is_named_twice(name: str) -> None:
+    """By its conversation and by its telephony's call, which our request may have been answered with alone."""
+    data = {"conversation_id": "conv-1", "failure_reason": "busy", "metadata": {"body": {name: "CA-1"}}}
+    (report,) = _reports("call_initiation_failure", data)
+    assert (report.dispatch_id, report.provider_id, report.telephony_id) == (None, "conv-1", "CA-1")
+    (report,) = _reports("call_initiation_failure", {"conversation_id": "conv-1", "failure_reason": "busy"})
+    assert report.telephony_id is None
+
+
+def test_calls_that_have_no_conversation_are_told_apart_by_their_telephony() -> None:
+    """Else the second failure would be dropped as a repeat of the first."""
+    ids = [
+        event.event_id
+        for sid in ("CA-1", "CA-2")
+        for event in _read("call_initiation_failure", {"metadata": {"body": {"CallSid": sid}}})
+    ]
+    assert len(set(ids)) == 2
+
+
 @pytest.mark.parametrize(
     ("data", "answered_by"),
     [

@@ -60,6 +60,12 @@ def _trail_of_number(database: Database) -> None:
     _run_script(database, "0006_trail_of_number.sql")
 
 
+@MIGRATIONS(name="0007_telephony_names")
+def _telephony_names(database: Database) -> None:
+    """Find the events that wait for the telephony's identifier."""
+    _run_script(database, "0007_telephony_names.sql")
+
+
 def bring_up_to_date(raw: sqlite3.Connection) -> None:
     """Apply what a database lacks; all of it or nothing.
 

@@ -16,12 +16,21 @@ UPDATE callbacks SET result = :result, report = :report
 WHERE account_id = :account_id AND event_id = :event_id AND workspace_id = :workspace_id
 
 -- waiting --
--- Those that came before a dispatch had this identifier; the terms are those of their index.
+-- Those that came before a dispatch had this identifier; the terms are those of their two indexes.
 SELECT * FROM callbacks
-WHERE workspace_id = :workspace_id
-    AND json_extract(report, '$.provider') = :provider
-    AND json_extract(report, '$.provider_id') = :provider_id
-    AND report IS NOT NULL
+WHERE rowid IN (
+    SELECT rowid FROM callbacks
+    WHERE workspace_id = :workspace_id
+        AND json_extract(report, '$.provider') = :provider
+        AND json_extract(report, '$.provider_id') = :provider_id
+        AND report IS NOT NULL
+    UNION ALL
+    SELECT rowid FROM callbacks
+    WHERE workspace_id = :workspace_id
+        AND json_extract(report, '$.provider') = :provider
+        AND json_extract(report, '$.telephony_id') = :provider_id
+        AND report IS NOT NULL
+)
 ORDER BY received_at, event_id
 LIMIT :limit
 
