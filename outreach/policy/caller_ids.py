@@ -19,7 +19,13 @@ def caller_id(group: Sequence[CliGroupEntry], assigned: int) -> str:
     Raises:
         ValueError: The group has no place to give.
     """
-    places = [entry.phone_e164 for entry in group for _ in range(entry.count)]
-    if not places:
+    total = sum(entry.count for entry in group)
+    if not total:
         raise ValueError("A caller-ID group needs at least one entry with a count of at least 1.")
-    return places[assigned % len(places)]
+    # Counted and not laid out: counts may be a million, and this is asked for every call inside a transaction.
+    turn = assigned % total
+    for entry in group[:-1]:
+        if turn < entry.count:
+            return entry.phone_e164
+        turn -= entry.count
+    return group[-1].phone_e164

@@ -19,6 +19,7 @@ _LONGEST_DESCRIPTION: Final = 500
 _LONGEST_MESSAGE: Final = 1600
 _MOST_RATE: Final = 600
 _MOST_CONCURRENCY: Final = 40
+_MOST_TURNS: Final = 1_000_000
 
 
 def check_new_sms_campaign(campaign: NewSmsCampaign) -> None:
@@ -56,6 +57,8 @@ def check_new_call_campaign(campaign: NewCallCampaign) -> None:
         details += _integer("batch_concurrency", campaign.batch_concurrency, _MOST_CONCURRENCY)
     if campaign.cli_mode == "group" and not campaign.cli_group:
         details.append(ErrorDetail("cli_group_config", "must have at least 1 element when cli_mode is group"))
+    for index, entry in enumerate(campaign.cli_group or ()):
+        details += _integer(f"cli_group_config[{index}].count", entry.count, _MOST_TURNS)
     _refuse(details)
 
 

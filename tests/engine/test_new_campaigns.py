@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outreach import BusinessHours, InvalidRequest, NewCallCampaign, NewSmsCampaign, Outreach
+from outreach import BusinessHours, CliGroupEntry, InvalidRequest, NewCallCampaign, NewSmsCampaign, Outreach
 from outreach.testing.builders import NOW
 from tests.engine.rig import contacts, given_workspace
 
@@ -18,6 +18,10 @@ NAIVE = datetime(2999, 1, 1)  # noqa: DTZ001 - what is refused
 def _hours(**changes: Any) -> BusinessHours:
     always: dict[str, Any] = {"enabled": True, "timezone": "UTC", "schedule": {}, "batch_concurrency": 10}
     return BusinessHours(**{**always, **changes})
+
+
+def _turns(count: int) -> CliGroupEntry:
+    return CliGroupEntry(phone_number_id="n1", phone_e164="+14155550111", count=count)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +91,9 @@ async def test_the_bounds_themselves_are_within(engine: Outreach) -> None:
         ({"name": ""}, ["name"]),
         ({"cli_mode": "all"}, ["cli_mode"]),
         ({"cli_mode": "group"}, ["cli_group_config"]),
+        ({"cli_mode": "group", "cli_group": [_turns(1), _turns(0)]}, ["cli_group_config[1].count"]),
+        ({"cli_mode": "group", "cli_group": [_turns(1_000_001)]}, ["cli_group_config[0].count"]),
+        ({"cli_mode": "default", "cli_group": [_turns(True)]}, ["cli_group_config[0].count"]),
         ({"batch_concurrency": 0}, ["batch_concurrency"]),
         ({"batch_concurrency": 41}, ["batch_concurrency"]),
         ({"scheduled_expires_at": NAIVE}, ["scheduled_expires_at"]),
@@ -95,7 +102,7 @@ async def test_the_bounds_themselves_are_within(engine: Outreach) -> None:
 async def test_a_calling_campaign_made_in_python_has_the_bounds_of_a_body(
     engine: Outreach, fields: dict[str, Any], paths: list[str]
 ) -> None:
-    """Interface, section 8: batch_concurrency is 1 to 40, the name 1 to 100 characters."""
+    """Interface, section 8: batch_concurrency is 1 to 40, the name 1 to 100 characters; a number has 1 turn or more."""
     workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, "Ada")
     campaign = NewCallCampaign(**{"name": "Spring", "agent_id": agent.id, **fields})
@@ -103,3 +110,13 @@ async def test_a_calling_campaign_made_in_python_has_the_bounds_of_a_body(
         await engine.create_campaign.call(workspace.id, campaign, contacts(1))
     assert [detail.path for detail in caught.value.details] == paths
     assert (await engine.campaigns.list(workspace.id)).total == 0
+
+
+async def test_a_number_of_a_group_may_have_a_million_turns(engine: Outreach) -> None:
+    """The bounds of `count` in openapi.yaml are inclusive."""
+    workspace = await given_workspace(engine)
+    agent = await engine.agents.create(workspace.id, "Ada")
+    group = [_turns(1), _turns(1_000_000)]
+    campaign = NewCallCampaign(name="Spring", agent_id=agent.id, cli_mode="group", cli_group=group)
+    created = (await engine.create_campaign.call(workspace.id, campaign, contacts(1))).campaign
+    assert created.cli_group == tuple(group)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -43,3 +44,18 @@ def test_a_group_without_a_place_is_refused(counts: tuple[int, ...]) -> None:
     """A group that could give nobody a number is an error, not an endless search."""
     with pytest.raises(ValueError, match="at least one entry"):
         caller_id(group(*counts), 0)
+
+
+def test_a_group_of_huge_counts_takes_no_more_room_than_its_entries() -> None:
+    """It is asked for every call, while others wait to write: the places of a group are counted, not laid out."""
+    most = 1_000_000
+    numbers = group(most, most, 1)
+    asked = (0, most - 1, most, 2 * most, 2 * most + 1)
+    tracemalloc.start()
+    try:
+        got = [caller_id(numbers, assigned) for assigned in asked]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert got == ["+1", "+1", "+2", "+3", "+1"]
+    assert peak < most
