@@ -12,5 +12,8 @@ class Analyser(Protocol):
     """Decides what came of a call that has ended."""
 
     def outcome(self, report: CallReport) -> CallOutcome | None:
-        """Return the outcome of an ended call; None when nobody can tell. It must not block or wait."""
+        """Return the outcome of an ended call; None when nobody can tell. It must not block or wait.
+
+        What it raises is logged by its type alone, and taken as None.
+        """
         ...

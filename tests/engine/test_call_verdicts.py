@@ -6,7 +6,9 @@ from typing import Any, Final
 import pytest
 
 from outreach import Counters, SystemClock
+from outreach.models.call import CallOutcome
 from outreach.models.dispatch import FailureClass
+from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, RecipientStatus
 from outreach.protocols.voice import CallRequest
 from outreach.testing.carriers import ScriptedVoice
@@ -149,3 +151,66 @@ async def test_a_call_that_ended_for_lack_of_credit_pauses_every_campaign_of_the
         everybody = [*await people(rig.engine, campaign), *await people(rig.engine, other)]
         ended = [(one.status, one.reason) for one in everybody if not one.is_open]
         assert ended == [(RecipientStatus.FAILED, "provider_funds")]
+
+
+class _FailsAtFirst:
+    """An analyser that raises for so many calls, with the number in its words, and then finds them positive."""
+
+    def __init__(self, failures: int) -> None:
+        self._failures = failures
+
+    def outcome(self, report: CallReport) -> CallOutcome | None:
+        """Fail, or tell."""
+        self._failures -= 1
+        if self._failures >= 0:
+            raise LookupError("Nothing is known of +14155550000.")
+        return "positive"
+
+
+async def test_a_call_ends_also_where_the_analyser_fails(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody can tell what came of it then; a later event of its end has the analyser asked again."""
+    voice = ScriptedVoice(look_up="none")
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        rig.worker.analyser = _FailsAtFirst(1)
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        hear(voice, voice.requests[0], **ENDED)
+        done = await reaches(rig.engine, campaign, "completed")
+        assert done.counters == Counters(total=1, completed=1)
+        assert [(one.status, one.outcome) for one in await calls_of(rig, campaign)] == [(CallStatus.COMPLETED, None)]
+        hear(voice, voice.requests[0], **ENDED)
+
+        async def judged() -> bool:
+            return (await calls_of(rig, campaign))[0].outcome is not None
+
+        await until(judged)
+        assert (await reaches(rig.engine, campaign, "completed")).counters.successful == 1
+        failures = [one for one in caplog.records if getattr(one, "action", None) == "analyser_failed"]
+        assert [one.getMessage() for one in failures] == [
+            "The analyser of calls failed with LookupError: the outcome of a call stays open."
+        ]
+        assert "+14155550000" not in caplog.text
+
+
+async def test_what_a_later_event_tells_is_taken_also_where_the_analyser_fails_again(open_storage: OpenStorage) -> None:
+    """The event is merged without a verdict: the summary that it brings is not lost."""
+    voice = ScriptedVoice(look_up="none")
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        rig.worker.analyser = _FailsAtFirst(2)
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        hear(voice, voice.requests[0], **ENDED)
+        await reaches(rig.engine, campaign, "completed")
+        hear(voice, voice.requests[0], **JUDGED)
+
+        async def heard() -> bool:
+            return (await calls_of(rig, campaign))[0].summary == "Will come."
+
+        await until(heard)
+        assert [one.outcome for one in await calls_of(rig, campaign)] == [None]
