@@ -16,6 +16,7 @@ from outreach.models.states import (
     CampaignMove,
     CampaignStatus,
     WorkspaceMode,
+    WorkspaceStatus,
     next_campaign_status,
 )
 from outreach.models.workspace import Workspace
@@ -182,14 +183,15 @@ def advance(
     """Make the moves that the clock asks for, and return the campaign; None when it is gone.
 
     An expiry that has passed goes first. A scheduled start that was missed by more than the grace pauses the
-    campaign instead of sending by surprise.
+    campaign instead of sending by surprise. While the workspace may not work nothing starts, and no start is missed
+    yet: whether it was is decided when the workspace may work again.
     """
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     if campaign is None:
         return None
     if _is_to_expire(campaign, now):
         return move(tx, campaign, CampaignMove.EXPIRE, now=now, actor="engine")
-    if clock_asks(campaign, now):
+    if clock_asks(campaign, now) and _may_work(tx, campaign):
         late = now - (campaign.scheduled_start_at or now)
         if late > grace:
             return move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason="missed_start")
@@ -201,6 +203,16 @@ def clock_asks(campaign: Campaign, now: datetime) -> bool:
     """Return whether the clock asks for a move: there is no need to write where it does not."""
     starts = campaign.status is CampaignStatus.SCHEDULED and not _start_is_ahead(campaign, now)
     return starts or _is_to_expire(campaign, now)
+
+
+def look_again(tx: Transaction, campaign: Campaign, now: datetime) -> datetime | None:
+    """Return when the clock asks for something next in a campaign that does not run; None for never.
+
+    A start waits for the workspace to be allowed to work: whoever lets it has its campaigns looked at.
+    """
+    if campaign.status is CampaignStatus.SCHEDULED and not _may_work(tx, campaign):
+        return campaign.scheduled_expires_at
+    return due_time(campaign, now)
 
 
 def hold_for_agent(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> Campaign | None:
@@ -230,6 +242,10 @@ def complete_if_done(tx: Transaction, campaign: Campaign, *, now: datetime) -> C
     if campaign.status is CampaignStatus.ACTIVE and campaign.counters.open == 0:
         return move(tx, campaign, CampaignMove.COMPLETE, now=now, actor="engine")
     return campaign
+
+
+def _may_work(tx: Transaction, campaign: Campaign) -> bool:
+    return workspace_of(tx, campaign.workspace_id).status is WorkspaceStatus.ACTIVE
 
 
 def _is_to_expire(campaign: Campaign, now: datetime) -> bool:

@@ -142,7 +142,7 @@ class CampaignRunner:
     async def _close(self, campaign: Campaign, until: float, nudge: Nudge) -> datetime | None:
         """End the open recipients of a campaign that is over; for any other state, tell when to look again."""
         if not campaign.is_terminal:
-            return campaign_moves.due_time(campaign, self._clock.now())
+            return await self._storage.read(lambda tx: campaign_moves.look_again(tx, campaign, self._clock.now()))
         while not nudge.stopping and self._clock.monotonic() < until:
             more = await self._storage.write(
                 lambda tx: closing.close_slice(

@@ -337,6 +337,41 @@ async def test_a_start_missed_by_more_than_the_grace_pauses(
     assert (moved.status, moved.pause_reason) == (status, reason)
 
 
+@pytest.mark.parametrize("suspended", [one for one in WorkspaceStatus if one is not WorkspaceStatus.ACTIVE])
+@pytest.mark.parametrize(
+    ("late", "status", "reason"), [(timedelta(0), S.ACTIVE, None), (2 * HOUR, S.PAUSED, "missed_start")]
+)
+async def test_nothing_starts_while_its_workspace_may_not_work(
+    storage: Storage, suspended: WorkspaceStatus, late: timedelta, status: S, reason: str | None
+) -> None:
+    """Design, section 4: it keeps its campaigns' states; a start that is missed over it is no surprise afterwards."""
+    campaign = await given_campaign(
+        storage,
+        campaign=make_campaign(status=S.SCHEDULED, schedule_type="scheduled", scheduled_start_at=NOW - late),
+    )
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(status=suspended)))
+    assert (await _advance(storage, campaign)) == await reread(storage, campaign)
+    assert (await reread(storage, campaign)).status is S.SCHEDULED
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace()))
+    moved = await _advance(storage, campaign)
+    assert (moved.status, moved.pause_reason) == (status, reason)
+
+
+async def test_a_campaign_expires_also_while_its_workspace_may_not_work(storage: Storage) -> None:
+    """Nobody is reached by that, and what is over is over."""
+    campaign = await given_campaign(
+        storage,
+        campaign=make_campaign(
+            status=S.SCHEDULED,
+            schedule_type="scheduled",
+            scheduled_start_at=NOW - 2 * SECOND,
+            scheduled_expires_at=NOW - SECOND,
+        ),
+    )
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(status=WorkspaceStatus.SUSPENDED)))
+    assert (await _advance(storage, campaign)).status is S.EXPIRED
+
+
 async def test_expiry_goes_before_a_start_that_is_due(storage: Storage) -> None:
     """A campaign whose start and expiry have both passed expires; it does not start for a moment."""
     campaign = await given_campaign(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import UTC, datetime, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 import attrs
@@ -23,6 +23,7 @@ from outreach.models.business_hours import DAYS
 from outreach.models.dispatch import Outcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
+from outreach.models.work import Unit
 from outreach.operations import settling
 from outreach.protocols.carrier import OutboundMessage
 from outreach.testing.carriers import ScriptedCarrier, Step, accept, defer, drop, fail, hang, not_sent, refuse
@@ -311,6 +312,37 @@ async def test_a_start_that_was_missed_by_hours_is_no_surprise(open_storage: Ope
         assert (paused.pause_reason, rig.carrier.requests) == ("missed_start", [])
         await rig.engine.campaigns.resume(workspace.id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
+
+
+@pytest.mark.parametrize(("days", "status", "requests"), [(0, "completed", 1), (3, "paused", 0)])
+async def test_a_start_that_comes_while_the_workspace_is_suspended_waits_for_it(
+    open_storage: OpenStorage, days: int, status: str, requests: int
+) -> None:
+    """Design, section 4: nothing is sent by surprise days later; a start that is still in its grace takes place."""
+    clock = ShiftedClock()
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        start = clock.now() + timedelta(hours=1)
+        campaign = await given_campaign(rig.engine, workspace, 1, schedule_type="scheduled", scheduled_start_at=start)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(status=WorkspaceStatus.SUSPENDED))
+        looked = 0
+        run_slice = rig.dispatcher._runner.run_slice
+
+        async def counted(unit: Unit, **terms: Any) -> datetime | None:
+            nonlocal looked
+            looked += 1
+            return await run_slice(unit, **terms)
+
+        rig.dispatcher._runner.run_slice = counted  # type: ignore[method-assign]
+        clock.shift(timedelta(hours=1, days=days))
+        await anyio.sleep(0.3)
+        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "scheduled"
+        # It is looked at when it was to start, and then when somebody has changed something: not again and again.
+        assert looked <= 5
+        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(status=WorkspaceStatus.ACTIVE))
+        done = await reaches(rig.engine, campaign, status)
+        assert (done.pause_reason, len(rig.carrier.requests)) == ("missed_start" if days else None, requests)
 
 
 async def test_outside_its_hours_a_campaign_is_active_and_idle_and_goes_on_at_opening(

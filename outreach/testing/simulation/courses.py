@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from outreach.models.dispatch import Dispatch
-from outreach.models.states import CampaignStatus, DispatchState
+from outreach.models.states import CampaignStatus, DispatchState, WorkspaceStatus
 from outreach.operations.common import provider_of
 from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.bounds import Bounds
@@ -78,6 +78,9 @@ class CourseChecks:
         start = campaign.scheduled_start_at if campaign is not None else None
         if start is None or not start <= now <= start + self._bounds.missed_start:
             raise Broken(f"Campaign {campaign_id} was started at {now}; it was scheduled for {start}.")
+        workspace = tx.workspaces.get(workspace_id)
+        if workspace is None or workspace.status is not WorkspaceStatus.ACTIVE:
+            raise Broken(f"Campaign {campaign_id} was started; its workspace is {workspace and workspace.status}.")
 
     def _check_account(self, tx: Transaction, workspace_id: str, dispatch: Dispatch) -> None:
         for campaign_id in self._known:
