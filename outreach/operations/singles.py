@@ -145,7 +145,7 @@ def commit_message(
         tx.work.touch(unit, min(stale_at, slot - ahead))
         return None
     valid_until = min(terms.latest, now + terms.lifetime, message.send_until or terms.latest)
-    if slot > valid_until:
+    if slot >= valid_until:
         # The lease or the time for an answer is over before its slot comes: it would take the slot and not be sent.
         tx.work.touch(unit, min(stale_at, slot))
         return None

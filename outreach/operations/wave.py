@@ -136,7 +136,7 @@ class Wave:
         not_before: The first slot may not lie earlier, whatever the ledger says.
         look_ahead: Slots that lie farther ahead of the commit are left for the next wave. It counts from the commit:
             where that had to wait longer than this, the wave would otherwise commit nobody, and the next one neither.
-        latest: No request of this wave may start later: closing time, expiry, end of the lease.
+        latest: No request of this wave may have its slot then or later: closing time, expiry, end of the lease.
         spacing: Time between two slots; zero for calls, whose pace is the places they take.
         moves: Recipients that go on without a request: to the next step, or after a second call that is dropped.
     """

@@ -126,7 +126,8 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         if capped is not None:
             put_off.append(_holding(intent, capped, Rule.FREQUENCY_CAP, holds.FREQUENCY_CAP))
             continue
-        if slot > min(now + wave.look_ahead, now + wave.intent_lifetime, wave.latest) or len(dispatches) >= places:
+        far = slot > min(now + wave.look_ahead, now + wave.intent_lifetime)
+        if far or slot >= wave.latest or len(dispatches) >= places:
             break
         if intent.latest is not None and slot >= intent.latest:
             # Its evening comes before its slot. It is decided about again then; left due, it would be asked about

@@ -181,9 +181,32 @@ async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> 
     assert await due(third) == NOW + 5.5 * SECOND
     assert await send(third, now=NOW + 5 * SECOND, latest=NOW + 5.9 * SECOND) is None
     assert await due(third) == NOW + 6 * SECOND
+    assert await send(third, now=NOW + 5 * SECOND, latest=NOW + 6 * SECOND) is None
     later = await commit(storage, campaign, 1, 2, now=NOW + 6 * SECOND, look_ahead=9 * SECOND)
     assert [one.slot_at for one in later.dispatches] == [NOW + 6 * SECOND, NOW + 8 * SECOND]
     assert await send(elsewhere) == NOW
+
+
+@pytest.mark.parametrize(("until", "sent"), [(SECOND, False), (SECOND + TICK, True)])
+async def test_an_answer_to_a_keyword_takes_no_slot_at_the_moment_when_it_is_none_any_more(
+    storage: Storage, until: timedelta, sent: bool
+) -> None:
+    """At `send_until` it is canceled as stale: a slot then would be taken for nothing."""
+    await storage.write(lambda tx: tx.numbers.insert(make_number(phone=SENDER, rate_per_minute=60)))
+    await given_active(storage)
+    answer = make_message(sender=SENDER, purpose="help", send_until=NOW + until)
+    await storage.write(lambda tx: singles.create_message(tx, answer, now=NOW))
+    await storage.write(lambda tx: tx.runs.put_sender_slot(HERE, SENDER, NOW + SECOND))
+    terms = IntentTerms(
+        dispatch_id=new_id(),
+        epoch=EPOCH,
+        latest=NOW + 15 * SECOND,
+        lifetime=5 * SECOND,
+        stale_after=timedelta(minutes=10),
+        backoff=BACKOFF,
+    )
+    made = await storage.write(lambda tx: singles.commit_message(tx, HERE, answer.id, terms, clock_now=lambda: NOW))
+    assert (made is not None) == sent
 
 
 async def test_the_rate_of_a_number_holds_over_campaigns_and_single_messages(open_storage: OpenStorage) -> None:

@@ -148,15 +148,19 @@ def _put_and_plan(tx: Transaction, campaign: Campaign, rang_out: Recipient) -> W
     return make_wave(tx, campaign, [rang_out])
 
 
-@pytest.mark.parametrize(("latest", "last"), [(3, 3), (6, 5)])
-async def test_no_slot_lies_after_closing_time_and_no_intent_is_valid_after_it(
-    storage: Storage, latest: int, last: int
+@pytest.mark.parametrize(("latest", "last", "valid"), [(3, 2, 3), (5, 4, 5), (6, 5, 5), (0, -1, None)])
+async def test_no_slot_lies_at_or_after_closing_time_and_no_intent_is_valid_after_it(
+    storage: Storage, latest: int, last: int, valid: int | None
 ) -> None:
-    """Design, section 5, rule 4: valid_until is the earliest of the wave's latest and its commit plus 5 s."""
+    """Design, section 5, rule 4: valid_until is the earliest of the wave's latest and its commit plus 5 s.
+
+    Windows are half-open (section 3): at its closing time a campaign is closed, and at its expiry it has expired.
+    """
     campaign = await given_active(storage, 9)
     committed = await commit(storage, campaign, *range(9), latest=NOW + latest * SECOND)
     assert [dispatch.slot_at - NOW for dispatch in committed.dispatches] == [n * SECOND for n in range(last + 1)]
-    assert {dispatch.valid_until - NOW for dispatch in committed.dispatches} == {last * SECOND}
+    wanted = {valid * SECOND} if valid is not None else set()
+    assert {dispatch.valid_until - NOW for dispatch in committed.dispatches} == wanted
 
 
 async def test_after_its_latest_moment_a_wave_is_stale(storage: Storage) -> None:

@@ -42,6 +42,8 @@ class SlotChecks:
         expires = campaign.scheduled_expires_at if campaign is not None else None
         if expires is not None and intent.valid_until > expires:
             raise Broken(f"Intent {intent.id} lives until {intent.valid_until}, beyond the expiry of its campaign.")
+        if expires is not None and intent.slot_at >= expires:
+            raise Broken(f"Intent {intent.id} has its slot at {intent.slot_at}, when its campaign has expired.")
         if intent.channel == "sms":
             if campaign is not None:
                 self._take(campaign.id, campaign.sms_rate_per_minute, intent)
