@@ -58,7 +58,7 @@ class Dispatch:
         provider_id: The provider's identifier; None until it is known.
         report: The latest that the carrier said of an accepted message; None before.
         reason: Failure class or why it was deferred or withdrawn; None when accepted, unless it is a call that was
-            placed and then failed.
+            placed and then failed, or a message that was reported as failed and not as delivered since.
         error_code: The provider's own code, as it was given.
         slot_at: The pace slot that it took; the request starts no earlier.
         valid_until: No request starts after this.

@@ -191,7 +191,7 @@ def _report_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyse
         tx.dispatches.update(dispatch)
     if dispatch.campaign_id is not None:
         recipient_outcomes.call_ended(tx, dispatch, call, now)
-        error_budget.charge(tx, dispatch, now)
+    error_budget.charge(tx, dispatch, now)
     return True
 
 
@@ -208,14 +208,19 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, n
     known = dispatch.report or MessageStatus.ACCEPTED
     if MESSAGE_STATUS_RANK[event.status] <= MESSAGE_STATUS_RANK[known]:
         return False
-    tx.dispatches.update(
-        attrs.evolve(dispatch, report=event.status, error_code=event.error_code or dispatch.error_code)
+    failed = event.status is MessageStatus.FAILED
+    # One that is delivered in the end was in no trouble, whatever was said of it before.
+    reason = event.reason if failed else None if known is MessageStatus.FAILED else dispatch.reason
+    reported = attrs.evolve(
+        dispatch, report=event.status, reason=reason, error_code=event.error_code or dispatch.error_code
     )
+    tx.dispatches.update(reported)
     trail.message_reported(tx, dispatch, event, now)
-    if event.status is MessageStatus.FAILED and event.reason == OPTED_OUT:
+    if failed and event.reason == OPTED_OUT:
         register.refused_by_provider(tx, dispatch, event.error_code, now)
     if dispatch.message_id is not None:
         message_outcomes.receipt(tx, dispatch, event)
     else:
         recipient_outcomes.receipt(tx, dispatch, event, now)
+    error_budget.charge(tx, reported, now)
     return True

@@ -32,7 +32,7 @@ def counts(dispatch: Dispatch) -> bool:
     """Return whether a dispatch is in trouble that counts against its campaign's budget."""
     if dispatch.state in {DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP}:
         return dispatch.reason not in OURS
-    # Of those accepted, only a call that was placed and then failed has such a reason.
+    # Of those accepted, only a call that was placed and then failed has such a reason, or a message by its receipt.
     answered = dispatch.state in {DispatchState.REFUSED, DispatchState.ACCEPTED}
     return answered and dispatch.reason in PROVIDER_FAILURES
 

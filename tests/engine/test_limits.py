@@ -8,18 +8,22 @@ import pytest
 
 from outreach import NewMessage, SystemClock
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.message import Message
-from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.models.reports import CallReport, MessageReport
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.states import DispatchState as S
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
-from outreach.operations import campaign_moves, singles, waves
+from outreach.operations import campaign_moves, settling, singles, waves
 from outreach.operations.singles import IntentTerms
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Storage, Transaction
 from outreach.runners.outbox import Outbox
 from outreach.testing.builders import (
     NOW,
+    make_agent,
+    make_call,
+    make_call_campaign,
     make_campaign,
     make_dispatch,
     make_message,
@@ -31,6 +35,7 @@ from outreach.testing.builders import (
 from outreach.testing.carriers import ScriptedCarrier, Step, accept
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE, TICK, pending, publish
+from outreach.voice.analysis import ProviderVerdict
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (
     ACCEPTED,
@@ -318,6 +323,112 @@ async def test_five_in_a_row_pause_a_campaign_and_a_resume_begins_anew(storage: 
             storage, await given_dispatch(storage, campaign, position, now=moment), refused("rejected"), now=moment
         )
     assert (await reread(storage, campaign)).status == "active"
+
+
+async def _taken(storage: Storage, campaign: Campaign, position: int) -> Dispatch:
+    moment = NOW + position * SECOND
+    return await settle(storage, await given_dispatch(storage, campaign, position, now=moment), ACCEPTED, now=moment)
+
+
+async def _receipt(storage: Storage, dispatch: Dispatch, status: MessageStatus, reason: str | None = None) -> None:
+    event = MessageReport(
+        workspace_id=HERE,
+        provider=dispatch.provider,
+        dispatch_id=dispatch.id,
+        provider_id=None,
+        status=status,
+        reason=reason,
+        at=NOW,
+    )
+    await storage.write(lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW))
+
+
+async def test_messages_that_fail_after_their_acceptance_spend_the_budget_each_once(storage: Storage) -> None:
+    """Design, section 6, error budget: provider-class failures count, also those that only a receipt tells."""
+    campaign, other = await given_active(storage, 20), await given_active(storage, 2)
+    sent = [await _taken(storage, campaign, position) for position in range(5)]
+    for dispatch in sent[:4]:
+        for _ in range(3):
+            await _receipt(storage, dispatch, MessageStatus.FAILED, "bad_sender")
+    await _receipt(storage, sent[4], MessageStatus.SENT)
+    assert (await reread(storage, campaign)).status == "active"
+    await _receipt(storage, sent[4], MessageStatus.FAILED, "rejected")
+    paused = await reread(storage, campaign)
+    assert (paused.status, paused.pause_reason) == ("paused", "error_budget")
+    assert (await reread(storage, other)).status == "active"
+
+
+async def test_a_message_that_is_delivered_in_the_end_was_in_no_trouble(storage: Storage) -> None:
+    """Design, section 5: delivered outranks failed; what is not so any more does not stay in the budget."""
+    campaign = await given_active(storage, 20)
+    sent = [await _taken(storage, campaign, position) for position in range(5)]
+    for dispatch in sent[:4]:
+        await _receipt(storage, dispatch, MessageStatus.FAILED, "rejected")
+    await _receipt(storage, sent[0], MessageStatus.DELIVERED)
+    await _receipt(storage, sent[4], MessageStatus.FAILED, "rejected")
+    stored = await storage.read(lambda tx: [tx.dispatches.get(HERE, one.id) for one in sent])
+    assert [one.reason for one in stored if one is not None] == [None, *["rejected"] * 4]
+    assert (await reread(storage, campaign)).status == "active"
+
+
+@pytest.mark.parametrize(
+    "reason", ["invalid_number", "opted_out", "unreachable", "filtered", "bad_body", "temporary", None]
+)
+async def test_a_receipt_that_speaks_of_the_contact_pauses_nothing(storage: Storage, reason: str | None) -> None:
+    """Design, section 6, error budget: contact-class failures do not count, nor does one of which nobody says why."""
+    campaign = await given_active(storage, 30)
+    for position in range(25):
+        await _receipt(storage, await _taken(storage, campaign, position), MessageStatus.FAILED, reason)
+    assert (await reread(storage, campaign)).status == "active"
+
+
+@pytest.mark.parametrize("reason", ["provider_auth", "provider_funds"])
+@pytest.mark.parametrize("single", [False, True])
+async def test_a_receipt_that_speaks_of_the_account_pauses_all_its_campaigns(
+    storage: Storage, reason: str, single: bool
+) -> None:
+    """Design, section 6, error budget: auth and funds, however they became known; another account's go on."""
+    campaign, beside = await given_active(storage, 2), await given_active(storage, 2)
+    other = await given_active(storage, 2, sms_carrier="telnyx")
+    if single:
+        message = make_message(status=MessageStatus.ACCEPTED, tries=1)
+        dispatch = make_dispatch(message_id=message.id, provider="twilio", state=DispatchState.ACCEPTED)
+        await storage.write(lambda tx: (tx.messages.insert(message), tx.dispatches.insert(dispatch)))
+    else:
+        dispatch = await _taken(storage, campaign, 0)
+    await _receipt(storage, dispatch, MessageStatus.FAILED, reason)
+    for one in (campaign, beside):
+        paused = await reread(storage, one)
+        assert (paused.status, paused.pause_reason) == ("paused", reason)
+    assert (await reread(storage, other)).status == "active"
+
+
+async def test_a_single_call_that_ends_for_lack_of_credit_pauses_the_campaigns_of_the_account(storage: Storage) -> None:
+    """Design, section 6, error budget: a call that was placed and then failed tells of the account too."""
+    agent = make_agent(provider="vapi", direction="outbound")
+    await storage.write(lambda tx: tx.agents.insert(agent))
+    campaign = make_call_campaign(agent_id=agent.id, status=CampaignStatus.ACTIVE, started_at=NOW)
+    call = make_call(agent_id=agent.id, provider="vapi", status=CallStatus.INITIATED, tries=1)
+    dispatch = make_dispatch(call_id=call.id, channel="call", provider="vapi", state=DispatchState.ACCEPTED)
+    event = CallReport(
+        workspace_id=HERE,
+        provider="vapi",
+        dispatch_id=dispatch.id,
+        provider_id=None,
+        status=CallStatus.FAILED,
+        reason="provider_funds",
+        at=NOW,
+    )
+
+    def operation(tx: Transaction) -> bool:
+        publish(tx, campaign, pending(make_prepared()))
+        tx.calls.insert(call)
+        tx.dispatches.insert(dispatch)
+        return settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW)
+
+    assert await storage.write(operation)
+    paused = await reread(storage, campaign)
+    assert (paused.status, paused.pause_reason) == ("paused", "provider_funds")
 
 
 @pytest.mark.parametrize(

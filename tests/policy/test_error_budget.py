@@ -25,6 +25,10 @@ WITHDRAWN, DEFERRED, LOST = one(S.WITHDRAWN, "campaign_stopped"), one(S.DEFERRED
     ("dispatch", "trouble"),
     [
         (one(S.ACCEPTED), False),
+        (one(S.ACCEPTED, "bad_sender"), True),
+        (one(S.ACCEPTED, "unreachable"), False),
+        (one(S.ACCEPTED, "filtered"), False),
+        (one(S.ACCEPTED, "opted_out"), False),
         (one(S.UNKNOWN, "timeout"), True),
         (one(S.UNKNOWN, "adapter_error"), True),
         (one(S.UNCONFIRMED, "no_evidence"), True),

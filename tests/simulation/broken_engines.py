@@ -147,6 +147,17 @@ def go_on_in_trouble(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(error_budget, "is_spent", lambda _: False)
 
 
+def charge_nothing_to_receipts(patch: pytest.MonkeyPatch) -> None:
+    """Count what an answer says against the budget, and not what is told of a request that was taken."""
+    charge = error_budget.charge
+
+    def charging(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
+        if dispatch.state is not DispatchState.ACCEPTED:
+            charge(tx, dispatch, now)
+
+    patch.setattr(error_budget, "charge", charging)
+
+
 BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "the provider is called before the intent is committed": (ask_before_the_commit, "without an intent"),
     "the counters move outside of the transaction": (count_in_a_transaction_of_its_own, "recount"),
@@ -156,6 +167,7 @@ BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "what was stopped meanwhile is committed all the same": (commit_on_what_was_true, "was committed"),
     "what a dead worker has left is sent again": (send_what_was_left, r"is not_sent \(worker_lost\)"),
     "a campaign in trouble goes on": (go_on_in_trouble, "in trouble"),
+    "what a receipt says of the account is not heard": (charge_nothing_to_receipts, "goes on after|in trouble"),
     "a contact has failed whose message was accepted": (broken_records.fail_without_cause, "nothing explains it"),
     "a contact has failed who had attempts left": (broken_records.never_try_again, "nothing explains it"),
     "a contact is skipped who never opted out": (broken_records.skip_without_cause, "nothing explains it"),

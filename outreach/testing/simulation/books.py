@@ -22,6 +22,7 @@ class Reached:
     Attributes:
         accepted_at: When the provider took it.
         failed: A receipt says afterwards that it reached nobody.
+        why: The failure class that the receipt names then.
         unanswered: The call rings out, is busy, is declined or goes to voicemail.
         denied: The provider has taken it and said that it has not.
         told: Whether the engine has been told so: nobody may be contacted again before.
@@ -33,6 +34,7 @@ class Reached:
     to: str
     accepted_at: datetime
     failed: bool = False
+    why: str = "unreachable"
     unanswered: bool = False
     denied: bool = False
     told: bool = False

@@ -11,11 +11,11 @@ from outreach.models.states import CampaignStatus, DispatchState, WorkspaceStatu
 from outreach.operations.common import provider_of
 from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.bounds import Bounds
+from outreach.testing.simulation.intents import ACCOUNT_TROUBLE
 from outreach.testing.simulation.ledger import Broken, Ledger
 from outreach.testing.simulation.touched import Touched
 
-_TROUBLE: Final = frozenset({"provider_auth", "provider_funds", "bad_sender", "rejected"})
-_ACCOUNT: Final = frozenset({"provider_auth", "provider_funds"})
+_TROUBLE: Final = ACCOUNT_TROUBLE | {"bad_sender", "rejected"}
 _OURS: Final = frozenset({"worker_lost", "interrupted"})
 _D = DispatchState
 _SAYS_NOTHING: Final = frozenset({_D.DISPATCHING, _D.WITHDRAWN, _D.DEFERRED, _D.NOT_SENT})
@@ -34,9 +34,10 @@ class CourseChecks:
         self._bounds = bounds
         self._known: dict[str, CampaignStatus] = {}
         self._active_since: dict[str, datetime] = {}
+        self._blamed: set[str] = set()
 
     def check(self, tx: Transaction, workspace_id: str, touched: Touched, now: datetime) -> None:
-        """Check the moves of one commit, and what its refusals must have led to.
+        """Check the moves of one commit, and what its refusals and receipts must have led to.
 
         Raises:
             Broken: A campaign has moved without cause, or has not although there was one.
@@ -53,7 +54,7 @@ class CourseChecks:
                 if before is CampaignStatus.SCHEDULED:
                     self._check_start(tx, workspace_id, campaign_id, now)
         for dispatch in touched.dispatches.values():
-            if dispatch.state is _D.REFUSED and dispatch.reason in _ACCOUNT and dispatch.settled_at == now:
+            if dispatch.reason in ACCOUNT_TROUBLE and self._is_news(dispatch, now):
                 self._check_account(tx, workspace_id, dispatch)
 
     def troubles(self, campaign_id: str) -> Sequence[bool]:
@@ -68,6 +69,14 @@ class CourseChecks:
             and dispatch.state not in _SAYS_NOTHING
             and dispatch.reason not in _OURS
         ][:20]
+
+    def _is_news(self, dispatch: Dispatch, now: datetime) -> bool:
+        """Return whether a request has got its reason just now: by its answer, or by the one receipt that says so."""
+        if dispatch.state is not _D.ACCEPTED:
+            return dispatch.settled_at == now
+        known = dispatch.id in self._blamed
+        self._blamed.add(dispatch.id)
+        return not known
 
     def _check_spent(self, campaign_id: str) -> None:
         if not is_spent(self.troubles(campaign_id)):
@@ -98,6 +107,7 @@ def is_spent(troubles: Sequence[bool]) -> bool:
 
 
 def _is_trouble(dispatch: Dispatch) -> bool:
-    if dispatch.state is DispatchState.REFUSED:
+    if dispatch.state in {DispatchState.REFUSED, DispatchState.ACCEPTED}:
+        # An accepted one has a reason where its receipt told of a failure.
         return dispatch.reason in _TROUBLE
     return dispatch.state in {DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP}

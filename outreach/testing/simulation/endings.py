@@ -14,7 +14,7 @@ from outreach.operations.common import settings_of
 from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.books import Books
 from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.intents import MAY_PASS, NOBODY_TALKED
+from outreach.testing.simulation.intents import ACCOUNT_TROUBLE, MAY_PASS, NOBODY_TALKED
 from outreach.testing.simulation.ledger import Broken, Ledger, named
 
 _S = RecipientStatus
@@ -89,8 +89,12 @@ class EndingChecks:
 
     def _has_failed(self, tx: Transaction, campaign: Campaign, before: Recipient, after: Recipient) -> bool:
         """Return whether an attempt has failed so, and no other one was due to it."""
-        if not any(self._failed_so(one, after.reason) for one in self._of(after) if one.step == after.step):
+        requests = [one for one in self._of(after) if one.step == after.step]
+        if not any(self._failed_so(one, after.reason) for one in requests):
             return False
+        # What was taken has had its turn: only a refusal for the account's sake leaves the contact another one.
+        if after.reason in ACCOUNT_TROUBLE and any(_told_later(one, after.reason) for one in requests):
+            return True
         # Spent, switched off, over with the campaign; or it had ended before, and does not begin again.
         if after.reason not in MAY_PASS | NOBODY_TALKED or campaign.is_terminal or not before.is_open:
             return True
@@ -159,3 +163,8 @@ class EndingChecks:
 
     def _of(self, recipient: Recipient) -> Iterator[Dispatch]:
         return self._ledger.dispatched(("recipient", recipient.campaign_id, recipient.position))
+
+
+def _told_later(dispatch: Dispatch, reason: str | None) -> bool:
+    """Return whether a request was accepted, and then reported to have failed for a reason."""
+    return dispatch.state is DispatchState.ACCEPTED and dispatch.reason == reason

@@ -19,7 +19,10 @@ from outreach.testing.simulation.slots import SlotChecks
 
 _DAY: Final = timedelta(hours=24)
 _UNHEARD: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED})
-MAY_PASS: Final = frozenset({"temporary", "unreachable", "rate_limited", "provider_auth", "provider_funds"})
+ACCOUNT_TROUBLE: Final = frozenset({"provider_auth", "provider_funds"})
+"""Failures of our account, and not of one contact or message."""
+
+MAY_PASS: Final = ACCOUNT_TROUBLE | {"temporary", "unreachable", "rate_limited"}
 """Refusals after which the contact has another turn: those that may pass, and those that are our account's trouble."""
 
 NOBODY_TALKED: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})

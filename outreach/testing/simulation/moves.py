@@ -124,3 +124,6 @@ class MoveChecks:
             and failed is not any(entry.failed for entry in entries)
         ):
             raise Broken(f"Dispatch {after.id} is reported {after.report}, which nobody has told.")
+        reasons = {entry.why for entry in entries if entry.failed} if failed else {None, ASSUMED_SENT}
+        if after.reason not in reasons:
+            raise Broken(f"Dispatch {after.id} is reported {after.report} for {after.reason}, which nobody has told.")

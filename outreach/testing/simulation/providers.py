@@ -24,6 +24,9 @@ _UNANSWERED: Final[Sequence[tuple[CallStatus, CallOutcome | None]]] = (
 )
 """How a call ends that reached nobody, and what the provider says of it."""
 
+_BLAMES: Final = ("bad_sender", "rejected", "rejected", "provider_funds")
+"""What a receipt may say that is our fault, and not the contact's."""
+
 
 class _Provider:
     """What both providers have: a name, and books to look into."""
@@ -62,6 +65,8 @@ class WorldCarrier(_Provider):
         world = self._world
         entry = Reached(dispatch_id=message.dispatch_id, to=message.to, accepted_at=world.now())
         entry.failed = world.faults.draw("receipt_failed")
+        if entry.failed and world.faults.draw("receipt_blames_us"):
+            entry.why = world.rng.choice(_BLAMES)
         world.record(entry)
         if world.faults.draw("answered_twice"):
             world.tell_surely(world.rng.random(), self._receipt(message, entry, MessageStatus.ACCEPTED))
@@ -86,7 +91,7 @@ class WorldCarrier(_Provider):
                 provider_id=f"p-{message.dispatch_id}",
                 status=status,
                 at=self._world.now(),
-                reason="unreachable" if failed else None,
+                reason=entry.why if failed else None,
             )
 
         return make
