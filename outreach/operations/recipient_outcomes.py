@@ -192,7 +192,7 @@ def _waits_behind(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campa
     behind = [other for other in others if other.step > dispatch.step]
     if any(other.state not in REACHED_NOBODY for other in behind):
         return None
-    if found[0].status is RecipientStatus.FAILED and any(other.state is DispatchState.REFUSED for other in behind):
+    if found[0].status is RecipientStatus.FAILED:
         # What it has failed with is a later step; that an earlier one was delivered does not mend it.
         return None
     return found if speaks_for(dispatch, [other for other in others if other.step == dispatch.step]) else None

@@ -72,7 +72,11 @@ def end(tx: Transaction, workspace_id: str, ending: Ending, now: datetime) -> Co
     current = untouched(tx, workspace_id, ending.recipient)
     if current is None:
         return Counters()
-    ended = attrs.evolve(current, status=ending.status, reason=ending.reason, due_at=None, ended_at=now)
+    # Of a flow an earlier step may have been accepted; who fails with a later one is no success any more.
+    successful = current.successful and ending.status is not RecipientStatus.FAILED
+    ended = attrs.evolve(
+        current, status=ending.status, reason=ending.reason, successful=successful, due_at=None, ended_at=now
+    )
     return put_recipient(tx, workspace_id, current, ended, rule=ending.rule, now=now)
 
 

@@ -293,6 +293,25 @@ async def test_the_delivery_of_an_earlier_step_does_not_mend_a_later_one(storage
     await reread(storage, course.campaign)
 
 
+@pytest.mark.parametrize(("body", "reason"), [("{{company}}", "empty_message"), ("x" * 1500, "over_segment_cap")])
+async def test_a_step_that_cannot_be_composed_ends_the_recipient_as_failed_and_not_as_successful(
+    storage: Storage, clock: ManualClock, body: str, reason: str
+) -> None:
+    """Design, section 3, counters: successful is accepted and not failed; an earlier step that arrives mends it not."""
+    await given_settings(storage, footer_enabled=False)
+    course = await Course.begin(storage, clock, HELLO, FlowStep(kind="send", body=body))
+    (first,) = await course.wave()
+    await settle(storage, first, ACCEPTED, now=clock.now())
+    assert (await reread(storage, course.campaign)).counters.successful == 1
+    assert await course.wave() == ()
+    failed = await recipient(storage, course.campaign)
+    assert (failed.status, failed.reason, failed.successful) == (R.FAILED, reason, False)
+    await report(storage, first, MessageStatus.DELIVERED, None, clock)
+    assert await recipient(storage, course.campaign) == failed
+    done = (await reread(storage, course.campaign)).counters
+    assert (done.completed, done.successful, done.failed) == (1, 0, 1)
+
+
 steps = st.lists(st.sampled_from([HELLO, AGAIN, WAIT, STOP]), min_size=1, max_size=6).filter(
     lambda flow: HELLO in flow or AGAIN in flow
 )

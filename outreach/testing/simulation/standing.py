@@ -51,6 +51,8 @@ class StandingChecks:
             raise Broken(f"{named(subject)} had ended as {before.status} and is {after.status} again.")
         if (after.ended_at is None) != (after.status in _OPEN):
             raise Broken(f"{named(subject)} is {after.status} and ended at {after.ended_at}.")
+        if after.successful and after.status is RecipientStatus.FAILED:
+            raise Broken(f"{named(subject)} has failed ({after.reason}) and counts as successful.")
         if after.due_at is None and after.status is RecipientStatus.WAITING:
             raise Broken(f"{named(subject)} waits for nothing ({after.reason}).")
         if after.due_at is not None and after.status not in {RecipientStatus.WAITING, RecipientStatus.IN_PROGRESS}:
