@@ -28,9 +28,7 @@ def fail_without_cause(patch: pytest.MonkeyPatch) -> None:
     def failing(recipient: Recipient, outcome: Outcome, **given: Any) -> Recipient:
         after = settle_recipient(recipient, outcome, **given)
         if outcome.state is DispatchState.ACCEPTED and recipient.position % 5 == 0:
-            return attrs.evolve(
-                after, status=RecipientStatus.FAILED, reason="rejected", due_at=None, ended_at=given["now"]
-            )
+            return ended(attrs.evolve(after, successful=False), RecipientStatus.FAILED, "rejected", given["now"])
         return after
 
     patch.setattr(recipient_outcomes, "settle_recipient", failing)

@@ -20,8 +20,12 @@ from outreach.protocols.voice import CallRequest
 from outreach.testing.simulation.books import Books, Reached
 from outreach.testing.simulation.faults import Faults
 
-_LATE_ARRIVAL: Final = 12.0
-"""Seconds that a request is on its way at the least when it is late; twice that at the most."""
+_LATE_ARRIVAL: Final = (12.0, 30.0)
+"""Seconds that a request is on its way at the least and at the most when it is late.
+
+From its commit on no more than `intent_seconds`, `provider_timeout_seconds` and `lease_seconds` together: until then
+the engine believes nobody who has nothing of it.
+"""
 
 _RECORDED_WITHIN: Final = 15.0
 """Seconds in which a process that lives and does not stand still records what it was answered."""
@@ -178,7 +182,7 @@ class World:
     def _way(self) -> float:
         """Return how long a request is on its way: now and then so long that nobody waits for its answer any more."""
         late = self.faults.draw("late_arrival")
-        return _LATE_ARRIVAL + self.rng.random() * _LATE_ARRIVAL if late else self.rng.random() * 0.5
+        return self.rng.uniform(*_LATE_ARRIVAL) if late else self.rng.random() * 0.5
 
     async def look_up(self, link: Link, dispatch_id: str) -> Outcome | None:
         """Tell from the books what became of a dispatch, or fail to; who asks may die of it."""
