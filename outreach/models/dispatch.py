@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import attrs
 
@@ -98,6 +98,18 @@ class Dispatch:
     def unsettled(self) -> bool:
         """Whether its outcome is not known: at most one such dispatch a recipient and step."""
         return self.state in {DispatchState.DISPATCHING, DispatchState.UNKNOWN}
+
+
+class Sent(NamedTuple):
+    """A request to a number, as the frequency cap counts them.
+
+    Attributes:
+        at: When its dispatch was created.
+        under_way: Whether it is `dispatching`, and may turn out to have reached nobody.
+    """
+
+    at: datetime
+    under_way: bool
 
 
 @attrs.frozen(kw_only=True)

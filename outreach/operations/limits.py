@@ -15,6 +15,9 @@ from outreach.protocols.storage import Transaction
 
 FREQUENCY_WINDOW: Final = timedelta(hours=24)
 
+LOOK_AGAIN: Final = timedelta(minutes=1)
+"""How long the cap holds at first where a request decides that is under way: by then it is known or in doubt."""
+
 
 @attrs.frozen(kw_only=True)
 class SenderPace:
@@ -73,8 +76,12 @@ def cap_reached(tx: Transaction, workspace_id: str, phone: str, now: datetime) -
         return None
     # Half-open: what lies exactly a window back is out of it.
     sent = [
-        moment
-        for moment in tx.dispatches.sent_to(workspace_id, phone, since=now - FREQUENCY_WINDOW)
-        if moment > now - FREQUENCY_WINDOW
+        one
+        for one in tx.dispatches.sent_to(workspace_id, phone, since=now - FREQUENCY_WINDOW)
+        if one.at > now - FREQUENCY_WINDOW
     ]
-    return None if len(sent) < cap else sent[-cap] + FREQUENCY_WINDOW
+    if len(sent) < cap:
+        return None
+    until = sent[-cap].at + FREQUENCY_WINDOW
+    # One that turns out to have reached nobody does not count: who waits for it all day may be reached by nobody.
+    return min(until, now + LOOK_AGAIN) if any(one.under_way for one in sent[-cap:]) else until

@@ -28,7 +28,7 @@ from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.carriers import Channel
 from outreach.models.directory import Agent, Flow, Number, Trunk
-from outreach.models.dispatch import Dispatch
+from outreach.models.dispatch import Dispatch, Sent
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
@@ -432,8 +432,8 @@ class Dispatches(Protocol):
         """Return a message's dispatches, oldest first by (created_at, id)."""
         ...
 
-    def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[datetime]:
-        """Return when dispatches to a number were created, at or after a moment, oldest first.
+    def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[Sent]:
+        """Return dispatches to a number that were created at or after a moment, oldest first.
 
         Those that reached nobody for sure (not sent, withdrawn, deferred) do not count, nor do answers to keywords.
         """

@@ -16,6 +16,7 @@ from outreach.models.states import DispatchState as S
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
 from outreach.operations import campaign_moves, settling, singles, waves
+from outreach.operations.limits import LOOK_AGAIN
 from outreach.operations.singles import IntentTerms
 from outreach.protocols.storage import Storage, Transaction
 from outreach.runners.outbox import Outbox
@@ -86,6 +87,22 @@ async def test_two_campaigns_share_the_frequency_cap(storage: Storage) -> None:
     await reread(storage, second)
 
 
+@pytest.mark.parametrize(("outcome", "again"), [(ACCEPTED, False), (Outcome(state=S.NOT_SENT, reason="down"), True)])
+async def test_who_is_capped_by_what_is_under_way_is_looked_at_again_soon(
+    storage: Storage, outcome: Outcome, again: bool
+) -> None:
+    """It may have reached nobody; the campaign that waited a day for it could be over by then."""
+    await given_cap(storage, 1)
+    first, second = await given_contact(storage), await given_contact(storage)
+    under_way = await given_dispatch(storage, first)
+    assert (await commit(storage, second)).dispatches == ()
+    held = await recipient(storage, second)
+    assert (held.reason, held.due_at) == ("frequency_cap", NOW + LOOK_AGAIN)
+    await settle(storage, under_way, outcome)
+    assert bool((await commit(storage, second, now=NOW + LOOK_AGAIN)).dispatches) is again
+    assert again or (await recipient(storage, second)).due_at == NOW + DAY
+
+
 @pytest.mark.parametrize("state", DispatchState)
 async def test_what_reached_nobody_does_not_count_against_the_cap(storage: Storage, state: DispatchState) -> None:
     """Deferred, withdrawn and not sent are not counted; what is in doubt is."""
@@ -101,7 +118,7 @@ async def test_a_plan_tells_who_is_capped(storage: Storage) -> None:
     """So that whole campaigns are put off without an intent each."""
     await given_cap(storage, 1)
     first, second = await given_contact(storage), await given_contact(storage)
-    await given_dispatch(storage, first)
+    await settle(storage, await given_dispatch(storage, first), ACCEPTED)
     plan = await storage.read(lambda tx: waves.plan(tx, HERE, second.id, now=NOW, limit=9))
     assert plan is not None
     assert plan.capped == {0: NOW + DAY}

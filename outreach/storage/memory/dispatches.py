@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
 from typing import Final
 
-from outreach.models.dispatch import Dispatch
+from outreach.models.dispatch import Dispatch, Sent
 from outreach.models.states import DispatchState
 from outreach.protocols.storage import AlreadyThere
 from outreach.storage.memory.calls import Messages
@@ -67,11 +67,11 @@ class Dispatches:
         """Return a message's dispatches, oldest first."""
         return self._rows.rows(self._by_message.keys((workspace_id, message_id)))
 
-    def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[datetime]:
-        """Return when dispatches to a number were created, at or after a moment, oldest first."""
+    def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[Sent]:
+        """Return dispatches to a number that were created at or after a moment, oldest first."""
         rows = self._rows.rows(self._by_number.keys((workspace_id, phone)))
         return [
-            row.created_at
+            Sent(row.created_at, row.state is DispatchState.DISPATCHING)
             for row in rows
             if row.created_at >= since and row.state not in _REACHED_NOBODY and not self._answers_keyword(row)
         ]

@@ -94,7 +94,7 @@ ORDER BY dispatches.created_at, dispatches.id
 
 -- sent_to --
 -- How often a number was contacted lately, over all campaigns of a workspace.
-SELECT created_at FROM dispatches INDEXED BY dispatches_to_number
+SELECT created_at, state = 'dispatching' AS under_way FROM dispatches INDEXED BY dispatches_to_number
 WHERE workspace_id = :workspace_id
     AND to_number = :phone
     AND created_at >= :since

@@ -8,7 +8,7 @@ from datetime import datetime
 from outreach.clock import from_text, to_text
 from outreach.convert.rows import to_row
 from outreach.models.call import Call
-from outreach.models.dispatch import Dispatch
+from outreach.models.dispatch import Dispatch, Sent
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.storage.sqlite.sql import load
 from outreach.storage.sqlite.tables.base import Table
@@ -56,10 +56,10 @@ class Dispatches(Table):
         """Return a message's dispatches, oldest first."""
         return self._all(Dispatch, "of_message", workspace_id=workspace_id, message_id=message_id)
 
-    def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[datetime]:
-        """Return when dispatches to a number were created, at or after a moment, oldest first."""
+    def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[Sent]:
+        """Return dispatches to a number that were created at or after a moment, oldest first."""
         rows = self._rows("sent_to", workspace_id=workspace_id, phone=phone, since=to_text(since))
-        return [from_text(row["created_at"]) for row in rows]
+        return [Sent(from_text(row["created_at"]), bool(row["under_way"])) for row in rows]
 
     def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
         """Return a campaign's latest dispatches that are no more `dispatching`, newest first."""
