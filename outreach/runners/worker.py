@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -12,7 +11,7 @@ import anyio
 
 from outreach.clock import Clock
 from outreach.config import EngineConfig
-from outreach.errors import OutreachError
+from outreach.errors import LeaseLost
 from outreach.models.account import AccountHold
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import Report
@@ -115,9 +114,18 @@ class Worker:
         epoch, self._epoch = self._epoch, None
         try:
             if epoch is not None:
-                # Without it the note is as old as the last heartbeat; where it cannot be written, nothing else can.
-                with suppress(OutreachError), anyio.move_on_after(_LAST_NOTE_SECONDS):
+                with anyio.move_on_after(_LAST_NOTE_SECONDS):
                     await self.renew(epoch)
+        except LeaseLost:
+            # Another one has taken over, and notes how far it comes.
+            pass
+        except Exception as error:
+            # The note is as old as the last heartbeat then. Whatever keeps it from being written, it ends here.
+            _log.warning(
+                "How far the database has come could not be noted at the end: %s.",
+                type(error).__name__,
+                extra={"action": "note_failed"},
+            )
         finally:
             self._lease_ends = float("-inf")
             self._storage.lock.release()

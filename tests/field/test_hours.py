@@ -63,11 +63,11 @@ async def test_a_place_that_is_free_a_second_after_closing_is_not_taken(open_sto
 @pytest.mark.field(8)
 async def test_a_slot_that_comes_a_second_after_closing_is_not_used(open_storage: OpenStorage) -> None:
     """Field, test 8 (Dograh waits for its rate after the check of the hours): the slot itself must lie within them."""
-    clock = ShiftedClock(CLOSING - timedelta(seconds=59))
+    clock = ShiftedClock(CLOSING - timedelta(seconds=9))
     config = attrs.evolve(CALLS, look_ahead_seconds=120.0)
     async with dispatching(open_storage(clock), clock=clock, config=config) as rig:
         workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 2, business_hours=HOURS, sms_rate_per_minute=1)
+        campaign = await given_campaign(rig.engine, workspace, 2, business_hours=HOURS, sms_rate_per_minute=6)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await rig.carrier.wait_for_requests(1)
         clock.shift(CLOSING + timedelta(seconds=1) - clock.now())

@@ -272,7 +272,7 @@ def test_callbacks_without_our_reference_wait_for_the_answer(
 def test_a_call_that_did_not_come_about_is_known_by_what_its_answer_named(
     names: Mapping[str, str], data: st.DataObject, answers: Sequence[Outcome]
 ) -> None:
-    """ElevenLabs' answer may name the telephony's call alone, and no failure brings our reference back.
+    """Field, test 11 (Chatwoot, twilio-csharp): the answer may name the telephony's call alone, a failure never us.
 
     In every order, before the answer and after it, once and often: a busy line is one, and is called again.
     """
