@@ -16,7 +16,7 @@ import pytest
 from outreach.testing.simulation.driver import StorageKind, simulate
 from outreach.testing.simulation.faults import Fault, missing
 
-REGRESSION_SEEDS = (1119, 1146, 2365, 876, 8, 14, 35, 0, 1, 2, 3, 5, 6, 11, 13)
+REGRESSION_SEEDS = (1119, 1146, 2365, 876, 4610, 5663, 8, 14, 35, 0, 1, 2, 3, 5, 6, 11, 13)
 """The first ones have found faults, of the engine or of the simulation itself; the others are there to be many."""
 
 FRESH_SECONDS = 60.0

@@ -89,7 +89,9 @@ class EndingChecks:
 
     def _has_failed(self, tx: Transaction, campaign: Campaign, before: Recipient, after: Recipient) -> bool:
         """Return whether an attempt has failed so, and no other one was due to it."""
-        requests = [one for one in self._of(after) if one.step == after.step]
+        # Who replied has ended behind the step that was sent last, and its receipt may still say that it failed.
+        replied_to = before.reason == "replied"
+        requests = [one for one in self._of(after) if one.step == after.step or (replied_to and one.step < after.step)]
         if not any(self._failed_so(one, after.reason) for one in requests):
             return False
         # What was taken has had its turn: only a refusal for the account's sake leaves the contact another one.

@@ -73,6 +73,8 @@ class IntentChecks:
         workspace = workspace_of(tx, intent.workspace_id)
         if workspace.status != "active":
             raise Broken(f"Intent {intent.id} was committed while the workspace is {workspace.status}.")
+        if workspace.contact_hours:
+            self._ledger.under_hours.add(intent.id)
         if is_forbidden(tx, self._ledger, intent):
             raise Broken(f"Intent {intent.id} was committed for a number on the register.")
         self._check_earlier(intent)

@@ -76,6 +76,7 @@ class Ledger:
         of: What was dispatched for each subject, in the order of the commits.
         of_campaign: The same for each campaign.
         in_flight: Recipients of each campaign that are at a provider, or perhaps there.
+        under_hours: Dispatches that were committed while the workspace had contact hours.
         open_of_epoch: Dispatches without an outcome, by epoch.
     """
 
@@ -89,6 +90,7 @@ class Ledger:
         self._of_call: dict[str, list[str]] = {}
         self.of_campaign: dict[str, list[str]] = {}
         self.in_flight: Counter[str] = Counter()
+        self.under_hours: set[str] = set()
         self.open_of_epoch: Counter[int] = Counter()
         self._sums: dict[str, list[int]] = {}
 

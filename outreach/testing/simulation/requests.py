@@ -69,7 +69,9 @@ class RequestChecks:
             raise Broken(f"The request of {dispatch_id} begins while its campaign is {campaign and campaign.status}.")
         if not campaign_is_open(campaign, now):
             raise Broken(f"The request of {dispatch_id} begins at {now}, outside the hours of its campaign.")
-        if workspace.contact_hours and not person_is_awake(dispatch.to, now):
+        # A rule that comes between an intent and its request is no stop: it decides about the next intent.
+        ruled = workspace.contact_hours and dispatch_id in self._ledger.under_hours
+        if ruled and not person_is_awake(dispatch.to, now):
             raise Broken(f"The request of {dispatch_id} begins at {now}, outside its contact's hours.")
         if campaign.channel == "sms":
             self._check_pace(campaign.id, campaign.sms_rate_per_minute, now)
