@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,9 +16,9 @@ from outreach.models.states import MessageStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.unsubscribe import UnsubscribeScope
 from outreach.operations import singles, waves
 from outreach.operations.singles import IntentTerms
-from outreach.protocols.storage import Storage, Transaction
-from outreach.storage.memory.journal import Journal
-from outreach.storage.memory.transaction import Tables
+from outreach.protocols.storage import Storage
+from outreach.storage.sqlite.memory import empty_database, open_image, write_now
+from outreach.storage.sqlite.session import Session
 from outreach.testing.builders import (
     NOW,
     make_lease,
@@ -28,6 +29,7 @@ from outreach.testing.builders import (
     new_id,
 )
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
+from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, EPOCH
 from tests.engine.writing import OURS, PERSON, answers, entry, make_text, messages_of, take_in, write
 
@@ -207,9 +209,8 @@ def test_what_stands_in_the_end_does_not_depend_on_the_order_of_arrival(
     """Whoever wrote STOP last is on the register, in every order, with repeats of every message."""
     texts = [make_text(body, at=NOW + second * SECOND) for body, second in written]
     arrivals = data.draw(st.permutations(texts + texts))
-    journal = Journal()
-    tx = Tables(journal)
-    with journal.recording():
+
+    def arrive(tx: Transaction) -> None:
         tx.workspaces.insert(make_workspace(id=HERE))
         for later, text in enumerate(arrivals):
             take_in(tx, text, now=NOW + (10 + later) * SECOND)
@@ -222,6 +223,9 @@ def test_what_stands_in_the_end_does_not_depend_on_the_order_of_arrival(
         assert purposes == ["opt_out_confirmation", "opt_in_confirmation"] * (len(purposes) // 2) + (
             ["opt_out_confirmation"] if opted_out else []
         )
+
+    with closing(open_image(empty_database())) as database:
+        write_now(Session(database), arrive)
 
 
 async def test_a_keyword_counts_in_its_workspace_alone(storage: Storage) -> None:

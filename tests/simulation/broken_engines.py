@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,12 +22,12 @@ from outreach.operations import (
 from outreach.operations.recipients import put_recipient
 from outreach.operations.wave import Committed, Intent, Plan, Wave
 from outreach.policy.settlement import Backoff
-from outreach.protocols.storage import Transaction
 from outreach.runners import outbox
 from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.channels import CampaignChannel
 from outreach.runners.reconciler import Reconciler
 from outreach.runners.worker import Worker
+from outreach.working_set import Transaction
 from tests.simulation import broken_records, broken_tenancy, broken_waits
 
 
@@ -89,7 +89,7 @@ def keep_the_pace_in_memory(patch: pytest.MonkeyPatch) -> None:
             taken_by_number[self._epoch, phone] = next_slot_at
 
     def forgetful(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime]) -> Committed:
-        return commit_wave(_With(tx, runs=_Runs(wave.epoch)), wave, clock_now=clock_now)
+        return commit_wave(cast("Transaction", _With(tx, runs=_Runs(wave.epoch))), wave, clock_now=clock_now)
 
     patch.setattr(waves, "commit_wave", forgetful)
 

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from outreach.testing.simulation import __main__ as command
-from outreach.testing.simulation.driver import Result, StorageKind
+from outreach.testing.simulation.driver import Result
 from outreach.testing.simulation.faults import ALL, ENOUGH_SEEDS, FREQUENT, SOME_SEEDS, Fault
 from outreach.testing.simulation.ledger import Broken
 
@@ -21,7 +21,7 @@ def _found(seed: int, *faults: Fault) -> Result:
 
 def test_one_seed_is_replayed_and_its_trace_told(capsys: pytest.CaptureFixture[str]) -> None:
     """What a failing seed says to run is a command that works."""
-    assert command.main(["--seed", "6", "--storage", "memory"]) == 0
+    assert command.main(["--seed", "6"]) == 0
     out = capsys.readouterr().out
     assert "1 seeds in" in out
     assert "0 broken" in out
@@ -39,7 +39,7 @@ def test_a_broken_seed_is_told_and_fails_the_run(
 ) -> None:
     """The others run all the same."""
 
-    def simulated(seed: int, *, storage: StorageKind | None) -> Result:
+    def simulated(seed: int) -> Result:
         if seed == 1:
             raise Broken("Somebody was reached twice.")
         return _found(seed, "pause")
@@ -72,7 +72,7 @@ def test_a_run_in_which_a_kind_of_fault_never_happened_fails(
 ) -> None:
     """It has not tried what it is there to try; a shorter run may, the shorter the rarer the fault."""
     happened = [fault for fault in ALL if fault != left_out]
-    monkeypatch.setattr(command, "simulate", lambda seed, storage: _found(seed, *happened))
+    monkeypatch.setattr(command, "simulate", lambda seed: _found(seed, *happened))
     assert command.main(["--seeds", str(seeds), "--jobs", "1"]) == code
     told = capsys.readouterr().err
     assert told == (f"In {seeds} seeds it never happened: {left_out}.\n" if code else "")
@@ -88,7 +88,7 @@ def test_a_reader_that_goes_away_is_no_error_to_tell_of() -> None:
     read, write = os.pipe()
     os.close(read)
     try:
-        command_line = [sys.executable, "-m", "outreach.testing.simulation", "--seed", "6", "--storage", "memory"]
+        command_line = [sys.executable, "-m", "outreach.testing.simulation", "--seed", "6"]
         done = subprocess.run(command_line, stdout=write, stderr=subprocess.PIPE, check=False, text=True)
     finally:
         os.close(write)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from outreach.testing.simulation.driver import StorageKind, simulate
+from outreach.testing.simulation.driver import simulate
 from outreach.testing.simulation.faults import Fault, missing
 
 REGRESSION_SEEDS = (1119, 1146, 2365, 876, 4610, 5663, 8, 14, 35, 0, 1, 2, 3, 5, 6, 11, 13)
@@ -22,13 +22,12 @@ REGRESSION_SEEDS = (1119, 1146, 2365, 876, 4610, 5663, 8, 14, 35, 0, 1, 2, 3, 5,
 FRESH_SECONDS = 60.0
 
 
-@pytest.mark.parametrize("storage", ["memory", "sqlite"])
 @pytest.mark.timeout(600)
-def test_nobody_is_contacted_too_often_and_everything_ends(storage: StorageKind) -> None:
-    """Design, section 5: on each storage, over a fixed list of seeds; much was tried, and somebody was reached."""
+def test_nobody_is_contacted_too_often_and_everything_ends() -> None:
+    """Design, section 5: over a fixed list of seeds; much was tried, and somebody was reached."""
     faults: Counter[Fault] = Counter()
     for seed in REGRESSION_SEEDS:
-        result = simulate(seed, storage=storage)
+        result = simulate(seed)
         assert result.checks > 0
         assert result.reached > 0
         faults += result.faults
@@ -55,11 +54,10 @@ def test_fresh_seeds_hold_too(record_property: Callable[[str, object], None]) ->
 
 @pytest.mark.timeout(600)
 def test_one_seed_has_one_course(tmp_path: Path) -> None:
-    """Every commit and request at the same moment: in this process, on both storages, and in another process."""
-    here = simulate(4, storage="memory")
-    assert simulate(4, storage="memory") == here
-    assert simulate(4, storage="sqlite") == here
-    assert simulate(4, storage="sqlite", path=tmp_path / "simulated.db") == here
+    """Every commit and request at the same moment: in this process, in a file, and in another process."""
+    here = simulate(4)
+    assert simulate(4) == here
+    assert simulate(4, path=tmp_path / "simulated.db") == here
     command = [sys.executable, "-m", "outreach.testing.simulation", "--seed", "4"]
     there = subprocess.run(
         command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": "7"}

@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from outreach.errors import StorageError
-from outreach.protocols.storage import Transaction
 from outreach.storage.sqlite import SqliteStorage
+from outreach.working_set import Transaction
 from tests.storage.sqlite_support import appending, opened, subjects
 
 pytestmark = pytest.mark.anyio
@@ -100,9 +100,9 @@ async def test_a_cancelled_read_gives_its_connection_back(sqlite_storage: Sqlite
 
 
 async def test_a_read_that_writes_is_refused(sqlite_storage: SqliteStorage) -> None:
-    """By the connection, not by trust; and the connection is as good as before."""
+    """Before it comes to the database; and the connection is as good as before."""
     for _ in range(3):
-        with pytest.raises(StorageError, match="an operation that only reads tried to write"):
+        with pytest.raises(StorageError, match="may only read"):
             await sqlite_storage.read(appending("no"))
     assert await sqlite_storage.read(subjects) == []
 

@@ -15,8 +15,8 @@ import pytest
 
 from outreach.clock import SystemClock
 from outreach.errors import StorageError
-from outreach.protocols.storage import AlreadyThere, Transaction
 from outreach.storage.sqlite import SqliteStorage
+from outreach.working_set import AlreadyThere, Transaction
 from tests.storage.sqlite_support import NOW, appending, campaign, contacts, entry, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
@@ -286,7 +286,7 @@ async def test_when_the_commit_fails_every_operation_of_the_group_fails(
 
     def break_commit(tx: Transaction) -> None:
         # A deferred foreign key is checked by COMMIT alone: the one failure of it that can be had at will.
-        connection = tx.audit._connection  # type: ignore[attr-defined]
+        connection = tx.audit._rows.backend.connection  # type: ignore[attr-defined]
         connection.execute("PRAGMA defer_foreign_keys = ON")
         connection.execute("UPDATE campaigns SET workspace_id = 'nobody'")
 
@@ -318,7 +318,7 @@ async def test_when_the_disk_is_full_nothing_is_half_written(sqlite_storage: Sql
     await sqlite_storage.write(set_up)
 
     def limit(tx: Transaction, pages: int | None) -> None:
-        connection = tx.audit._connection  # type: ignore[attr-defined]
+        connection = tx.audit._rows.backend.connection  # type: ignore[attr-defined]
         used = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {used if pages is None else pages}")
 
@@ -340,7 +340,7 @@ async def test_when_another_process_keeps_the_lock_all_that_wait_are_told(
 ) -> None:
     """The wait has an end, the error says what is the matter, and later writes work."""
     await sqlite_storage.write(
-        lambda tx: tx.audit._connection.execute("PRAGMA busy_timeout = 50")  # type: ignore[attr-defined]
+        lambda tx: tx.audit._rows.backend.connection.execute("PRAGMA busy_timeout = 50")  # type: ignore[attr-defined]
     )
     with opened(database) as other:
         other.execute("BEGIN IMMEDIATE")

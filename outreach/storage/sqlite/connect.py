@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +14,8 @@ import aiosqlite
 from outreach.errors import DatabaseMissing, StorageError
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.schema import bring_up_to_date
+from outreach.storage.sqlite.session import Session
 from outreach.storage.sqlite.thread import call, close, connect
-from outreach.storage.sqlite.transaction import SqliteTransaction
 
 BUSY_SECONDS: Final = 30
 """How long a connection waits for another process's write."""
@@ -35,7 +36,7 @@ _WRITER: Final = (
 _READER: Final = ("PRAGMA query_only = ON",)
 
 
-async def open_writer(path: Path, *, create: bool = True) -> tuple[aiosqlite.Connection, SqliteTransaction]:
+async def open_writer(path: Path, *, create: bool = True) -> tuple[aiosqlite.Connection, Session]:
     """Open the connection that writes; make the file where that is asked for, and bring its schema up to date.
 
     Raises:
@@ -47,12 +48,12 @@ async def open_writer(path: Path, *, create: bool = True) -> tuple[aiosqlite.Con
         _create_private(path)
     else:
         _require_file(path)
-    return await _open(path, _prepare_writer)
+    return await _open(path, _prepare_writer, read_only=False)
 
 
-async def open_reader(path: Path) -> tuple[aiosqlite.Connection, SqliteTransaction]:
+async def open_reader(path: Path) -> tuple[aiosqlite.Connection, Session]:
     """Open a connection that only reads."""
-    return await _open(path, _prepare_reader)
+    return await _open(path, _prepare_reader, read_only=True)
 
 
 def _require_file(path: Path) -> None:
@@ -77,15 +78,15 @@ def _create_private(path: Path) -> None:
 
 
 async def _open(
-    path: Path, prepare: Callable[[sqlite3.Connection], None]
-) -> tuple[aiosqlite.Connection, SqliteTransaction]:
+    path: Path, prepare: Callable[[sqlite3.Connection], None], *, read_only: bool
+) -> tuple[aiosqlite.Connection, Session]:
     try:
         connection = await connect(path, busy_seconds=BUSY_SECONDS)
     except sqlite3.Error as error:
         raise _unusable(path, error) from error
     try:
         await call(connection, prepare)
-        return connection, await call(connection, SqliteTransaction)
+        return connection, await call(connection, partial(Session, read_only=read_only))
     except BaseException as error:
         await close(connection)
         if isinstance(error, sqlite3.Error):
@@ -104,7 +105,6 @@ def _prepare_reader(raw: sqlite3.Connection) -> None:
 
 
 def _set_up(raw: sqlite3.Connection, pragmas: Iterable[str]) -> None:
-    raw.row_factory = sqlite3.Row
     for pragma in pragmas:
         raw.execute(pragma)
 

@@ -6,7 +6,7 @@ import sqlite3
 from typing import Final
 
 from outreach.errors import StorageError
-from outreach.protocols.storage import AlreadyThere
+from outreach.working_set import AlreadyThere
 
 _TAKEN: Final = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID}
@@ -28,6 +28,13 @@ _WORDS: Final = {
 }
 
 
+def in_words(error: BaseException) -> BaseException:
+    """Return what a caller is told of an error: our words for one of SQLite's, any other as it is."""
+    if isinstance(error, sqlite3.IntegrityError):
+        return refused_row(error)
+    return translate(error) if isinstance(error, sqlite3.Error) else error
+
+
 def translate(error: sqlite3.Error) -> StorageError:
     """Return the storage error that says what a driver's error means; the driver's is its cause."""
     # The low byte is the kind, the rest says more of it.
@@ -39,13 +46,13 @@ def translate(error: sqlite3.Error) -> StorageError:
     return translated
 
 
-def refused_row(error: sqlite3.IntegrityError, what: str) -> Exception:
-    """Return what a table raises for a row that the database does not take; the driver's error is its cause."""
+def refused_row(error: sqlite3.IntegrityError) -> Exception:
+    """Return what is raised for a row that the database does not take; the driver's error is its cause."""
     refused: Exception
     if error.sqlite_errorcode in _TAKEN:
-        refused = AlreadyThere(f"There is such a {what} already. ({error})")
+        refused = AlreadyThere(f"There is such a row already. ({error})")
     elif error.sqlite_errorcode == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
-        refused = LookupError(f"A {what} refers to something that is not there, or is referred to.")
+        refused = LookupError("A row refers to something that is not there, or is referred to.")
     else:
         return translate(error)
     refused.__cause__ = error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -12,8 +11,9 @@ from typing import Any
 
 import attrs
 
-from outreach.protocols.storage import Operation, Transaction
-from outreach.storage.sqlite.errors import translate
+from outreach.protocols.storage import Operation
+from outreach.storage.sqlite.errors import in_words
+from outreach.working_set import Transaction
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -39,7 +39,7 @@ class Job:
     def fail(self, error: BaseException) -> None:
         """Give the caller this error, or our words for it when it is SQLite's."""
         self.result = None
-        self.error = translate(error) if isinstance(error, sqlite3.Error) else error
+        self.error = in_words(error)
 
     async def outcome(self) -> Any:
         """Wait for the job; return the operation's result or raise its error, the very object."""

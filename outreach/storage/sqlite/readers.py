@@ -14,8 +14,8 @@ import aiosqlite
 
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
+from outreach.storage.sqlite.session import Session
 from outreach.storage.sqlite.thread import close, post
-from outreach.storage.sqlite.transaction import SqliteTransaction
 
 
 class Readers:
@@ -25,9 +25,9 @@ class Readers:
         self._readers: list[_Reader] = []
         self._queue = Queue()
 
-    def add(self, connection: aiosqlite.Connection, transaction: SqliteTransaction) -> None:
+    def add(self, connection: aiosqlite.Connection, session: Session) -> None:
         """Take a connection on."""
-        reader = _Reader(self._queue, connection, transaction)
+        reader = _Reader(self._queue, connection, session)
         self._readers.append(reader)
         self._queue.add(reader.wake)
 
@@ -44,10 +44,10 @@ class Readers:
 class _Reader:
     """One connection and its thread."""
 
-    def __init__(self, queue: Queue, connection: aiosqlite.Connection, transaction: SqliteTransaction) -> None:
+    def __init__(self, queue: Queue, connection: aiosqlite.Connection, session: Session) -> None:
         self.connection = connection
         self._queue = queue
-        self._transaction = transaction
+        self._session = session
 
     def wake(self) -> None:
         """Begin to work in the connection's thread."""
@@ -62,7 +62,9 @@ class _Reader:
         """Run one operation on the snapshot that its first query takes."""
         try:
             raw.execute("BEGIN")
-            job.run(self._transaction)
+            # What was read before may be out of date, and is the reader's own by now.
+            self._session.rows.forget()
+            job.run(self._session.transaction)
         except BaseException as error:  # whatever it is, it is the caller's
             job.fail(error)
         finally:

@@ -1,4 +1,4 @@
-"""Run simulations: one seed to replay it, or many, on memory and on SQLite in turn."""
+"""Run simulations: one seed to replay it, or many; each on a database of its own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 
-from outreach.testing.simulation.driver import Result, StorageKind, simulate
+from outreach.testing.simulation.driver import Result, simulate
 from outreach.testing.simulation.faults import Fault, missing
 from outreach.testing.simulation.ledger import Broken
 
@@ -28,13 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m outreach.testing.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many, counting up from the first")
-    parser.add_argument("--storage", choices=("memory", "sqlite"), help="one storage; by default they take turns")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that work at a time")
     given = parser.parse_args(arguments)
     results: list[Result] = []
     broken: list[str] = []
     began, worked = time.monotonic(), 0.0
-    for outcome, seconds in _all(range(given.seed, given.seed + given.seeds), given.storage, given.jobs):
+    for outcome, seconds in _all(range(given.seed, given.seed + given.seeds), given.jobs):
         worked += seconds
         if isinstance(outcome, str):
             broken.append(outcome)
@@ -57,21 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if broken or never else 0
 
 
-def _all(seeds: Sequence[int], storage: StorageKind | None, jobs: int) -> Iterator[tuple[Result | str, float]]:
+def _all(seeds: Sequence[int], jobs: int) -> Iterator[tuple[Result | str, float]]:
     """Yield what came of each seed, or how it broke, with the seconds of work that it took."""
-    one = partial(_one, storage=storage)
     if min(jobs, len(seeds)) <= 1:
-        yield from map(one, seeds)
+        yield from map(_one, seeds)
         return
     with ProcessPoolExecutor(max_workers=min(jobs, len(seeds))) as workers:
-        yield from workers.map(one, seeds, chunksize=4)
+        yield from workers.map(_one, seeds, chunksize=4)
 
 
-def _one(seed: int, *, storage: StorageKind | None) -> tuple[Result | str, float]:
+def _one(seed: int) -> tuple[Result | str, float]:
     began = time.process_time()
     outcome: Result | str
     try:
-        outcome = simulate(seed, storage=storage)
+        outcome = simulate(seed)
     except Broken as broken:
         outcome = f"seed {seed}: {broken}"
     return outcome, time.process_time() - began

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import anyio
 import attrs
@@ -33,14 +33,10 @@ from outreach.testing.simulation.storage import (
     Database,
     Killed,
     Machine,
-    MemoryDatabase,
     ProcessStorage,
-    SqliteDatabase,
 )
 from outreach.testing.simulation.watched import Watched
 from outreach.testing.simulation.world import Link, World
-
-StorageKind = Literal["memory", "sqlite"]
 
 TURMOIL_SECONDS: Final = 200.0
 """How long things go wrong; after that the engine is left in peace until everything has ended."""
@@ -78,23 +74,16 @@ class Result:
     trace: str
 
 
-def storage_of(seed: int) -> StorageKind:
-    """Return the storage that a seed runs on where none is asked for: they take turns."""
-    return "memory" if seed % 2 == 0 else "sqlite"
-
-
-def simulate(seed: int, *, storage: StorageKind | None = None, path: Path | None = None) -> Result:
+def simulate(seed: int, *, path: Path | None = None) -> Result:
     """Run one simulation.
 
     Args:
         seed: Decides everything.
-        storage: Which tables the operations run over; by the seed by default.
-        path: A file for SQLite; in memory by default.
+        path: A file for the database; in memory by default.
 
     Raises:
         Broken: An invariant does not hold; the message says which, and how to replay it.
     """
-    storage = storage or storage_of(seed)
     rng = random.Random(seed)  # noqa: S311 - no secret: a seed must give one course
     faults = Faults(_stream(rng))
     late = _stream(rng)
@@ -104,7 +93,7 @@ def simulate(seed: int, *, storage: StorageKind | None = None, path: Path | None
     def late_seconds() -> float:
         return late.random() * _LATEST_SECONDS if faults.draw("late_timer") else 0.0
 
-    database: Database = MemoryDatabase() if storage == "memory" else SqliteDatabase(path)
+    database = Database(path)
     loop = partial(VirtualLoop, _stream(rng), late_seconds, turns.gives_way)
     try:
         simulation = _Simulation(seed, rng, faults, database)
@@ -117,7 +106,7 @@ def simulate(seed: int, *, storage: StorageKind | None = None, path: Path | None
     except Exception as error:
         # Whatever ends a simulation is its seed's: also what no check has foreseen.
         what = str(error) if isinstance(error, Broken) else f"It ended in {error!r}."
-        command = f"python -m outreach.testing.simulation --seed {seed} --storage {storage}"
+        command = f"python -m outreach.testing.simulation --seed {seed}"
         raise Broken(f"{what}\nReplay it with: {command}") from error
     finally:
         database.close()

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import random
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Protocol, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from outreach.errors import StorageError
 from outreach.models.work import HighWater, Home
-from outreach.protocols.storage import DispatchLock, Operation, Transaction
-from outreach.storage.memory.journal import Journal
-from outreach.storage.memory.transaction import Tables
+from outreach.protocols.storage import DispatchLock, Operation
+from outreach.storage.sqlite.memory import empty_database, open_image, write_now
 from outreach.storage.sqlite.schema import bring_up_to_date
-from outreach.storage.sqlite.transaction import SqliteTransaction
+from outreach.storage.sqlite.session import Session
 from outreach.testing.simulation.faults import Faults
 from outreach.testing.simulation.touched import NotingTransaction, Touched
+from outreach.working_set import Transaction
 
 T = TypeVar("T")
 
@@ -27,90 +26,40 @@ _SLOW_SECONDS: Final = 2.0
 """How long an operation waits for its turn at the most."""
 
 
-class Database(Protocol):
-    """The one database: operations run at once, each in a transaction."""
+class Database:
+    """The one database, over one connection in this thread: operations run at once, each in a transaction.
 
-    def write(self, operation: Operation[T]) -> tuple[T, Mapping[str, Touched]]:
-        """Run an operation that may write, and commit it; return what it has written too."""
-        ...
-
-    def read(self, operation: Operation[T]) -> T:
-        """Run an operation that reads."""
-        ...
-
-    def close(self) -> None:
-        """Let go of what it holds."""
-        ...
-
-
-class MemoryDatabase:
-    """The tables in memory."""
-
-    def __init__(self) -> None:
-        self._journal = Journal()
-        self._tables = Tables(self._journal)
-        self._noting = NotingTransaction(self._tables)
-
-    def write(self, operation: Operation[T]) -> tuple[T, Mapping[str, Touched]]:
-        """Run an operation that may write, and commit it; return what it has written too."""
-        with self._journal.recording():
-            return operation(self._noting.fresh()), self._noting.touched
-
-    def read(self, operation: Operation[T]) -> T:
-        """Run an operation that reads."""
-        return operation(self._tables)
-
-    def close(self) -> None:
-        """Do nothing: memory goes by itself."""
-
-
-class SqliteDatabase:
-    """The tables of SQLite, over one connection in this thread: an inline executor of the same functions."""
+    What checks read comes from the database, through a session of its own: a row that the writer knows wrongly, or has
+    kept to itself, is found out.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self._raw = _open(path)
-        self._tables = SqliteTransaction(self._raw)
-        self._noting = NotingTransaction(self._tables)
+        self._writer = Session(self._raw)
+        self._reader = Session(self._raw, read_only=True)
+        self._noting = NotingTransaction(self._writer.transaction)
 
     def write(self, operation: Operation[T]) -> tuple[T, Mapping[str, Touched]]:
         """Run an operation that may write, and commit it; return what it has written too."""
-        self._raw.execute("BEGIN IMMEDIATE")
-        try:
-            result = operation(self._noting.fresh())
-        except BaseException:
-            self._raw.execute("ROLLBACK")
-            raise
-        self._raw.execute("COMMIT")
+        result = write_now(self._writer, lambda _: operation(self._noting.fresh()))
+        self._reader.rows.forget()
         return result, self._noting.touched
 
     def read(self, operation: Operation[T]) -> T:
         """Run an operation that reads."""
-        return operation(self._tables)
+        return operation(self._reader.transaction)
 
     def close(self) -> None:
         """Close the connection."""
         self._raw.close()
 
 
-@functools.cache
-def _empty() -> bytes:
-    """Return a database that is up to date and empty: making one takes longer than many a simulation."""
-    raw = sqlite3.connect(":memory:", isolation_level=None)
-    try:
-        bring_up_to_date(raw)
-        return raw.serialize()
-    finally:
-        raw.close()
-
-
 def _open(path: Path | None) -> sqlite3.Connection:
-    raw = sqlite3.connect(str(path) if path else ":memory:", isolation_level=None)
-    raw.row_factory = sqlite3.Row
-    raw.execute("PRAGMA foreign_keys = ON")
     if path is None:
-        raw.deserialize(_empty())
-    else:
-        bring_up_to_date(raw)
+        return open_image(empty_database())
+    raw = sqlite3.connect(str(path), isolation_level=None)
+    raw.execute("PRAGMA foreign_keys = ON")
+    bring_up_to_date(raw)
     return raw
 
 

@@ -1,19 +1,42 @@
 """The named queries: one file an aggregate, read once.
 
-A query begins with a line `-- name --`, followed by a comment that gives its reason. Nothing else in the
-package holds SQL, and no query is put together at run time.
+A query begins with a line `-- name --`, followed by a comment that gives its reason. Only the plain reading and
+writing of rows by their key is put together from the models' fields (`sqlite.backend`); `{recipients}` in a query
+stands for the columns of that table in the order in which rows are read, `{trail_places}` for as many values.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from types import MappingProxyType
+from typing import Final
 
-_HEADER = re.compile(r"^-- (\w+) --$", re.MULTILINE)
+from outreach.working_set.kinds import AUDIT, IN_ORDER, TRAIL
+
+_HEADER: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
+
+_COLUMNS: Final = {
+    **{kind.table: ", ".join(f"{kind.table}.{name}" for name in kind.columns) for kind in IN_ORDER},
+    **{kind.table: ", ".join(kind.columns) for kind in (AUDIT, TRAIL)},
+    **{f"{kind.table}_places": ", ".join("?" * len(kind.columns)) for kind in (AUDIT, TRAIL)},
+}
 
 
+@cache
+def statement(name: str) -> str:
+    """Return the query that goes by a name such as `campaigns.leftovers`.
+
+    Raises:
+        KeyError: There is none.
+    """
+    aggregate, _, query = name.partition(".")
+    return load(aggregate)[query]
+
+
+@cache
 def load(aggregate: str) -> Mapping[str, str]:
     """Return the queries of one file by their names.
 
@@ -37,5 +60,5 @@ def parse(text: str) -> Mapping[str, str]:
             raise ValueError(f"The query {name!r} is there twice.")
         if not body.lstrip().startswith("--"):
             raise ValueError(f"The query {name!r} has no comment that says what it is for.")
-        queries[name] = body.strip()
+        queries[name] = re.sub(r"\{(\w+)\}", lambda found: _COLUMNS[found[1]], body.strip())
     return MappingProxyType(queries)

@@ -2,13 +2,12 @@
 
 -- append --
 -- Numbered by the database: clocks may step back.
-INSERT INTO audit (at, workspace_id, actor, action, subject, detail)
-VALUES (:at, :workspace_id, :actor, :action, :subject, :detail)
+INSERT INTO audit ({audit}) VALUES ({audit_places})
 
 -- list --
 -- The newest of one workspace, in the order of the index `audit_of_workspace`.
-SELECT * FROM audit WHERE workspace_id = :workspace_id ORDER BY number DESC LIMIT :limit
+SELECT {audit} FROM audit WHERE workspace_id = :workspace_id ORDER BY number DESC LIMIT :limit
 
 -- list_all --
 -- The newest of all.
-SELECT * FROM audit ORDER BY number DESC LIMIT :limit
+SELECT {audit} FROM audit ORDER BY number DESC LIMIT :limit

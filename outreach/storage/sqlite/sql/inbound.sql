@@ -1,35 +1,26 @@
 -- What people wrote back.
 
--- insert --
--- As it came in.
-INSERT INTO inbound_messages (
-    id, workspace_id, from_number, to_number, body, provider, provider_id, keyword, unclear, written_at, received_at
-) VALUES (
-    :id, :workspace_id, :from_number, :to_number, :body, :provider, :provider_id, :keyword, :unclear, :written_at,
-    :received_at
-)
-
 -- list --
 -- Newest first.
-SELECT * FROM inbound_messages
+SELECT {inbound_messages} FROM inbound_messages
 WHERE workspace_id = :workspace_id
 ORDER BY received_at DESC, id DESC
 LIMIT :limit
 
 -- list_unclear --
 -- Newest first; few, so that they have an index of their own.
-SELECT * FROM inbound_messages
+SELECT {inbound_messages} FROM inbound_messages
 WHERE workspace_id = :workspace_id AND unclear = 1
 ORDER BY received_at DESC, id DESC
 LIMIT :limit
 
 -- replied_since --
 -- Whether a number has written at all: the first entry of the index tells.
-SELECT 1 AS replied FROM inbound_messages
+SELECT 1 FROM inbound_messages
 WHERE workspace_id = :workspace_id AND from_number = :phone AND received_at >= :since
 LIMIT 1
 
 -- last_keyword --
 -- Keywords count in the order in which they were written: asked for each that comes in.
-SELECT max(written_at) AS written_at FROM inbound_messages
+SELECT max(written_at) FROM inbound_messages
 WHERE workspace_id = :workspace_id AND from_number = :phone AND keyword = :keyword

@@ -1,9 +1,9 @@
--- Recipients. The subquery that finds the campaign's number is what keeps every query within its workspace.
+-- Recipients. Their campaign's number was looked up within its workspace: no other workspace's can be named.
 -- Indexes are named where the order or a million rows depend on them: a plan must not change with the data.
 
--- number_of --
--- The number under which recipients are written, of a loading campaign too.
-SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
+-- taken --
+-- Before many are written: a set that would be refused in part is refused as a whole.
+SELECT position FROM recipients WHERE campaign_number = :number AND position BETWEEN :first AND :last
 
 -- insert --
 -- Run a thousand times at once: positional, and nothing but what a new recipient can have.
@@ -17,55 +17,22 @@ INSERT INTO recipients (
 SELECT DISTINCT recipients.phone
 FROM json_each(:phones) AS wanted
 CROSS JOIN recipients ON recipients.phone = wanted.value
-    AND recipients.campaign_number = (
-        SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-    )
+    AND recipients.campaign_number = :number
 
 -- stopped_since --
 -- From the few numbers that came onto the register lately to their recipients: never over all recipients.
-SELECT recipients.*
+SELECT {recipients}
 FROM unsubscribes
 CROSS JOIN recipients INDEXED BY recipients_by_phone ON recipients.phone = unsubscribes.phone
-    AND recipients.campaign_number = (
-        SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id
-    )
+    AND recipients.campaign_number = :number
 WHERE unsubscribes.workspace_id = :workspace_id
     AND unsubscribes.created_at >= :since
     AND unsubscribes.scope IN ('all', :channel)
 
--- delete --
--- One recipient of a campaign that is not published yet.
-DELETE FROM recipients
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
-    AND position = :position
-
--- get --
--- One recipient, by its key.
-SELECT * FROM recipients
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
-    AND position = :position
-
--- put --
--- The state alone: the contact stays as it was loaded.
-UPDATE recipients SET
-    status = :status,
-    reason = :reason,
-    due_at = :due_at,
-    step = :step,
-    attempts = :attempts,
-    tries = :tries,
-    leg = :leg,
-    caller_id = :caller_id,
-    dispatched = :dispatched,
-    successful = :successful,
-    ended_at = :ended_at
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
-    AND position = :position
-
 -- due_waiting_for --
 -- In the order of the index `recipients_waiting_for`.
-SELECT * FROM recipients INDEXED BY recipients_waiting_for
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+SELECT {recipients} FROM recipients INDEXED BY recipients_waiting_for
+WHERE campaign_number = :number
     AND status = 'waiting'
     AND reason = :reason
     AND due_at <= :now
@@ -74,8 +41,8 @@ LIMIT :limit
 
 -- due_waiting_else --
 -- In the order of the index `recipients_waiting_due`; those that wait for that reason are few, and passed over.
-SELECT * FROM recipients INDEXED BY recipients_waiting_due
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+SELECT {recipients} FROM recipients INDEXED BY recipients_waiting_due
+WHERE campaign_number = :number
     AND status = 'waiting'
     AND reason IS NOT :reason
     AND due_at <= :now
@@ -84,8 +51,8 @@ LIMIT :limit
 
 -- due_pending --
 -- In the order of the index `recipients_pending`; asked for what the waiting ones have left of the limit.
-SELECT * FROM recipients INDEXED BY recipients_pending
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+SELECT {recipients} FROM recipients INDEXED BY recipients_pending
+WHERE campaign_number = :number
     AND status = 'pending'
 ORDER BY position
 LIMIT :limit
@@ -96,18 +63,18 @@ SELECT MIN(due_at) AS due_at FROM (
     SELECT MIN(due_at) AS due_at FROM recipients INDEXED BY recipients_waiting_due
     WHERE status = 'waiting'
         AND due_at IS NOT NULL
-        AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+        AND campaign_number = :number
     UNION ALL
     SELECT MIN(due_at) AS due_at FROM recipients INDEXED BY recipients_in_progress_due
     WHERE status = 'in_progress'
         AND due_at IS NOT NULL
-        AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+        AND campaign_number = :number
 )
 
 -- overdue_in_progress --
 -- Those whose receipt has been waited for long enough.
-SELECT * FROM recipients INDEXED BY recipients_in_progress_due
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+SELECT {recipients} FROM recipients INDEXED BY recipients_in_progress_due
+WHERE campaign_number = :number
     AND status = 'in_progress'
     AND due_at <= :now
 ORDER BY due_at, position
@@ -115,8 +82,8 @@ LIMIT :limit
 
 -- put_off --
 -- In the order of the index `recipients_waiting_for`.
-SELECT * FROM recipients INDEXED BY recipients_waiting_for
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+SELECT {recipients} FROM recipients INDEXED BY recipients_waiting_for
+WHERE campaign_number = :number
     AND status = 'waiting'
     AND reason = :reason
     AND due_at > :now
@@ -125,7 +92,7 @@ LIMIT :limit
 
 -- waiting_with --
 -- From a number to the few that wait with it, whatever their campaign.
-SELECT recipients.*, campaigns.id AS campaign_id
+SELECT {recipients}
 FROM recipients INDEXED BY recipients_waiting_with
 CROSS JOIN campaigns ON campaigns.number = recipients.campaign_number
 WHERE recipients.status = 'waiting'
@@ -135,25 +102,25 @@ ORDER BY campaigns.id, recipients.position
 
 -- in_flight --
 -- The index holds nothing but these.
-SELECT COUNT(*) AS count FROM recipients INDEXED BY recipients_in_flight
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+SELECT COUNT(*) FROM recipients INDEXED BY recipients_in_flight
+WHERE campaign_number = :number
     AND status IN ('dispatching', 'in_progress', 'unknown')
 
 -- closable --
 -- Two indexes, each read in its order and no further than the limit: a campaign closes in many slices.
 SELECT * FROM (
     SELECT * FROM (
-        SELECT * FROM recipients INDEXED BY recipients_pending
+        SELECT {recipients} FROM recipients INDEXED BY recipients_pending
         WHERE status = 'pending'
-            AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+            AND campaign_number = :number
         ORDER BY position
         LIMIT :limit
     )
     UNION ALL
     SELECT * FROM (
-        SELECT * FROM recipients INDEXED BY recipients_waiting
+        SELECT {recipients} FROM recipients INDEXED BY recipients_waiting
         WHERE status = 'waiting'
-            AND campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+            AND campaign_number = :number
         ORDER BY position
         LIMIT :limit
     )
@@ -163,31 +130,31 @@ LIMIT :limit
 
 -- page --
 -- In the order of the key.
-SELECT * FROM recipients
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+SELECT {recipients} FROM recipients
+WHERE campaign_number = :number
     AND position > :after
 ORDER BY position
 LIMIT :limit
 
 -- by_phone --
 -- An opt-out ends the recipients with its number. Left alone, SQLite reads along the key for the order's sake.
-SELECT * FROM recipients INDEXED BY recipients_by_phone
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+SELECT {recipients} FROM recipients INDEXED BY recipients_by_phone
+WHERE campaign_number = :number
     AND phone = :phone
 ORDER BY position
 
 -- without_phone --
 -- What was supplied and is no number; nothing but such rows is in the index.
-SELECT * FROM recipients INDEXED BY recipients_without_phone
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+SELECT {recipients} FROM recipients INDEXED BY recipients_without_phone
+WHERE campaign_number = :number
     AND phone IS NULL
     AND phone_number = :phone_number
 ORDER BY position
 
 -- groups --
 -- What became of all of them; no reason sorts before every reason.
-SELECT status, reason, COUNT(*) AS count FROM recipients
-WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+SELECT status, reason, COUNT(*) FROM recipients
+WHERE campaign_number = :number
 GROUP BY status, reason
 ORDER BY status, reason
 
@@ -208,5 +175,5 @@ FROM (
         successful,
         status IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown') AS is_open
     FROM recipients
-    WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    WHERE campaign_number = :number
 )

@@ -1,32 +1,14 @@
 -- The unsubscribe register.
 
--- get --
--- The entry of one number.
-SELECT * FROM unsubscribes WHERE workspace_id = :workspace_id AND phone = :phone
-
--- put --
--- An entry, over the one that the number has.
-INSERT INTO unsubscribes (workspace_id, phone, scope, source, evidence, created_at)
-VALUES (:workspace_id, :phone, :scope, :source, :evidence, :created_at)
-ON CONFLICT (workspace_id, phone) DO UPDATE SET
-    scope = excluded.scope,
-    source = excluded.source,
-    evidence = excluded.evidence,
-    created_at = excluded.created_at
-
--- delete --
--- Somebody wants to hear from us again.
-DELETE FROM unsubscribes WHERE workspace_id = :workspace_id AND phone = :phone
-
 -- list --
 -- Page by page in the order of the key: the register may hold millions.
-SELECT * FROM unsubscribes
+SELECT {unsubscribes} FROM unsubscribes
 WHERE workspace_id = :workspace_id AND phone > :after
 ORDER BY phone
 LIMIT :limit
 
 -- stopped --
--- Asked before every intent and while loading: one search of the key for each number given.
+-- Asked before every wave and while loading: one search of the key for each number given.
 SELECT unsubscribes.phone
 FROM json_each(:phones) AS wanted
 CROSS JOIN unsubscribes ON unsubscribes.workspace_id = :workspace_id AND unsubscribes.phone = wanted.value

@@ -6,55 +6,48 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from outreach.clock import to_text
-from outreach.convert.rows import to_row
 from outreach.models.work import AuditEntry, RequestWindow, StoredRequest
-from outreach.storage.sqlite.sql import load
-from outreach.storage.sqlite.tables.base import Table
+from outreach.working_set.kinds import AUDIT, STORED, WINDOWS
+from outreach.working_set.tables.base import Table
 
 
 class Requests(Table):
     """Request windows and idempotency keys."""
 
-    queries = load("requests")
-    what = "request"
-
     def window(self, workspace_id: str) -> RequestWindow | None:
         """Return a workspace's window."""
-        return self._one(RequestWindow, "window", workspace_id=workspace_id)
+        return self._rows.get(WINDOWS, (workspace_id,))
 
     def put_window(self, window: RequestWindow) -> None:
         """Write a workspace's window."""
-        self._change("put_window", to_row(window))
+        self._rows.put(WINDOWS, (window.workspace_id,), window)
 
     def stored(self, workspace_id: str, operation: str, key: str) -> StoredRequest | None:
         """Return what is stored under an idempotency key."""
-        return self._one(StoredRequest, "stored", workspace_id=workspace_id, operation=operation, key=key)
+        return self._rows.get(STORED, (workspace_id, operation, key))
 
     def put_stored(self, request: StoredRequest) -> None:
         """Write what is stored under an idempotency key."""
-        self._change("put_stored", to_row(request))
+        self._rows.put(STORED, STORED.key_of(request), request)
 
     def delete_stored(self, workspace_id: str, operation: str, key: str) -> None:
         """Forget a key; nothing happens when it is not there."""
-        self._change("delete_stored", {"workspace_id": workspace_id, "operation": operation, "key": key})
+        self._rows.delete(STORED, (workspace_id, operation, key))
 
     def sweep(self, now: datetime, *, limit: int) -> int:
-        """Delete up to `limit` keys that have expired; return how many."""
-        return self._change("sweep", {"now": to_text(now), "limit": limit})
+        """Delete up to `limit` keys that have expired (`expires_at` at or before now); return how many."""
+        return self._rows.execute_on(STORED, "requests.sweep", now=to_text(now), limit=limit)
 
 
 class Audit(Table):
-    """The audit trail."""
-
-    queries = load("audit")
-    what = "audit entry"
+    """The audit trail; append only."""
 
     def append(self, entry: AuditEntry) -> None:
         """Write an entry."""
-        self._change("append", to_row(entry))
+        self._rows.append("audit", "append", AUDIT.row((), entry))
 
     def list(self, workspace_id: str | None, *, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Return the newest entries of a workspace, or of all, the last appended first."""
-        if workspace_id is None:
-            return self._all(AuditEntry, "list_all", limit=limit)
-        return self._all(AuditEntry, "list", workspace_id=workspace_id, limit=limit)
+        """Return the newest entries of a workspace, or of all: the one appended last comes first."""
+        name = "audit.list_all" if workspace_id is None else "audit.list"
+        values = {} if workspace_id is None else {"workspace_id": workspace_id}
+        return self._entries(AUDIT, name, **values, limit=limit)

@@ -1,0 +1,183 @@
+"""Models to rows of columns and back, by the models' own fields: a stored field is named once, in its model.
+
+A column has its field's name (but for `to` and `sender`, which no query could use unquoted). Moments are texts of
+one width, booleans 0 and 1, enumerations their values, everything compound compact JSON text. Rows were written by
+this package, so they are read without being checked again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from enum import Enum
+from operator import attrgetter
+from types import UnionType
+from typing import Any, Final, Generic, Literal, TypeVar, Union, get_args, get_origin
+
+import attrs
+import cattrs
+
+from outreach.clock import from_text, to_text
+from outreach.convert.reports import report_from_text, report_text
+from outreach.models.business_hours import BusinessHours, Window
+from outreach.models.holidays import HolidayCalendar
+from outreach.models.reports import CallReport
+
+M = TypeVar("M")
+
+Value = str | int | bytes | None
+"""What one column of a row holds."""
+
+RENAMED: Final = {"to": "to_number", "sender": "from_number"}
+"""Columns that are not called as their fields are."""
+
+_PLAIN: Final = (str, int, bytes)
+
+
+class Columns(Generic[M]):
+    """How a model's fields stand in the columns of a row.
+
+    Args:
+        model: The model.
+        without: Fields that have no column.
+
+    Attributes:
+        names: The columns, in the order of the model's fields.
+    """
+
+    def __init__(self, model: type[M], *, without: Sequence[str] = ()) -> None:
+        attrs.resolve_types(model)  # type: ignore[type-var]
+        fields = [field for field in attrs.fields(model) if field.name not in without]  # type: ignore[arg-type]
+        self._model = model
+        self._fields = tuple(field.name for field in fields)
+        self.names = tuple(RENAMED.get(name, name) for name in self._fields)
+        getter = attrgetter(*self._fields)
+        self._values: Callable[[M], Sequence[Any]] = getter if len(fields) > 1 else lambda model: (getter(model),)
+        codecs = [(index, codec) for index, field in enumerate(fields) if (codec := _codec(field.type)) is not None]
+        self._writers = [(index, writer) for index, (writer, _) in codecs]
+        self._readers = [(index, reader) for index, (_, reader) in codecs]
+        self._mappings = [index for index, field in enumerate(fields) if _is_mapping(field.type)]
+
+    def row(self, model: M) -> list[Value]:
+        """Return a model's columns."""
+        values = list(self._values(model))
+        for index, write in self._writers:
+            if values[index] is not None:
+                values[index] = write(values[index])
+        return values
+
+    def model(self, row: Sequence[Any], **more: Any) -> M:
+        """Return the model of a row; `more` are the fields that have no column."""
+        values = list(row)
+        for index, read in self._readers:
+            if values[index] is not None:
+                values[index] = read(values[index])
+        for index in self._mappings:
+            # An absent column is an empty mapping: a million contacts without variables store nothing for them.
+            if values[index] is None:
+                values[index] = {}
+        return self._model(**dict(zip(self._fields, values, strict=True)), **more)
+
+
+def json_text(value: object) -> str:
+    """Return a value as compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+_Codec = tuple[Callable[[Any], Value], Callable[[Any], Any]]
+
+
+def _codec(kind: Any) -> _Codec | None:
+    """Return what writes and reads a field of this type where it is not None; None where it is stored as it is."""
+    kind = _required(kind)
+    if kind in _PLAIN or get_origin(kind) is Literal:
+        return None
+    if kind is datetime:
+        return to_text, from_text
+    if kind is bool:
+        return int, bool
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        # The database driver would look for an adapter of a member, being more than a plain text.
+        return attrgetter("value"), kind
+    if kind is BusinessHours:
+        return _hours_text, _hours_from_text
+    if _is_report(kind):
+        return report_text, report_from_text
+    if get_origin(kind) is Mapping:
+        return json_text, json.loads
+    return _compound_text(kind), _compound_from_text(kind)
+
+
+def _required(kind: Any) -> Any:
+    """Return a type without its None."""
+    if get_origin(kind) in {Union, UnionType}:
+        kinds = [one for one in get_args(kind) if one is not type(None)]
+        if len(kinds) == 1:
+            return kinds[0]
+    return kind
+
+
+def _is_mapping(kind: Any) -> bool:
+    return get_origin(kind) is Mapping
+
+
+def _is_report(kind: Any) -> bool:
+    return get_origin(kind) in {Union, UnionType} and CallReport in get_args(kind)
+
+
+def _as_minutes(time: str) -> int:
+    return int(time[:2]) * 60 + int(time[3:])
+
+
+def _as_time(minute: int) -> str:
+    return f"{minute // 60:02d}:{minute % 60:02d}"
+
+
+def _hours_text(hours: BusinessHours) -> str:
+    """Return the interface's stored form, with the days that the schedule has."""
+    return json_text(
+        {
+            "enabled": hours.enabled,
+            "timezone": hours.timezone,
+            "schedule": {
+                day: [{"start": _as_time(w.start_minute), "end": _as_time(w.end_minute)} for w in windows]
+                for day, windows in hours.schedule.items()
+            },
+            "batchConcurrency": hours.batch_concurrency,
+        }
+    )
+
+
+def _hours_from_text(text: str) -> BusinessHours:
+    value = json.loads(text)
+    return BusinessHours(
+        enabled=value["enabled"],
+        timezone=value["timezone"],
+        schedule={
+            day: tuple(Window(start_minute=_as_minutes(w["start"]), end_minute=_as_minutes(w["end"])) for w in windows)
+            for day, windows in value["schedule"].items()
+        },
+        batch_concurrency=value["batchConcurrency"],
+    )
+
+
+def _make_json() -> cattrs.Converter:
+    """Return the converter for what is inside a column of JSON."""
+    converter = cattrs.Converter(detailed_validation=False)
+    converter.register_unstructure_hook(date, date.isoformat)
+    converter.register_structure_hook(date, lambda text, _: date.fromisoformat(text))
+    return converter
+
+
+_inside: Final = _make_json()
+
+
+def _compound_text(kind: Any) -> Callable[[Any], str]:
+    if kind is not HolidayCalendar and get_origin(kind) is not tuple:
+        raise TypeError(f"No column can hold a {kind}.")
+    return lambda value: json_text(_inside.unstructure(value, unstructure_as=kind))
+
+
+def _compound_from_text(kind: Any) -> Callable[[str], Any]:
+    return lambda text: _inside.structure(json.loads(text), kind)

@@ -1,0 +1,122 @@
+"""What a working set asks of SQLite: rows by key, named queries, and writing by the set."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
+from operator import itemgetter
+from typing import Any
+
+from outreach.convert.columns import Value, json_text
+from outreach.storage.sqlite.sql import statement
+from outreach.working_set.backend import Change, Row
+from outreach.working_set.kinds import Kind
+from outreach.working_set.writes import AlreadyThere
+
+
+class SqliteBackend:
+    """One connection to a SQLite database; see `working_set.backend.Backend`.
+
+    Args:
+        connection: Opened with `isolation_level=None`; who owns it begins and ends its transactions.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def version(self) -> int:
+        """Return a number that changes when another connection has committed."""
+        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
+
+    def load(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Iterable[Row]:
+        """Return the rows of a kind that have these keys."""
+        if len(keys) == 1:
+            [key] = keys
+            return self.connection.execute(_load_one(kind), tuple(key)).fetchall()
+        return self.connection.execute(_load_many(kind), (json_text([list(key) for key in keys]),)).fetchall()
+
+    def query(self, name: str, values: Mapping[str, Value]) -> Sequence[Row]:
+        """Run a named query."""
+        return self.connection.execute(statement(name), values).fetchall()
+
+    def execute(self, name: str, values: Mapping[str, Value]) -> int:
+        """Run a named statement that writes; return how many rows it wrote."""
+        return self.connection.execute(statement(name), values).rowcount
+
+    def write(self, kind: Kind[Any], change: Change, rows: Sequence[Sequence[Value]]) -> int:
+        """Write rows of a kind; return how many were written."""
+        if not rows:
+            return 0
+        match change:
+            case "insert":
+                return self.connection.executemany(_insert(kind), rows).rowcount
+            case "put":
+                return self.connection.executemany(_put(kind), rows).rowcount
+            case "update":
+                text, arrange = _update(kind)
+                return self.connection.executemany(text, map(arrange, rows)).rowcount
+            case "delete":
+                return self.connection.executemany(_delete(kind), rows).rowcount
+
+    def is_refusal(self, error: Exception) -> bool:
+        """Return whether an error says that a row was refused."""
+        return isinstance(error, AlreadyThere | LookupError | sqlite3.IntegrityError)
+
+    def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:
+        """Run a named statement once for each of many rows of values; return how many rows it wrote."""
+        return self.connection.executemany(statement(name), rows).rowcount
+
+
+# What is put together here are names of tables and columns, which the package itself gives; values are bound.
+
+
+@cache
+def _load_one(kind: Kind[Any]) -> str:
+    where = " AND ".join(f"{name} = ?" for name in kind.key)
+    return f"SELECT {', '.join(kind.columns)} FROM {kind.table} WHERE {where}{_seen(kind)}"  # noqa: S608
+
+
+@cache
+def _load_many(kind: Kind[Any]) -> str:
+    # Each key is searched for; SQLite must not turn the join round and read the whole table.
+    columns = ", ".join(f"{kind.table}.{name}" for name in kind.columns)
+    on = " AND ".join(
+        f"{kind.table}.{name} = json_extract(wanted.value, '$[{index}]')" for index, name in enumerate(kind.key)
+    )
+    return f"SELECT {columns} FROM json_each(?) AS wanted CROSS JOIN {kind.table} ON {on}{_seen(kind)}"  # noqa: S608
+
+
+@cache
+def _insert(kind: Kind[Any]) -> str:
+    return f"{_insert_into(kind)} ON CONFLICT DO NOTHING"
+
+
+@cache
+def _put(kind: Kind[Any]) -> str:
+    changes = ", ".join(f"{name} = excluded.{name}" for name in kind.changing)
+    return f"{_insert_into(kind)} ON CONFLICT ({', '.join(kind.key)}) DO UPDATE SET {changes}"
+
+
+def _insert_into(kind: Kind[Any]) -> str:
+    places = ", ".join("?" * len(kind.columns))
+    return f"INSERT INTO {kind.table} ({', '.join(kind.columns)}) VALUES ({places})"  # noqa: S608
+
+
+@cache
+def _update(kind: Kind[Any]) -> tuple[str, Callable[[Sequence[Value]], Sequence[Value]]]:
+    changes = ", ".join(f"{name} = ?" for name in kind.changing)
+    where = " AND ".join(f"{name} = ?" for name in kind.key)
+    arrange: Callable[[Sequence[Value]], Sequence[Value]] = itemgetter(
+        *(kind.columns.index(name) for name in (*kind.changing, *kind.key))
+    )
+    return f"UPDATE {kind.table} SET {changes} WHERE {where}{_seen(kind)}", arrange  # noqa: S608
+
+
+@cache
+def _delete(kind: Kind[Any]) -> str:
+    return f"DELETE FROM {kind.table} WHERE {' AND '.join(f'{name} = ?' for name in kind.key)}"  # noqa: S608
+
+
+def _seen(kind: Kind[Any]) -> str:
+    return f" AND {kind.table}.{kind.unseen_with} IS NULL" if kind.unseen_with else ""

@@ -1,0 +1,109 @@
+"""Committing operations by the group: all in one transaction, each undone by itself when it fails."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from outreach.errors import StorageError
+from outreach.storage.sqlite.errors import translate
+from outreach.storage.sqlite.jobs import Job
+from outreach.storage.sqlite.session import Session
+from outreach.working_set.writes import Unsound
+
+
+def commit_group(session: Session, take: Callable[[], Job | None], group: list[Job]) -> None:
+    """Run jobs in one transaction until none is left to take, and commit it; each job has its outcome then.
+
+    A job that fails is undone, and nothing else. Where that cannot be done because its rows have gone to the database,
+    the transaction is rolled back and every other job runs again, in a transaction of its own.
+
+    Args:
+        session: The connection.
+        take: Returns the next job; None to commit.
+        group: Gets the jobs, in order.
+
+    Raises:
+        sqlite3.Error: The group was lost: the disk is full, or the file is locked, or worse.
+    """
+    raw, rows = session.connection, session.rows
+    try:
+        raw.execute("BEGIN IMMEDIATE")
+        rows.begin()
+        while (job := take()) is not None:
+            group.append(job)
+            _run(session, job)
+        rows.flush()
+    except Unsound:
+        _roll_back(session)
+        for job in group:
+            if job.error is None:
+                _commit_alone(session, job)
+        return
+    except BaseException:
+        _roll_back(session)
+        raise
+    _commit(session)
+
+
+def _run(session: Session, job: Job) -> None:
+    """Run a job within the group's transaction.
+
+    Raises:
+        Unsound: It has failed and cannot be undone by itself, or a row of the group was refused.
+        sqlite3.Error: SQLite has undone the whole group by itself: the disk is full, or worse.
+    """
+    mark = session.rows.mark()
+    try:
+        job.run(session.transaction)
+    except Unsound:
+        raise
+    except BaseException as error:  # whatever it is, it is the caller's
+        job.fail(error)
+        if not session.connection.in_transaction:
+            raise error if isinstance(error, sqlite3.Error) else sqlite3.OperationalError(str(error)) from error
+        session.rows.undo(mark)
+
+
+def _commit_alone(session: Session, job: Job) -> None:
+    """Run a job again, in a transaction of its own.
+
+    Raises:
+        sqlite3.Error: The file is locked, or worse.
+    """
+    try:
+        session.connection.execute("BEGIN IMMEDIATE")
+        session.rows.begin()
+        session.rows.mark()
+        job.run(session.transaction)
+        session.rows.flush()
+    except BaseException as error:  # whatever it is, it is the caller's
+        _roll_back(session)
+        job.fail(error.__cause__ if isinstance(error, Unsound) and error.__cause__ is not None else error)
+        return
+    _commit(session)
+
+
+def _commit(session: Session) -> None:
+    try:
+        session.connection.execute("COMMIT")
+    except BaseException:
+        _roll_back(session)
+        raise
+    session.rows.commit()
+
+
+def _roll_back(session: Session) -> None:
+    session.rows.forget()
+    with suppress(sqlite3.Error):
+        session.connection.execute("ROLLBACK")
+
+
+def lost(jobs: Sequence[Job], error: sqlite3.Error) -> None:
+    """Tell those who have no error of their own that nothing was written."""
+    for job in jobs:
+        if job.error is None:
+            told = StorageError(f"Nothing was written. {translate(error).message}")
+            told.__cause__ = error
+            job.fail(told)

@@ -1,0 +1,183 @@
+"""A database in memory: SQLite's own, on the event loop, for tests and for trying things out."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from functools import cache
+from types import TracebackType
+from typing import Self, TypeVar, cast
+
+from anyio.lowlevel import checkpoint
+
+from outreach.clock import Clock
+from outreach.errors import StorageError
+from outreach.models.work import HighWater, Home
+from outreach.protocols.storage import DispatchLock, Operation
+from outreach.storage.sqlite.errors import in_words
+from outreach.storage.sqlite.schema import bring_up_to_date
+from outreach.storage.sqlite.session import Session
+from outreach.working_set.writes import Unsound
+
+T = TypeVar("T")
+
+
+class MemoryStorage:
+    """A database that lives as long as this object.
+
+    It may be opened by several engines, and again after it was closed: they see the same data. Operations run
+    on the event loop, each after one checkpoint: a caller that is cancelled is so before its operation.
+
+    Args:
+        clock: Accepted, so that every storage is made in the same way; operations bring their own `now`.
+    """
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self._image = empty_database()
+        self._writer: Session | None = None
+        self._reader: Session | None = None
+        self._lock = MemoryLock()
+        self._users = 0
+        self._queued = 0
+        self._queued_first = 0
+
+    async def __aenter__(self) -> Self:
+        """Open it."""
+        if self._writer is None:
+            connection = open_image(self._image)
+            self._writer, self._reader = Session(connection), Session(connection, read_only=True)
+        self._users += 1
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Finish what was queued and close."""
+        self._users -= 1
+        while not self._users and self._queued:
+            await checkpoint()
+        if not self._users and self._writer is not None:
+            connection, self._writer, self._reader = self._writer.connection, None, None
+            self._image = connection.serialize()
+            connection.close()
+
+    async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
+        """Run an operation in a transaction and return its result."""
+        self._check_open()
+        self._queued += 1
+        try:
+            await self._wait_for_turn(bulk=bulk)
+            return write_now(cast("Session", self._writer), operation)
+        finally:
+            self._queued -= 1
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Run an operation that writes nothing and return its result."""
+        self._check_open()
+        await checkpoint()
+        return read_now(cast("Session", self._reader), operation)
+
+    @property
+    def lock(self) -> DispatchLock:
+        """The lock that one dispatching engine holds."""
+        return self._lock
+
+    def _check_open(self) -> None:
+        if self._writer is None or not (self._users or self._queued):
+            raise StorageError("The storage is not open: use it within `async with`.")
+
+    async def _wait_for_turn(self, *, bulk: bool) -> None:
+        if bulk:
+            await checkpoint()
+            while self._queued_first:
+                await checkpoint()
+            return
+        self._queued_first += 1
+        try:
+            await checkpoint()
+        finally:
+            self._queued_first -= 1
+
+
+class MemoryLock:
+    """One for each storage: the first that acquires it has it, until it gives it back."""
+
+    def __init__(self) -> None:
+        self._held = False
+        self._noted: HighWater | None = None
+
+    def acquire(self) -> bool:
+        """Take the lock; return False when it is held already, by whomever."""
+        if self._held:
+            return False
+        self._held = True
+        return True
+
+    def release(self) -> None:
+        """Give the lock back; nothing happens when it is not held."""
+        self._held = False
+
+    def home(self) -> Home | None:
+        """Return None: memory lives nowhere that a copy could be taken to."""
+        return None
+
+    def high_water(self) -> HighWater | None:
+        """Return what was last noted."""
+        return self._noted
+
+    def note(self, mark: HighWater) -> None:
+        """Note how far the database has come."""
+        self._noted = mark
+
+
+def write_now(session: Session, operation: Operation[T]) -> T:
+    """Run an operation in a transaction of its own, and commit it; all of it or nothing.
+
+    Raises:
+        StorageError: The database does not take it.
+    """
+    raw, rows = session.connection, session.rows
+    try:
+        raw.execute("BEGIN IMMEDIATE")
+        rows.read_only = False
+        rows.begin()
+        rows.mark()
+        result = operation(session.transaction)
+        rows.flush()
+        raw.execute("COMMIT")
+    except BaseException as error:
+        rows.forget()
+        with suppress(sqlite3.Error):
+            raw.execute("ROLLBACK")
+        cause = error.__cause__ if isinstance(error, Unsound) and error.__cause__ is not None else error
+        raise in_words(cause) from None
+    finally:
+        # A transaction that leaks out of its operation changes nothing any more.
+        rows.read_only = True
+    rows.commit()
+    return result
+
+
+def read_now(session: Session, operation: Operation[T]) -> T:
+    """Run an operation that reads, of a session that only reads: what it knew may have changed."""
+    session.rows.forget()
+    return operation(session.transaction)
+
+
+@cache
+def empty_database() -> bytes:
+    """Return a database that is up to date and empty: making one takes longer than many a test."""
+    raw = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        bring_up_to_date(raw)
+        return raw.serialize()
+    finally:
+        raw.close()
+
+
+def open_image(image: bytes) -> sqlite3.Connection:
+    """Return a connection to a database in memory that begins as a copy of another one."""
+    raw = sqlite3.connect(":memory:", isolation_level=None, cached_statements=256, check_same_thread=False)
+    raw.deserialize(image)
+    raw.execute("PRAGMA foreign_keys = ON")
+    return raw

@@ -1,0 +1,90 @@
+"""Accounts at providers, how long these want to be left alone, and what they called back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import attrs
+
+from outreach.clock import to_text
+from outreach.models.account import Account, AccountHold, CallbackRecord
+from outreach.working_set.kinds import ACCOUNT_HOLDS, ACCOUNTS, CALLBACKS
+from outreach.working_set.tables.base import Owned, Table
+
+
+class Accounts(Owned[Account]):
+    """Accounts at carriers and voice providers; (workspace, provider) is unique."""
+
+    _kind, _query = ACCOUNTS, "accounts"
+
+    def find(self, account_id: str) -> Account | None:
+        """Return an account of whatever workspace (a callback's address and the operator's commands name it alone)."""
+        return self._one(ACCOUNTS, "accounts.find", account_id=account_id)
+
+    def at(self, workspace_id: str, provider: str) -> Account | None:
+        """Return a workspace's account at a provider."""
+        return self._one(ACCOUNTS, "accounts.at", workspace_id=workspace_id, provider=provider)
+
+    def delete(self, workspace_id: str, account_id: str) -> bool:
+        """Delete an account; return whether it was there."""
+        return self._rows.delete(ACCOUNTS, (workspace_id, account_id))
+
+
+class AccountHolds(Table):
+    """How long providers want to be left alone; one row a workspace and provider at most, with an account or without.
+
+    Sandboxes have no accounts, and a provider is named there all the same.
+    """
+
+    def get(self, workspace_id: str, provider: str) -> AccountHold | None:
+        """Return what a provider asked for last, over or not; None when it never did, or that was forgotten."""
+        return self._rows.get(ACCOUNT_HOLDS, (workspace_id, provider))
+
+    def put(self, hold: AccountHold) -> None:
+        """Write it, over the one that is there."""
+        self._rows.put(ACCOUNT_HOLDS, ACCOUNT_HOLDS.key_of(hold), hold)
+
+    def delete(self, workspace_id: str, provider: str) -> None:
+        """Forget it; nothing happens when there is none."""
+        self._rows.delete(ACCOUNT_HOLDS, (workspace_id, provider))
+
+
+class Callbacks(Table):
+    """What providers called back; (account, event) is unique."""
+
+    def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord | None:
+        """Return an event of an account that has come before."""
+        return self._rows.get(CALLBACKS, (workspace_id, account_id, event_id))
+
+    def insert(self, record: CallbackRecord) -> None:
+        """Write an event; what the provider told word for word is in its body."""
+        if record.report is not None and record.report.raw is not None:
+            record = attrs.evolve(record, report=attrs.evolve(record.report, raw=None))
+        self._rows.insert(CALLBACKS, CALLBACKS.key_of(record), record)
+
+    def update(self, record: CallbackRecord) -> None:
+        """Write over an event's result and report; the rest stays as it is."""
+        self._rows.update(CALLBACKS, CALLBACKS.key_of(record), record)
+
+    def waiting(self, workspace_id: str, provider: str, provider_id: str, *, limit: int) -> Sequence[CallbackRecord]:
+        """Return events whose report names this identifier of this provider, oldest first by (received_at, event).
+
+        As `provider_id`, or as the `telephony_id` of a call.
+        """
+        return self._list(
+            CALLBACKS,
+            "callbacks.waiting",
+            workspace_id=workspace_id,
+            provider=provider,
+            provider_id=provider_id,
+            limit=limit,
+        )
+
+    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
+        """Return the newest events, newest first by (received_at, account, event), all descending."""
+        return self._list(CALLBACKS, "callbacks.list", workspace_id=workspace_id, limit=limit)
+
+    def sweep(self, before: datetime, *, limit: int) -> int:
+        """Delete up to `limit` events received before a moment; return how many."""
+        return self._rows.execute_on(CALLBACKS, "callbacks.sweep", before=to_text(before), limit=limit)

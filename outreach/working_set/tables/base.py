@@ -1,0 +1,63 @@
+"""What all tables share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Generic, TypeVar
+
+from outreach.convert.columns import Value, json_text
+from outreach.working_set.kinds import Kind
+from outreach.working_set.working_set import WorkingSet
+
+M = TypeVar("M")
+
+
+class Table:
+    """Some tables within a transaction.
+
+    Args:
+        rows: The transaction's working set.
+    """
+
+    def __init__(self, rows: WorkingSet) -> None:
+        self._rows = rows
+
+    def _list(self, kind: Kind[M], name: str, **values: Value) -> list[M]:
+        """Return the models that a named query of whole rows returns."""
+        return self._rows.adopt(kind, self._rows.query(name, kind, **values))
+
+    def _entries(self, kind: Kind[M], name: str, **values: Value) -> list[M]:
+        """Return the models that a named query of rows without a key returns."""
+        return self._rows.models(kind, self._rows.query(name, kind, **values))
+
+    def _one(self, kind: Kind[M], name: str, **values: Value) -> M | None:
+        found = self._list(kind, name, **values)
+        return found[0] if found else None
+
+
+class Owned(Table, Generic[M]):
+    """Rows of a workspace that are set up by its owner: few, and unique by more than their identifier."""
+
+    _kind: Kind[M]
+    _query: str
+
+    def get(self, workspace_id: str, identifier: str) -> M | None:
+        """Return a row by its identifier."""
+        return self._rows.get(self._kind, (workspace_id, identifier))
+
+    def insert(self, row: M) -> None:
+        """Write a new row."""
+        self._rows.insert_now(self._kind, self._kind.key_of(row), row)
+
+    def update(self, row: M) -> None:
+        """Write over a row."""
+        self._rows.update(self._kind, self._kind.key_of(row), row)
+
+    def list(self, workspace_id: str) -> Sequence[M]:
+        """Return a workspace's rows, oldest first by (created_at, id)."""
+        return self._list(self._kind, f"{self._query}.list", workspace_id=workspace_id)
+
+
+def as_list(values: Collection[str]) -> str:
+    """Return texts as one value: a JSON array, which a query takes apart."""
+    return json_text(list(values))

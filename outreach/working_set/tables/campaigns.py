@@ -1,0 +1,156 @@
+"""Campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Final
+
+import attrs
+
+from outreach.clock import to_text
+from outreach.models.campaign import AgentSnapshot, Campaign, Counters
+from outreach.models.carriers import Channel
+from outreach.models.states import CampaignStatus
+from outreach.policy.search import fold
+from outreach.working_set.kinds import AGENTS, CAMPAIGNS
+from outreach.working_set.tables.base import Table, as_list
+
+_MOST_OFFSET: Final = 2**63 - 1
+"""The largest integer that a database takes."""
+
+
+class Campaigns(Table):
+    """Campaigns.
+
+    A campaign that is still loading is seen by `get_loading`, `publish` and `delete_loading` alone. The
+    counters of a campaign are written by `add_counters` and `publish` only; `update` leaves them as they are.
+    Campaigns are returned with the snapshot of their agent.
+    """
+
+    def insert_loading(self, campaign: Campaign, *, loading_until: datetime) -> None:
+        """Write a campaign that nobody sees yet; it is a leftover once `loading_until` has passed."""
+        key = CAMPAIGNS.key_of(campaign)
+        self._rows.insert_now(CAMPAIGNS, key, campaign)
+        self._rows.lose_ref(campaign.id)
+        self._rows.execute("campaigns.hide", campaign_id=campaign.id, loading_until=to_text(loading_until))
+        self._rows.lose(CAMPAIGNS, key)
+
+    def extend_loading(self, workspace_id: str, campaign_id: str, *, loading_until: datetime) -> bool:
+        """Move the moment at which it becomes a leftover; return whether it is still there and loading."""
+        written = self._rows.execute(
+            "campaigns.extend_loading",
+            workspace_id=workspace_id,
+            campaign_id=campaign_id,
+            loading_until=to_text(loading_until),
+        )
+        return written == 1
+
+    def get_loading(self, workspace_id: str, campaign_id: str) -> Campaign | None:
+        """Return a campaign that is loading."""
+        rows = self._rows.query("campaigns.get_loading", workspace_id=workspace_id, campaign_id=campaign_id)
+        found = self._rows.models(CAMPAIGNS, rows)
+        return self._shown(found[0]) if found else None
+
+    def publish(self, campaign: Campaign) -> None:
+        """Make a loading campaign visible, with the counters and fields given."""
+        counters = {f"recipients_{name}": value for name, value in attrs.asdict(campaign.counters).items()}
+        published = self._rows.execute(
+            "campaigns.publish", workspace_id=campaign.workspace_id, campaign_id=campaign.id, **counters
+        )
+        if not published:
+            raise LookupError(f"There is no such {CAMPAIGNS.what}.")
+        self._rows.lose(CAMPAIGNS, CAMPAIGNS.key_of(campaign))
+        self.update(campaign)
+
+    def leftovers(self, now: datetime) -> Sequence[tuple[str, str]]:
+        """Return (workspace, campaign) of those whose `loading_until` lies before now, by (loading_until, id)."""
+        return [(row[0], row[1]) for row in self._rows.query("campaigns.leftovers", now=to_text(now))]
+
+    def delete_loading(self, workspace_id: str, campaign_id: str, *, limit: int) -> bool:
+        """Delete up to `limit` recipients of a loading campaign, then the campaign; return whether all is gone.
+
+        Its decision trail goes with it, in slices of as many.
+
+        A campaign that is not loading is left alone, and True is returned: there is nothing to delete.
+        """
+        rows = self._rows.query("campaigns.loading_number", workspace_id=workspace_id, campaign_id=campaign_id)
+        if not rows:
+            return True
+        number = rows[0][0]
+        self._rows.execute("campaigns.delete_recipients", number=number, limit=limit)
+        self._rows.execute("campaigns.delete_trail", number=number, limit=limit)
+        if self._rows.execute("campaigns.delete_empty", number=number) == 0:
+            return False
+        self._rows.lose_ref(campaign_id)
+        return True
+
+    def get(self, workspace_id: str, campaign_id: str) -> Campaign | None:
+        """Return a campaign."""
+        campaign = self._rows.get(CAMPAIGNS, (workspace_id, campaign_id))
+        return None if campaign is None else self._shown(campaign)
+
+    def find(self, campaign_id: str) -> Campaign | None:
+        """Return a campaign of whatever workspace (the operator's commands name campaigns alone)."""
+        campaign = self._one(CAMPAIGNS, "campaigns.find", campaign_id=campaign_id)
+        return None if campaign is None else self._shown(campaign)
+
+    def update(self, campaign: Campaign) -> None:
+        """Write over a campaign, but for its counters."""
+        key = CAMPAIGNS.key_of(campaign)
+        known = self._rows.get(CAMPAIGNS, key)
+        if known is None:
+            raise LookupError(f"There is no such {CAMPAIGNS.what}.")
+        self._rows.update(CAMPAIGNS, key, attrs.evolve(campaign, counters=known.counters, agent=None))
+
+    def add_counters(self, workspace_id: str, campaign_id: str, change: Counters) -> Counters:
+        """Add to the counters and return them as they are then."""
+        return self._rows.add_counters((workspace_id, campaign_id), change)
+
+    def page(
+        self,
+        workspace_id: str,
+        *,
+        channel: Channel | None,
+        status: CampaignStatus | None,
+        search: str | None,
+        offset: int,
+        limit: int,
+    ) -> tuple[Sequence[Campaign], int]:
+        """Return campaigns newest first by (created_at, id), both descending, and how many match in all.
+
+        `search` matches a part of the name, case-insensitively for every script (`policy.search.fold`).
+        `offset` may be any integer from 0 on, however large.
+        """
+        wanted = {
+            "workspace_id": workspace_id,
+            "channel": channel,
+            "status": None if status is None else status.value,
+            "search": None if search is None else fold(search),
+        }
+        [[total]] = self._rows.query("campaigns.count", CAMPAIGNS, **wanted)
+        if offset > _MOST_OFFSET:
+            return [], int(total)
+        found = self._list(CAMPAIGNS, "campaigns.page", **wanted, offset=offset, limit=limit)
+        return self._all_shown(found), int(total)
+
+    def in_status(self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None) -> Sequence[Campaign]:
+        """Return campaigns in these statuses, of one workspace or of all, oldest first by (created_at, id)."""
+        found = self._list(
+            CAMPAIGNS, "campaigns.in_status", statuses=as_list(sorted(set(statuses))), workspace_id=workspace_id
+        )
+        return self._all_shown(found)
+
+    def _all_shown(self, campaigns: Sequence[Campaign]) -> Sequence[Campaign]:
+        self._rows.load(AGENTS, ((it.workspace_id, it.agent_id) for it in campaigns if it.agent_id is not None))
+        return [self._shown(campaign) for campaign in campaigns]
+
+    def _shown(self, campaign: Campaign) -> Campaign:
+        """Return a campaign with the snapshot of its agent, as that is now."""
+        if campaign.agent_id is None:
+            return campaign
+        agent = self._rows.get(AGENTS, (campaign.workspace_id, campaign.agent_id))
+        if agent is None:
+            return campaign
+        snapshot = AgentSnapshot(id=agent.id, name=agent.name, provider=agent.provider, is_active=agent.is_active)
+        return attrs.evolve(campaign, agent=snapshot)

@@ -1,0 +1,129 @@
+"""Workspaces, their keys, and what is set up for them: agents, trunks, numbers, flows, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from outreach.models.directory import Agent, Flow, Number, Trunk
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
+from outreach.models.workspace import ApiKey, Workspace
+from outreach.working_set.kinds import (
+    AGENTS,
+    CALL_SETTINGS,
+    FLOWS,
+    KEYS,
+    NUMBERS,
+    REPLY_SETTINGS,
+    SMS_SETTINGS,
+    TRUNKS,
+    WORKSPACES,
+    Kind,
+)
+from outreach.working_set.tables.base import Owned, Table
+from outreach.working_set.working_set import WorkingSet
+
+S = TypeVar("S")
+
+
+class Workspaces(Table):
+    """Workspaces; the one table that is not within a workspace."""
+
+    def get(self, workspace_id: str) -> Workspace | None:
+        """Return a workspace."""
+        return self._rows.get(WORKSPACES, (workspace_id,))
+
+    def insert(self, workspace: Workspace) -> None:
+        """Write a new workspace."""
+        self._rows.insert_now(WORKSPACES, (workspace.id,), workspace)
+
+    def update(self, workspace: Workspace) -> None:
+        """Write over a workspace."""
+        self._rows.update(WORKSPACES, (workspace.id,), workspace)
+
+    def list(self) -> Sequence[Workspace]:
+        """Return all, oldest first by (created_at, id)."""
+        return self._list(WORKSPACES, "workspaces.list")
+
+
+class Keys(Table):
+    """API keys; the digest is unique."""
+
+    def by_digest(self, digest: str) -> ApiKey | None:
+        """Return the key with this digest, of whatever workspace, revoked or not."""
+        return self._one(KEYS, "keys.by_digest", digest=digest)
+
+    def get(self, key_id: str) -> ApiKey | None:
+        """Return a key by its id, of whatever workspace (the operator's commands name keys alone)."""
+        return self._one(KEYS, "keys.get", key_id=key_id)
+
+    def insert(self, key: ApiKey) -> None:
+        """Write a new key."""
+        self._rows.insert_now(KEYS, KEYS.key_of(key), key)
+
+    def update(self, key: ApiKey) -> None:
+        """Write over a key."""
+        self._rows.update(KEYS, KEYS.key_of(key), key)
+
+    def list(self, workspace_id: str) -> Sequence[ApiKey]:
+        """Return a workspace's keys, oldest first by (created_at, id)."""
+        return self._list(KEYS, "keys.list", workspace_id=workspace_id)
+
+
+class Agents(Owned[Agent]):
+    """Voice agents."""
+
+    _kind, _query = AGENTS, "agents"
+
+
+class Trunks(Owned[Trunk]):
+    """SIP trunks."""
+
+    _kind, _query = TRUNKS, "trunks"
+
+
+class Numbers(Owned[Number]):
+    """Phone numbers that a workspace sends or calls from; (workspace, phone) is unique."""
+
+    _kind, _query = NUMBERS, "numbers"
+
+    def by_phone(self, workspace_id: str, phone: str) -> Number | None:
+        """Return a number by what is dialled."""
+        return self._one(NUMBERS, "numbers.by_phone", workspace_id=workspace_id, phone=phone)
+
+
+class Flows(Owned[Flow]):
+    """Automation flows."""
+
+    _kind, _query = FLOWS, "flows"
+
+
+class WorkspaceSettings(Table, Generic[S]):
+    """Settings of one kind, one row a workspace at most."""
+
+    def __init__(self, rows: WorkingSet, kind: Kind[S]) -> None:
+        super().__init__(rows)
+        self._kind = kind
+
+    def get(self, workspace_id: str) -> S | None:
+        """Return the settings; None before the first change."""
+        return self._rows.get(self._kind, (workspace_id,))
+
+    def put(self, workspace_id: str, settings: S) -> None:
+        """Write the settings."""
+        self._rows.put(self._kind, (workspace_id,), settings)
+
+
+def sms_settings(rows: WorkingSet) -> WorkspaceSettings[SmsSettings]:
+    """Return the table of SMS settings."""
+    return WorkspaceSettings(rows, SMS_SETTINGS)
+
+
+def call_settings(rows: WorkingSet) -> WorkspaceSettings[CallSettings]:
+    """Return the table of settings of calling campaigns."""
+    return WorkspaceSettings(rows, CALL_SETTINGS)
+
+
+def reply_settings(rows: WorkingSet) -> WorkspaceSettings[ReplySettings]:
+    """Return the table of how keywords are answered."""
+    return WorkspaceSettings(rows, REPLY_SETTINGS)

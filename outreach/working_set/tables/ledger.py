@@ -1,0 +1,233 @@
+"""The ledger, and the calls and single messages that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import attrs
+
+from outreach.clock import from_text, to_text
+from outreach.models.call import Call
+from outreach.models.dispatch import Dispatch, Sent
+from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
+from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
+from outreach.working_set.tables.base import Table
+from outreach.working_set.writes import AlreadyThere
+
+
+class Dispatches(Table):
+    """The ledger. At most one unsettled dispatch a recipient and step, message or call."""
+
+    def insert(self, dispatch: Dispatch) -> None:
+        """Write an intent.
+
+        Raises:
+            AlreadyThere: What it is for (recipient and step, message, call) has an unsettled dispatch.
+        """
+        if not self.open([dispatch]):
+            raise AlreadyThere("There is an unsettled dispatch already, or one with this identifier.")
+
+    def open(self, dispatches: Sequence[Dispatch]) -> Sequence[Dispatch]:
+        """Write many intents, each with an identifier of its own; return those that went in.
+
+        The others are refused: what each is for has an unsettled dispatch, or its identifier is taken.
+        """
+        for dispatch in dispatches:
+            self._require_campaign(dispatch)
+        keys = [DISPATCHES.key_of(dispatch) for dispatch in dispatches]
+        self._rows.require_writing()
+        taken = set(self._rows.there(DISPATCHES, keys))
+        fresh = [(key, it) for key, it in zip(keys, dispatches, strict=True) if key not in taken]
+        if self._rows.insert_many_now(DISPATCHES, fresh) == len(fresh):
+            return [dispatch for _, dispatch in fresh]
+        written = set(self._rows.there(DISPATCHES, [key for key, _ in fresh]))
+        return [dispatch for key, dispatch in fresh if key in written]
+
+    def get(self, workspace_id: str, dispatch_id: str) -> Dispatch | None:
+        """Return a dispatch."""
+        return self._rows.get(DISPATCHES, (workspace_id, dispatch_id))
+
+    def load(self, workspace_and_dispatch: Iterable[tuple[str, str]]) -> None:
+        """Read many at once: each `get` of one of them asks nobody then."""
+        self._rows.load(DISPATCHES, workspace_and_dispatch)
+
+    def find(self, dispatch_id: str) -> Dispatch | None:
+        """Return a dispatch of whatever workspace (the operator's commands name dispatches alone)."""
+        return self._one(DISPATCHES, "dispatches.find", dispatch_id=dispatch_id)
+
+    def by_provider_id(self, workspace_id: str, provider: str, provider_id: str) -> Dispatch | None:
+        """Return the newest dispatch, by (created_at, id), with this identifier of this provider."""
+        return self._one(
+            DISPATCHES,
+            "dispatches.by_provider_id",
+            workspace_id=workspace_id,
+            provider=provider,
+            provider_id=provider_id,
+        )
+
+    def update(self, dispatch: Dispatch) -> None:
+        """Write what became of a dispatch; what was asked for stays as it is.
+
+        Raises:
+            AlreadyThere: It would be a second unsettled one; nothing was changed.
+        """
+        known = self.get(dispatch.workspace_id, dispatch.id)
+        if known is not None and dispatch.unsettled and not known.unsettled and self._has_unsettled(dispatch):
+            raise AlreadyThere("There is an unsettled dispatch already.")
+        self._rows.update(DISPATCHES, DISPATCHES.key_of(dispatch), dispatch)
+
+    def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
+        """Return a recipient's dispatches, oldest first by (created_at, id)."""
+        number = self._rows.number(workspace_id, campaign_id)
+        return self._list(DISPATCHES, "dispatches.of_recipient", number=number, position=position)
+
+    def of_call(self, workspace_id: str, call_id: str) -> Sequence[Dispatch]:
+        """Return a call's dispatches, oldest first by (created_at, id)."""
+        return self._list(DISPATCHES, "dispatches.of_call", workspace_id=workspace_id, call_id=call_id)
+
+    def of_message(self, workspace_id: str, message_id: str) -> Sequence[Dispatch]:
+        """Return a message's dispatches, oldest first by (created_at, id)."""
+        return self._list(DISPATCHES, "dispatches.of_message", workspace_id=workspace_id, message_id=message_id)
+
+    def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[Sent]:
+        """Return dispatches to a number that were created at or after a moment, oldest first.
+
+        Those that reached nobody for sure (not sent, withdrawn, deferred) do not count, nor do answers to keywords.
+        """
+        rows = self._rows.query(
+            "dispatches.sent_to", DISPATCHES, MESSAGES, workspace_id=workspace_id, phone=phone, since=to_text(since)
+        )
+        return [Sent(from_text(created_at), bool(under_way)) for created_at, under_way in rows]
+
+    def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
+        """Return a campaign's dispatches that are no more `dispatching`, created at or after a moment.
+
+        They come newest first by (created_at, id), both descending, at most `limit`.
+        """
+        number = self._rows.number(workspace_id, campaign_id)
+        return self._list(DISPATCHES, "dispatches.recent", number=number, since=to_text(since), limit=limit)
+
+    def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
+        """Return those `dispatching` of epochs below this one, in all workspaces, oldest first by (created_at, id)."""
+        return self._list(DISPATCHES, "dispatches.abandoned", epoch=epoch, limit=limit)
+
+    def unknown(self, workspace_id: str | None, *, limit: int, after: Dispatch | None = None) -> Sequence[Dispatch]:
+        """Return the unknown ones of one workspace or of all, oldest first by (created_at, id).
+
+        With `after` only those behind that one in this order, whatever has become of it.
+        """
+        after_at, after_id = ("", "") if after is None else (to_text(after.created_at), after.id)
+        return self._list(
+            DISPATCHES,
+            "dispatches.unknown",
+            workspace_id=workspace_id,
+            after_at=after_at,
+            after_id=after_id,
+            limit=limit,
+        )
+
+    def _require_campaign(self, dispatch: Dispatch) -> None:
+        if dispatch.campaign_id is not None and self._rows.ref(dispatch.workspace_id, dispatch.campaign_id) is None:
+            raise LookupError("There is no such campaign.")
+
+    def _has_unsettled(self, dispatch: Dispatch) -> bool:
+        """Return whether what a settled dispatch is for has an unsettled one."""
+        others: list[Dispatch] = []
+        if dispatch.campaign_id is not None and dispatch.position is not None:
+            of_all = self.of_recipient(dispatch.workspace_id, dispatch.campaign_id, dispatch.position)
+            others += [other for other in of_all if other.step == dispatch.step]
+        if dispatch.message_id is not None:
+            others += self.of_message(dispatch.workspace_id, dispatch.message_id)
+        if dispatch.call_id is not None:
+            others += self.of_call(dispatch.workspace_id, dispatch.call_id)
+        return any(other.unsettled for other in others)
+
+
+class Calls(Table):
+    """Call records."""
+
+    def get(self, workspace_id: str, call_id: str) -> Call | None:
+        """Return a call."""
+        return self._rows.get(CALLS, (workspace_id, call_id))
+
+    def find(self, call_id: str) -> Call | None:
+        """Return a call of whatever workspace (the operator's commands name calls alone)."""
+        return self._one(CALLS, "calls.find", call_id=call_id)
+
+    def by_provider_id(self, workspace_id: str, provider_call_id: str) -> Call | None:
+        """Return the newest call, by (created_at, id), with this identifier of a provider."""
+        return self._one(CALLS, "calls.by_provider_id", workspace_id=workspace_id, provider_call_id=provider_call_id)
+
+    def insert(self, call: Call) -> None:
+        """Write a new call.
+
+        Raises:
+            LookupError: Its campaign is none of its workspace's.
+        """
+        if call.campaign_id is not None and self._rows.ref(call.workspace_id, call.campaign_id) is None:
+            raise LookupError("There is no such campaign.")
+        # The variables may be the caller's own dictionary, and this row outlives the transaction.
+        self._rows.insert(CALLS, CALLS.key_of(call), attrs.evolve(call, variables=dict(call.variables)))
+
+    def update(self, call: Call) -> None:
+        """Write over a call; its agent, its number and its recipient stay as they are."""
+        self._rows.update(CALLS, CALLS.key_of(call), call)
+
+    def open_between(self, workspace_id: str, agent_id: str, to: str) -> Call | None:
+        """Return the oldest open call, by (created_at, id), of this agent to this number."""
+        return self._one(CALLS, "calls.open_between", workspace_id=workspace_id, agent_id=agent_id, to_number=to)
+
+
+class Messages(Table):
+    """Single messages."""
+
+    def get(self, workspace_id: str, message_id: str) -> Message | None:
+        """Return a message."""
+        return self._rows.get(MESSAGES, (workspace_id, message_id))
+
+    def insert(self, message: Message) -> None:
+        """Write a new message."""
+        self._rows.insert(MESSAGES, MESSAGES.key_of(message), message)
+
+    def update(self, message: Message) -> None:
+        """Write over a message."""
+        self._rows.update(MESSAGES, MESSAGES.key_of(message), message)
+
+    def last_reply(self, workspace_id: str, phone: str, purpose: ReplyPurpose) -> datetime | None:
+        """Return when the newest answer of this purpose was made for a number; None when none was."""
+        [[created_at]] = self._rows.query(
+            "messages.last_reply", MESSAGES, workspace_id=workspace_id, phone=phone, purpose=purpose
+        )
+        return None if created_at is None else from_text(created_at)
+
+
+class Inbound(Table):
+    """Messages that people wrote back."""
+
+    def insert(self, message: InboundMessage) -> None:
+        """Write a message.
+
+        Raises:
+            AlreadyThere: It is there, or the workspace has one with its identifier of its provider.
+        """
+        self._rows.insert_now(INBOUND, INBOUND.key_of(message), message)
+
+    def last_keyword(self, workspace_id: str, phone: str, keyword: Keyword) -> datetime | None:
+        """Return when a number last wrote a keyword, by `written_at`; None when it never did."""
+        [[written_at]] = self._rows.query(
+            "inbound.last_keyword", INBOUND, workspace_id=workspace_id, phone=phone, keyword=keyword
+        )
+        return None if written_at is None else from_text(written_at)
+
+    def list(self, workspace_id: str, *, unclear: bool = False, limit: int = 1000) -> Sequence[InboundMessage]:
+        """Return the newest messages, or those that are unclear, newest first by (received_at, id), both descending."""
+        query = "inbound.list_unclear" if unclear else "inbound.list"
+        return self._list(INBOUND, query, workspace_id=workspace_id, limit=limit)
+
+    def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
+        """Return whether a number has written at or after a moment."""
+        rows = self._rows.query(
+            "inbound.replied_since", INBOUND, workspace_id=workspace_id, phone=phone, since=to_text(since)
+        )
+        return bool(rows)

@@ -1,0 +1,177 @@
+"""The recipients of campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+
+from outreach.clock import from_text, to_text
+from outreach.convert.columns import Value
+from outreach.models.campaign import Counters, contribution
+from outreach.models.carriers import Channel
+from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
+from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
+from outreach.policy.call_settlement import DOUBLE_DIAL
+from outreach.working_set.kinds import RECIPIENTS, UNSUBSCRIBES
+from outreach.working_set.tables.base import Table, as_list
+from outreach.working_set.writes import AlreadyThere
+
+NewRow = tuple[int, PreparedRecipient, RecipientStatus, str | None]
+
+
+class Recipients(Table):
+    """The recipients of campaigns, keyed by (campaign, position)."""
+
+    def insert(self, workspace_id: str, campaign_id: str, rows: Iterable[NewRow], *, now: datetime) -> None:
+        """Write recipients: position, contact, status and reason; those that have ended, ended now.
+
+        Raises:
+            LookupError: The workspace has no such campaign, loading or published.
+            AlreadyThere: A position is taken, or comes twice; none of the rows was written.
+        """
+        number = self._rows.number(workspace_id, campaign_id)
+        if number is None:
+            raise LookupError("There is no such campaign.")
+        values = _new_rows(number, rows, to_text(now))
+        if not values:
+            return
+        positions = {position for _, position, *_ in values if isinstance(position, int)}
+        taken = self._rows.query(
+            "recipients.taken", RECIPIENTS, number=number, first=min(positions), last=max(positions)
+        )
+        if len(positions) < len(values) or not positions.isdisjoint(row[0] for row in taken):
+            raise AlreadyThere(f"There is such a {RECIPIENTS.what} already.")
+        self._rows.run_many("recipients.insert", values)
+        for position in positions:
+            self._rows.lose(RECIPIENTS, (campaign_id, position))
+
+    def known_phones(self, workspace_id: str, campaign_id: str, phones: Collection[str]) -> frozenset[str]:
+        """Return those of the numbers (at most 5,000) that the campaign already has."""
+        rows = self._rows.query(
+            "recipients.known_phones",
+            RECIPIENTS,
+            number=self._rows.number(workspace_id, campaign_id),
+            phones=as_list(phones),
+        )
+        return frozenset(row[0] for row in rows)
+
+    def delete_stopped_since(self, workspace_id: str, campaign_id: str, channel: Channel, since: datetime) -> Counters:
+        """Delete recipients whose number came onto the register at or after `since`; return what they counted."""
+        rows = self._rows.query(
+            "recipients.stopped_since",
+            RECIPIENTS,
+            UNSUBSCRIBES,
+            workspace_id=workspace_id,
+            number=self._rows.number(workspace_id, campaign_id),
+            channel=channel,
+            since=to_text(since),
+        )
+        counted = Counters()
+        for it in self._rows.adopt(RECIPIENTS, rows):
+            counted += contribution(it.status, attempts=it.attempts, dispatched=it.dispatched, successful=it.successful)
+            self._rows.delete(RECIPIENTS, (campaign_id, it.position))
+        return counted
+
+    def get(self, workspace_id: str, campaign_id: str, position: int) -> Recipient | None:
+        """Return a recipient."""
+        if self._rows.ref(workspace_id, campaign_id) is None:
+            return None
+        return self._rows.get(RECIPIENTS, (campaign_id, position))
+
+    def load(self, workspace_id: str, campaign_id: str, positions: Iterable[int]) -> None:
+        """Read many at once: each `get` of one of them asks nobody then."""
+        if self._rows.ref(workspace_id, campaign_id) is not None:
+            self._rows.load(RECIPIENTS, ((campaign_id, position) for position in positions))
+
+    def put(self, workspace_id: str, recipient: Recipient) -> None:
+        """Write a recipient's state over the one it has; the contact's own fields do not change."""
+        if self._rows.ref(workspace_id, recipient.campaign_id) is None:
+            raise LookupError(f"There is no such {RECIPIENTS.what}.")
+        self._rows.update(RECIPIENTS, (recipient.campaign_id, recipient.position), recipient)
+
+    def due(self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int) -> Sequence[Recipient]:
+        """Return pending recipients, and waiting ones due at or before now.
+
+        Those that wait for the second call of a double dial come first: it is made within seconds, or dropped. Then
+        the other waiting ones, then pending ones. Waiting ones come by (due_at, position), pending ones by position.
+        """
+        at, second = to_text(now), DOUBLE_DIAL
+        due = self._of("due_waiting_for", workspace_id, campaign_id, reason=second, now=at, limit=limit)
+        left = limit - len(due)
+        due += self._of("due_waiting_else", workspace_id, campaign_id, reason=second, now=at, limit=left)
+        due += self._of("due_pending", workspace_id, campaign_id, limit=limit - len(due))
+        return due
+
+    def next_due(self, workspace_id: str, campaign_id: str) -> datetime | None:
+        """Return the earliest due time of the waiting and of the in-progress ones that have one."""
+        number = self._rows.number(workspace_id, campaign_id)
+        [[due_at]] = self._rows.query("recipients.next_due", RECIPIENTS, number=number)
+        return None if due_at is None else from_text(due_at)
+
+    def overdue_in_progress(
+        self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int
+    ) -> Sequence[Recipient]:
+        """Return in-progress recipients due at or before now, by (due_at, position)."""
+        return self._of("overdue_in_progress", workspace_id, campaign_id, now=to_text(now), limit=limit)
+
+    def put_off(
+        self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, limit: int
+    ) -> Sequence[Recipient]:
+        """Return recipients that wait for this reason and are due after now, by (due_at, position)."""
+        return self._of("put_off", workspace_id, campaign_id, reason=reason, now=to_text(now), limit=limit)
+
+    def waiting_with(self, workspace_id: str, phone: str) -> Sequence[Recipient]:
+        """Return the waiting recipients with this number in all campaigns of a workspace, by (campaign, position)."""
+        return self._list(RECIPIENTS, "recipients.waiting_with", workspace_id=workspace_id, phone=phone)
+
+    def in_flight(self, workspace_id: str, campaign_id: str) -> int:
+        """Return how many are dispatching, in progress or unknown."""
+        number = self._rows.number(workspace_id, campaign_id)
+        [[count]] = self._rows.query("recipients.in_flight", RECIPIENTS, number=number)
+        return int(count)
+
+    def closable(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[Recipient]:
+        """Return pending and waiting recipients by position."""
+        return self._of("closable", workspace_id, campaign_id, limit=limit)
+
+    def page(self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000) -> Sequence[Recipient]:
+        """Return recipients by position, those greater than `after`, at most `limit`."""
+        return self._of("page", workspace_id, campaign_id, after=after, limit=limit)
+
+    def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
+        """Return the recipients with this number, by position."""
+        return self._of("by_phone", workspace_id, campaign_id, phone=phone)
+
+    def without_phone(self, workspace_id: str, campaign_id: str, phone_number: str) -> Sequence[Recipient]:
+        """Return the recipients that were supplied with this, which is no possible number, by position."""
+        return self._of("without_phone", workspace_id, campaign_id, phone_number=phone_number)
+
+    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
+        """Return how many are in each state for each reason, by (status, reason), no reason first."""
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("recipients.groups", RECIPIENTS, number=number)
+        return [
+            RecipientGroup(status=RecipientStatus(status), reason=reason, count=count) for status, reason, count in rows
+        ]
+
+    def recount(self, workspace_id: str, campaign_id: str) -> Counters:
+        """Return the counters by looking at every recipient (`models.campaign.contribution`)."""
+        number = self._rows.number(workspace_id, campaign_id)
+        [row] = self._rows.query("recipients.recount", RECIPIENTS, number=number)
+        total, pending, completed, successful, failed, still_open = row
+        return Counters(
+            total=total, pending=pending, completed=completed, successful=successful, failed=failed, open=still_open
+        )
+
+    def _of(self, name: str, workspace_id: str, campaign_id: str, **values: Value) -> list[Recipient]:
+        number = self._rows.number(workspace_id, campaign_id)
+        return self._list(RECIPIENTS, f"recipients.{name}", number=number, **values)
+
+
+def _new_rows(number: int, rows: Iterable[NewRow], now: str) -> list[tuple[Value, ...]]:
+    # A state is looked up once, not for each of a million rows.
+    states = {status: (status.value, None if status in OPEN_RECIPIENT_STATUSES else now) for status in RecipientStatus}
+    return [
+        (number, position, *contact, states[status][0], reason, states[status][1])
+        for position, contact, status, reason in rows
+    ]

@@ -1,0 +1,44 @@
+"""The unsubscribe register."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from outreach.models.carriers import Channel
+from outreach.models.unsubscribe import Unsubscribe
+from outreach.working_set.kinds import UNSUBSCRIBES
+from outreach.working_set.tables.base import Table, as_list
+
+
+class Register(Table):
+    """The unsubscribe register; (workspace, phone) is unique."""
+
+    def get(self, workspace_id: str, phone: str) -> Unsubscribe | None:
+        """Return the entry of a number."""
+        return self._rows.get(UNSUBSCRIBES, (workspace_id, phone))
+
+    def put(self, entry: Unsubscribe) -> None:
+        """Write an entry, in place of the one that this number has."""
+        self._rows.put(UNSUBSCRIBES, UNSUBSCRIBES.key_of(entry), entry)
+
+    def delete(self, workspace_id: str, phone: str) -> bool:
+        """Remove a number; return whether it was there."""
+        return self._rows.delete(UNSUBSCRIBES, (workspace_id, phone))
+
+    def list(self, workspace_id: str, *, after: str = "", limit: int = 1000) -> Sequence[Unsubscribe]:
+        """Return entries in the order of their numbers, those greater than `after`, at most `limit`."""
+        return self._list(UNSUBSCRIBES, "register.list", workspace_id=workspace_id, after=after, limit=limit)
+
+    def stopped(self, workspace_id: str, channel: Channel, phones: Collection[str]) -> frozenset[str]:
+        """Return those of the numbers (at most 5,000) that must not be reached by this channel."""
+        if len(phones) == 1:
+            # Asked again and again for the same few: an entry, or its absence, is known like any other row.
+            [phone] = phones
+            entry = self.get(workspace_id, phone)
+            return frozenset(phones) if entry is not None and entry.stops(channel) else frozenset()
+        if not phones:
+            return frozenset()
+        rows = self._rows.query(
+            "register.stopped", UNSUBSCRIBES, workspace_id=workspace_id, channel=channel, phones=as_list(phones)
+        )
+        return frozenset(row[0] for row in rows)

@@ -1,0 +1,100 @@
+"""What is due, who does it, and what dispatching remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from outreach.models.work import DueWork, Home, Lease, Run, Unit
+from outreach.working_set.kinds import HOME, LEASE, RUNS, SENDER_PACES, WORK
+from outreach.working_set.tables.base import Table
+
+_ONLY: Final = (1,)
+"""The key of a table with one row."""
+
+
+class WorkFeed(Table):
+    """What is due, and what has changed; the change numbers go up over the whole database."""
+
+    def touch(self, unit: Unit, due_at: datetime | None) -> int:
+        """Write when a unit is due, under a new change number; return that number."""
+        change = self._rows.next_change()
+        self._rows.put(WORK, tuple(unit), DueWork(unit=unit, due_at=due_at, change=change))
+        return change
+
+    def get(self, unit: Unit) -> DueWork | None:
+        """Return when a unit is due."""
+        return self._rows.get(WORK, tuple(unit))
+
+    def due(self) -> Sequence[DueWork]:
+        """Return every unit that has a due time, by (due_at, change)."""
+        return self._list(WORK, "work.due")
+
+    def since(self, change: int) -> Sequence[DueWork]:
+        """Return the units changed after this number, by change."""
+        return self._list(WORK, "work.since", change=change)
+
+    def last_change(self) -> int:
+        """Return the highest change number; 0 in a new database."""
+        return self._rows.present_change()
+
+    def forget(self, *, limit: int) -> int:
+        """Delete up to `limit` units of calls and messages with nothing due; return how many.
+
+        The highest change number is never lost by this.
+        """
+        return self._rows.execute_on(WORK, "work.forget", limit=limit)
+
+
+class Leases(Table):
+    """The right to dispatch from this database."""
+
+    def current(self) -> Lease | None:
+        """Return the lease."""
+        return self._rows.get(LEASE, _ONLY)
+
+    def put(self, lease: Lease) -> None:
+        """Write the lease."""
+        self._rows.put(LEASE, _ONLY, lease)
+
+    def database_id(self) -> str:
+        """Return what tells this database from others: given at its creation, shared by its copies."""
+        [row] = self._rows.query("leases.database_id")
+        return str(row[0])
+
+    def home(self) -> Home | None:
+        """Return where the database was last confirmed to live."""
+        return self._rows.get(HOME, _ONLY)
+
+    def set_home(self, home: Home) -> None:
+        """Write where the database lives."""
+        self._rows.put(HOME, _ONLY, home)
+
+
+class Runs(Table):
+    """What dispatching a campaign remembers across restarts."""
+
+    def get(self, workspace_id: str, campaign_id: str) -> Run | None:
+        """Return what is remembered of a campaign."""
+        if self._rows.ref(workspace_id, campaign_id) is None:
+            return None
+        return self._rows.get(RUNS, (campaign_id,))
+
+    def put(self, run: Run) -> None:
+        """Write what is remembered of a campaign.
+
+        Raises:
+            LookupError: The workspace has no such campaign.
+        """
+        if self._rows.ref(run.workspace_id, run.campaign_id) is None:
+            raise LookupError("There is no such campaign.")
+        self._rows.put(RUNS, (run.campaign_id,), run)
+
+    def sender_slot(self, workspace_id: str, phone: str) -> datetime | None:
+        """Return the first moment at which a sending number may send its next message; None for any."""
+        return self._rows.get(SENDER_PACES, (workspace_id, phone))
+
+    def put_sender_slot(self, workspace_id: str, phone: str, next_slot_at: datetime) -> None:
+        """Write that moment."""
+        self._rows.put(SENDER_PACES, (workspace_id, phone), next_slot_at)

@@ -1,0 +1,59 @@
+"""All tables, within one transaction."""
+
+from __future__ import annotations
+
+from outreach.working_set.tables.accounts import AccountHolds, Accounts, Callbacks
+from outreach.working_set.tables.campaigns import Campaigns
+from outreach.working_set.tables.directory import (
+    Agents,
+    Flows,
+    Keys,
+    Numbers,
+    Trunks,
+    Workspaces,
+    call_settings,
+    reply_settings,
+    sms_settings,
+)
+from outreach.working_set.tables.ledger import Calls, Dispatches, Inbound, Messages
+from outreach.working_set.tables.recipients import Recipients
+from outreach.working_set.tables.register import Register
+from outreach.working_set.tables.requests import Audit, Requests
+from outreach.working_set.tables.trail import Trail
+from outreach.working_set.tables.work import Leases, Runs, WorkFeed
+from outreach.working_set.working_set import WorkingSet
+
+
+class Transaction:
+    """The tables, within whatever transaction the connection is in; one object serves a connection's whole life.
+
+    Args:
+        rows: The working set of that connection.
+    """
+
+    def __init__(self, rows: WorkingSet) -> None:
+        self.workspaces = Workspaces(rows)
+        self.keys = Keys(rows)
+        self.agents = Agents(rows)
+        self.trunks = Trunks(rows)
+        self.numbers = Numbers(rows)
+        self.flows = Flows(rows)
+        self.accounts = Accounts(rows)
+        self.account_holds = AccountHolds(rows)
+        self.callbacks = Callbacks(rows)
+        self.settings = sms_settings(rows)
+        self.call_settings = call_settings(rows)
+        self.reply_settings = reply_settings(rows)
+        self.register = Register(rows)
+        self.campaigns = Campaigns(rows)
+        self.recipients = Recipients(rows)
+        self.dispatches = Dispatches(rows)
+        self.calls = Calls(rows)
+        self.messages = Messages(rows)
+        self.inbound = Inbound(rows)
+        self.work = WorkFeed(rows)
+        self.leases = Leases(rows)
+        self.runs = Runs(rows)
+        self.requests = Requests(rows)
+        self.audit = Audit(rows)
+        self.trail = Trail(rows)

@@ -1,0 +1,451 @@
+"""The working set: every row that was read or written, once, and what is still to be written of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from outreach.convert.columns import Value
+from outreach.errors import StorageError
+from outreach.models.campaign import Counters
+from outreach.working_set.backend import Backend, Change, Row
+from outreach.working_set.kinds import CAMPAIGNS, IN_ORDER, NOWHERE, CampaignRef, Key, Kind
+from outreach.working_set.writes import AlreadyThere, Journal, Rows, Unsound
+
+M = TypeVar("M")
+
+MOST_KEPT: Final = 20_000
+"""Rows of one kind that are kept from one transaction to the next; a row takes about a kilobyte."""
+
+_WRITE_ORDER: Final[tuple[Change, ...]] = ("delete", "insert", "update", "put")
+
+
+class WorkingSet:
+    """What the operations of a connection have read and written.
+
+    It lasts for one transaction and, where nobody else has written meanwhile, for the next ones.
+
+    Rows are read once. What is written is kept until a query asks for rows of that kind, or until the end, and then
+    goes to the database by the set. An operation that fails is undone by itself (`mark`, `undo`) while nothing of it
+    has reached the database; else the transaction is rolled back, and the other operations run again.
+
+    Args:
+        backend: The database.
+        read_only: Whether writing is refused.
+    """
+
+    def __init__(self, backend: Backend, *, read_only: bool = False) -> None:
+        self.backend = backend
+        self.journal = Journal()
+        self.read_only = read_only
+        self._rows = {kind.table: Rows(kind) for kind in IN_ORDER}
+        self._refs: dict[str, CampaignRef | None] = {}
+        self._by_number: dict[int, CampaignRef] = {}
+        self.counted: dict[str, Counters] = {}
+        self.appended: dict[str, list[tuple[str, Sequence[Value]]]] = {"trail": [], "audit": []}
+        self.last_change: dict[str, int] = {}
+        self._change_pending: dict[str, bool] = {}
+        self._pending_tables: set[str] = set()
+        self._version: int | None = None
+        self._mark = 0
+        self._flushed = False
+
+    # ------------------------------------------------------------------------------------- transactions
+
+    def begin(self) -> None:
+        """Begin a transaction: what is known stays known, unless somebody else has written since."""
+        version = self.backend.version()
+        if version != self._version:
+            self.forget()
+            self._version = version
+
+    def commit(self) -> None:
+        """Note that what was flushed has been committed."""
+        self.journal.clear()
+        for rows in self._rows.values():
+            rows.trim(MOST_KEPT)
+        if len(self._refs) > MOST_KEPT:
+            self._refs.clear()
+            self._by_number.clear()
+
+    def forget(self) -> None:
+        """Know nothing any more: the transaction was rolled back, or somebody else has written."""
+        self.journal.clear()
+        for rows in self._rows.values():
+            rows.known.clear()
+            rows.pending.clear()
+        for entries in self.appended.values():
+            entries.clear()
+        for known in (self._refs, self._by_number, self.counted, self.last_change, self._change_pending):
+            known.clear()
+        self._pending_tables.clear()
+        self._version = None
+
+    def mark(self) -> int:
+        """Begin an operation; return what `undo` takes it back to."""
+        self._mark = len(self.journal)
+        self._flushed = False
+        return self._mark
+
+    def undo(self, mark: int) -> None:
+        """Take back what was done since a mark.
+
+        Raises:
+            Unsound: Some of it has reached the database.
+        """
+        if self._flushed:
+            raise Unsound
+        self.journal.undo(mark)
+
+    # --------------------------------------------------------------------------------------------- rows
+
+    def get(self, kind: Kind[M], key: Key) -> M | None:
+        """Return the row with a key."""
+        known = self._rows[kind.table].known
+        if key not in known:
+            self._load(kind, [key])
+        row: M | None = known[key]
+        return row
+
+    def load(self, kind: Kind[Any], keys: Iterable[Key]) -> None:
+        """Read the rows with these keys that are not known yet, all at once."""
+        known = self._rows[kind.table].known
+        wanted = [key for key in dict.fromkeys(keys) if key not in known]
+        if wanted:
+            self._load(kind, wanted)
+
+    def there(self, kind: Kind[Any], keys: Sequence[Key]) -> Sequence[Key]:
+        """Return those of the keys that have a row."""
+        self.load(kind, keys)
+        known = self._rows[kind.table].known
+        return [key for key in keys if known[key] is not None]
+
+    def insert(self, kind: Kind[M], key: Key, row: M) -> None:
+        """Write a row whose key is not there.
+
+        Raises:
+            AlreadyThere: It is.
+        """
+        self.require_writing()
+        if self.get(kind, key) is not None:
+            raise AlreadyThere(f"There is such a {kind.what} already.")
+        rows = self._rows[kind.table]
+        change: Change = "put" if key in rows.pending else "insert"
+        self._write(rows, key, row, change)
+
+    def insert_now(self, kind: Kind[M], key: Key, row: M) -> None:
+        """Write a row at once: one that has more to be unique by than its key.
+
+        Raises:
+            AlreadyThere: There is a row with this key, or one that it must differ from.
+        """
+        self.require_writing()
+        if self.get(kind, key) is not None or not self._insert_at_once(kind, [self._values(kind, key, row)]):
+            raise AlreadyThere(f"There is such a {kind.what} already.")
+        self.journal.set(self._rows[kind.table].known, key, row)
+
+    def insert_many_now(self, kind: Kind[M], rows: Sequence[tuple[Key, M]]) -> int:
+        """Write rows with new keys at once; return how many went in: the others are in somebody's way.
+
+        What became of each is to be asked anew.
+        """
+        self.require_writing()
+        written = self._insert_at_once(kind, [self._values(kind, key, row) for key, row in rows])
+        known = self._rows[kind.table].known
+        for key, row in rows:
+            if written == len(rows):
+                self.journal.set(known, key, row)
+            else:
+                known.pop(key, None)
+        return written
+
+    def update(self, kind: Kind[M], key: Key, row: M) -> None:
+        """Write over a row.
+
+        Raises:
+            LookupError: It is not there.
+        """
+        self.require_writing()
+        known = self.get(kind, key)
+        if known is None:
+            raise LookupError(f"There is no such {kind.what}.")
+        rows = self._rows[kind.table]
+        self._write(rows, key, kind.kept(known, row), rows.pending.get(key, "update"))
+
+    def put(self, kind: Kind[M], key: Key, row: M) -> None:
+        """Write a row, over the one that is there if there is one."""
+        self.require_writing()
+        self._write(self._rows[kind.table], key, row, "put")
+
+    def delete(self, kind: Kind[Any], key: Key) -> bool:
+        """Delete a row; return whether it was there."""
+        self.require_writing()
+        if self.get(kind, key) is None:
+            return False
+        self._write(self._rows[kind.table], key, None, "delete")
+        return True
+
+    def adopt(self, kind: Kind[M], rows: Iterable[Row]) -> list[M]:
+        """Return the models of rows that a query has returned, and know them from now on."""
+        models = self.models(kind, rows)
+        known = self._rows[kind.table].known
+        for model in models:
+            known[kind.key_of(model)] = model
+        return models
+
+    def models(self, kind: Kind[M], rows: Iterable[Row]) -> list[M]:
+        """Return the models of rows that a query has returned."""
+        return [kind.model(row, self._reference(kind, row)) for row in rows]
+
+    def lose(self, kind: Kind[Any], key: Key) -> None:
+        """Forget one row: a statement has written it past us."""
+        self._rows[kind.table].known.pop(key, None)
+
+    # ------------------------------------------------------------------------------------------ queries
+
+    def query(self, name: str, /, *reads: Kind[Any] | str, **values: Value) -> Sequence[Row]:
+        """Run a query, after writing what it could see.
+
+        Args:
+            name: Which one.
+            reads: The kinds, or the tables that are appended to, whose pending writes it could see.
+            values: Its parameters.
+        """
+        if self._pending_tables:
+            tables = {kind if isinstance(kind, str) else kind.table for kind in reads}
+            if not self._pending_tables.isdisjoint(tables):
+                self.flush()
+        return self.backend.query(name, values)
+
+    def execute(self, name: str, /, **values: Value) -> int:
+        """Run a statement that writes at once; return how many rows it wrote."""
+        self.require_writing()
+        self.flush()
+        written = self.backend.execute(name, values)
+        # One statement that fails has written nothing.
+        self._flushed = self._flushed or written > 0
+        return written
+
+    def execute_on(self, kind: Kind[Any], name: str, /, **values: Value) -> int:
+        """Run a statement that writes rows of a kind past us; return how many: none of that kind is known then."""
+        written = self.execute(name, **values)
+        if written:
+            self._rows[kind.table].known.clear()
+        return written
+
+    def run_many(self, name: str, rows: Sequence[Sequence[Value]]) -> int:
+        """Run a statement once for each of many rows of values, at once; return how many rows it wrote."""
+        self.require_writing()
+        self.flush()
+        self._flushed = True
+        return self.backend.run_many(name, rows)
+
+    # ---------------------------------------------------------------------------------------- campaigns
+
+    def ref(self, workspace_id: str, campaign_id: str) -> CampaignRef | None:
+        """Return what rows call a campaign, a loading one too; None where the workspace has none with this id."""
+        if campaign_id not in self._refs:
+            rows = self.backend.query("campaigns.ref", {"campaign_id": campaign_id})
+            self._know(*(CampaignRef(*row) for row in rows))
+            if not rows and not self.read_only:
+                return None
+            self._refs.setdefault(campaign_id, None)
+        ref = self._refs[campaign_id]
+        return ref if ref is not None and ref.workspace_id == workspace_id else None
+
+    def lose_ref(self, campaign_id: str) -> None:
+        """Forget what rows call a campaign: it was made or deleted just now."""
+        ref = self._refs.pop(campaign_id, None)
+        if ref is not None:
+            self._by_number.pop(ref.number, None)
+
+    def add_counters(self, key: Key, change: Counters) -> Counters:
+        """Add to the counters of a campaign, and return them; they are written with the rest.
+
+        Raises:
+            LookupError: There is no such campaign.
+        """
+        self.require_writing()
+        campaign = self.get(CAMPAIGNS, key)
+        if campaign is None or self.ref(campaign.workspace_id, campaign.id) is None:
+            raise LookupError(f"There is no such {CAMPAIGNS.what}.")
+        counters = campaign.counters + change
+        self.journal.set(self._rows[CAMPAIGNS.table].known, key, attrs.evolve(campaign, counters=counters))
+        self.journal.set(self.counted, campaign.id, self.counted.get(campaign.id, Counters()) + change)
+        self._pending_tables.add(CAMPAIGNS.table)
+        return counters
+
+    # ------------------------------------------------------------------------------------ what is appended
+
+    def append(self, table: str, statement: str, row: Sequence[Value]) -> None:
+        """Have a statement run when the rest is written, after those that were appended to this table before."""
+        self.require_writing()
+        self.journal.append(self.appended[table], (statement, row))
+        self._pending_tables.add(table)
+
+    def next_change(self) -> int:
+        """Return the number of another change."""
+        self.require_writing()
+        change = self.present_change() + 1
+        self.journal.set(self.last_change, "last", change)
+        self.journal.set(self._change_pending, "last", True)
+        self._pending_tables.add("last_change")
+        return change
+
+    def present_change(self) -> int:
+        """Return the number of the latest change."""
+        if "last" not in self.last_change:
+            [row] = self.backend.query("work.last_change", {})
+            self.last_change["last"] = int(row[0])
+        return self.last_change["last"]
+
+    # -------------------------------------------------------------------------------------------- flush
+
+    def flush(self) -> None:
+        """Write all that is pending, by the set.
+
+        Raises:
+            Unsound: A row was refused, perhaps of another operation than the one that runs; the cause says why.
+        """
+        if not self._pending_tables:
+            return
+        if len(self.journal) > self._mark:
+            self._flushed = True
+        try:
+            self._flush_all()
+        except Exception as error:
+            if self.backend.is_refusal(error):
+                raise Unsound from error
+            raise
+
+    def _flush_all(self) -> None:
+        for rows in self._rows.values():
+            if rows.pending:
+                self._flush_rows(rows)
+            if rows.kind is CAMPAIGNS and self.counted:
+                self._flush_counters()
+        for table, entries in self.appended.items():
+            if entries:
+                self._flush_appended(table, entries)
+        if self._change_pending:
+            self.backend.execute("work.set_last_change", {"change": self.last_change["last"]})
+            self._change_pending.clear()
+        self._pending_tables.clear()
+
+    def _flush_rows(self, rows: Rows) -> None:
+        kind = rows.kind
+        keys = rows.by_change()
+        for change in _WRITE_ORDER:
+            if change not in keys:
+                continue
+            if change == "delete":
+                self.backend.write(kind, change, [self._database_key(kind, key) for key in keys[change]])
+                continue
+            values = [self._values(kind, key, rows.known[key]) for key in keys[change]]
+            if self.backend.write(kind, change, values) == len(values):
+                continue
+            if change == "insert":
+                raise AlreadyThere(f"There is such a {kind.what} already.")
+            raise LookupError(f"There is no such {kind.what}.")
+        rows.pending.clear()
+
+    def _flush_counters(self) -> None:
+        changes = [(*attrs.astuple(change), self._number(campaign_id)) for campaign_id, change in self.counted.items()]
+        self.backend.run_many("campaigns.add_counters", changes)
+        self.counted.clear()
+
+    def _flush_appended(self, table: str, entries: list[tuple[str, Sequence[Value]]]) -> None:
+        start = 0
+        for end in range(1, len(entries) + 1):
+            if end == len(entries) or entries[end][0] != entries[start][0]:
+                self.backend.run_many(f"{table}.{entries[start][0]}", [row for _, row in entries[start:end]])
+                start = end
+        entries.clear()
+
+    # ------------------------------------------------------------------------------------------ details
+
+    def require_writing(self) -> None:
+        """Check that this transaction may write.
+
+        Raises:
+            StorageError: It may only read.
+        """
+        if self.read_only:
+            raise StorageError("This operation may only read: run it with Storage.write to change anything.")
+
+    def number(self, workspace_id: str, campaign_id: str) -> int | None:
+        """Return the number of a workspace's campaign; None where it has none with this id."""
+        ref = self.ref(workspace_id, campaign_id)
+        return None if ref is None else ref.number
+
+    def _write(self, rows: Rows, key: Key, row: object, change: Change) -> None:
+        self.journal.set(rows.known, key, row)
+        if rows.pending.get(key) == "insert" and change == "delete":
+            # It has not come to the database yet.
+            self.journal.drop(rows.pending, key)
+        else:
+            kept = rows.pending.get(key) == "insert" and change != "delete"
+            self.journal.set(rows.pending, key, "insert" if kept else change)
+        self._pending_tables.add(rows.kind.table)
+
+    def _insert_at_once(self, kind: Kind[Any], rows: Sequence[Sequence[Value]]) -> int:
+        self.flush()
+        before, self._flushed = self._flushed, True
+        written = self.backend.write(kind, "insert", rows)
+        self._flushed = before or written > 0
+        return written
+
+    def _load(self, kind: Kind[Any], keys: Collection[Key]) -> None:
+        known = self._rows[kind.table].known
+        there = {}
+        for key in keys:
+            if kind.campaign_key is None or key[kind.campaign_key] is None or self._known_campaign(key, kind):
+                there[tuple(self._database_key(kind, key))] = key
+        if there:
+            indexes = [kind.columns.index(name) for name in kind.key]
+            for row in self.backend.load(kind, there):
+                ref = self._reference(kind, row)
+                known[there[tuple(row[index] for index in indexes)]] = kind.model(row, ref)
+        for key in keys:
+            known.setdefault(key, None)
+
+    def _known_campaign(self, key: Key, kind: Kind[Any]) -> bool:
+        return self._refs.get(key[kind.campaign_key or 0]) is not None
+
+    def _reference(self, kind: Kind[Any], row: Row) -> CampaignRef:
+        if kind.campaign is None or row[kind.campaign] is None:
+            return NOWHERE
+        self._learn_numbers({row[kind.campaign]})
+        return self._by_number[row[kind.campaign]]
+
+    def _learn_numbers(self, numbers: Collection[int | None]) -> None:
+        for number in numbers:
+            if number is not None and number not in self._by_number:
+                rows = self.backend.query("campaigns.ref_by_number", {"number": number})
+                self._know(*(CampaignRef(*row) for row in rows))
+
+    def _know(self, *refs: CampaignRef) -> None:
+        for ref in refs:
+            self._refs[ref.id] = self._by_number[ref.number] = ref
+
+    def _number(self, campaign_id: str) -> int:
+        ref = self._refs.get(campaign_id)
+        if ref is None:
+            raise LookupError("There is no such campaign.")
+        return ref.number
+
+    def _database_key(self, kind: Kind[Any], key: Key) -> Sequence[Value]:
+        if kind.campaign_key is None:
+            return key
+        values = list(key)
+        values[kind.campaign_key] = self._number(key[kind.campaign_key])
+        return values
+
+    def _values(self, kind: Kind[M], key: Key, row: M) -> Sequence[Value]:
+        values = kind.row(key, row)
+        if kind.campaign is not None:
+            campaign_id = key[kind.campaign_key] if kind.campaign_key is not None else values[kind.campaign]
+            values[kind.campaign] = None if campaign_id is None else self._number(str(campaign_id))
+        return values
