@@ -50,8 +50,9 @@ class EngineConfig:
     """How the engine behaves; the defaults are those of the design.
 
     Attributes:
-        max_unsettled: Intents without an outcome in this process at a time: the bound on what a crash can
-            leave unknown.
+        max_waiting_intents: Intents of this process that wait for their slot at a time.
+        max_requests: Requests of this process to providers that have no outcome yet. The sum of both bounds what a
+            crash can leave unknown.
         intent_seconds: No request starts later than this after the commit of its intent.
         look_ahead_seconds: How long before its slot an intent may be committed, where several slots lie so close.
         single_look_ahead_seconds: The same where slots lie farther apart: an intent that waits takes a place.
@@ -85,7 +86,8 @@ class EngineConfig:
             call back. None tells them of no address.
     """
 
-    max_unsettled: int = 100
+    max_waiting_intents: int = 500
+    max_requests: int = 1000
     intent_seconds: float = 5.0
     look_ahead_seconds: float = 0.25
     single_look_ahead_seconds: float = 0.1

@@ -13,6 +13,9 @@ IdSource = Callable[[], str]
 """Returns a new identifier, as text, each time it is called."""
 
 _SEQUENCE_BITS = 12
+_RANDOM_BITS = 62
+_DRAWN_AT_ONCE = 64
+"""Identifiers whose random bits are asked for together: the system's source takes longest to be called."""
 
 
 class UuidV7Source:
@@ -31,6 +34,8 @@ class UuidV7Source:
         self._rng = rng
         self._lock = threading.Lock()
         self._last = -1
+        self._drawn = 0
+        self._left = 0
 
     def __call__(self) -> str:
         """Return the next identifier."""
@@ -38,7 +43,15 @@ class UuidV7Source:
         with self._lock:
             tick = max(milliseconds << _SEQUENCE_BITS, self._last + 1)
             self._last = tick
-            tail = self._rng.getrandbits(62)
+            tail = self._random_bits()
         stamp, sequence = tick >> _SEQUENCE_BITS, tick & ((1 << _SEQUENCE_BITS) - 1)
         value = (stamp << 80) | (0x7 << 76) | (sequence << 64) | (0b10 << 62) | tail
         return str(uuid.UUID(int=value))
+
+    def _random_bits(self) -> int:
+        if not self._left:
+            self._drawn, self._left = self._rng.getrandbits(_RANDOM_BITS * _DRAWN_AT_ONCE), _DRAWN_AT_ONCE
+        self._left -= 1
+        tail = self._drawn & ((1 << _RANDOM_BITS) - 1)
+        self._drawn >>= _RANDOM_BITS
+        return tail

@@ -99,7 +99,7 @@ def _codec(kind: Any) -> _Codec | None:
         return int, bool
     if isinstance(kind, type) and issubclass(kind, Enum):
         # The database driver would look for an adapter of a member, being more than a plain text.
-        return attrgetter("value"), kind
+        return str, kind
     if kind is BusinessHours:
         return _hours_text, _hours_from_text
     if _is_report(kind):

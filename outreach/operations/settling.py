@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -79,6 +80,17 @@ def settle(
         recipient_outcomes.settle(tx, settled, outcome, backoff, now, by=by)
     error_budget.charge(tx, settled, now)
     return settled
+
+
+def load(tx: Transaction, dispatches: Sequence[Dispatch]) -> None:
+    """Read what the outcomes of these dispatches concern, all at once."""
+    tx.dispatches.load((dispatch.workspace_id, dispatch.id) for dispatch in dispatches)
+    positions: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for dispatch in dispatches:
+        if dispatch.campaign_id is not None and dispatch.position is not None:
+            positions[dispatch.workspace_id, dispatch.campaign_id].append(dispatch.position)
+    for (workspace_id, campaign_id), of_campaign in positions.items():
+        tx.recipients.load(workspace_id, campaign_id, of_campaign)
 
 
 def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analyser, now: datetime) -> bool:

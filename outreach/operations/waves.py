@@ -158,6 +158,12 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     return Committed(stale=False, changed=changed or bool(put_off or dispatches), dispatches=tuple(dispatches))
 
 
+def load_for_start(tx: Transaction, dispatches: Sequence[Dispatch]) -> None:
+    """Read what `may_start` looks at for many dispatches, all at once."""
+    tx.dispatches.load((dispatch.workspace_id, dispatch.id) for dispatch in dispatches)
+    tx.register.load((dispatch.workspace_id, dispatch.to) for dispatch in dispatches)
+
+
 def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
     """Return why a committed intent must not be sent after all; None when nothing stands against it.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -16,9 +16,10 @@ from outreach.errors import ConfigError
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.states import DispatchState
 from outreach.operations import account_holds
-from outreach.operations.waves import may_start
+from outreach.operations.waves import load_for_start, may_start
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
+from outreach.runners.batches import Batches
 from outreach.runners.errand import Ask, Errand
 from outreach.runners.places import Places
 from outreach.runners.worker import Worker
@@ -31,6 +32,9 @@ _LONG_AGO: Final = float("-inf")
 
 _ROUNDING: Final = 0.000_002
 """Seconds by which two clocks may differ in what lies between two moments, each rounded to whole microseconds."""
+
+_MOST_CHECKED: Final = 500
+"""Requests that are looked at together, immediately before they start."""
 
 _MOST_PACES: Final = 10_000
 """Paces remembered before those that are over are forgotten."""
@@ -48,10 +52,12 @@ ANSWERS: Final = frozenset(
 
 
 class Outbox:
-    """Holds requests in flight.
+    """Holds the intents that wait for their slot, and the requests in flight.
 
-    At most `max_unsettled` intents of this process are without a recorded outcome at a time; a place is
-    reserved before an intent is committed and given back when its outcome is. No account gets all of them.
+    Both are bounded, and their sum bounds what a crash leaves unknown. A place is reserved before an intent is
+    committed, and only while its account may have another request in flight: a provider that does not answer gets no
+    more of them. When its slot has come the intent changes to a place of the requests, which is given back when its
+    outcome is recorded. No account gets all of either.
     """
 
     def __init__(self, *, storage: Storage, clock: Clock, config: EngineConfig, worker: Worker) -> None:
@@ -59,7 +65,9 @@ class Outbox:
         self._clock = clock
         self._config = config
         self._worker = worker
-        self._places = Places(config.max_unsettled)
+        self._requests = Places(config.max_requests)
+        self._places = Places(config.max_waiting_intents, opens=self._requests.has_room)
+        self._checks = Batches(self._obstacles, most=_MOST_CHECKED)
         self._in_flight = 0
         self._tasks: TaskGroup | None = None
         self._idle = anyio.Event()
@@ -120,9 +128,10 @@ class Outbox:
     async def _carry_out(self, errand: Errand) -> None:
         # Until the request begins nothing can have reached the provider; from then on everything might.
         outcome = Outcome(state=DispatchState.WITHDRAWN, reason="stopped")
+        place = _Place(self._places, errand.account)
         try:
             ask = await errand.find_provider()
-            obstacle = await self._last_check(errand)
+            obstacle = await self._last_check(errand, place)
             if obstacle is not None:
                 outcome = Outcome(state=DispatchState.WITHDRAWN, reason=obstacle)
             else:
@@ -151,7 +160,8 @@ class Outbox:
             # Cancelled or not: what is known of a committed dispatch is recorded.
             with anyio.CancelScope(shield=True):
                 await self._record(errand.dispatch, outcome)
-            self._places.release(errand.account, 1)
+            place.change(None)
+            self._places.look_again()
             self._in_flight -= 1
             if not self._in_flight:
                 self._idle.set()
@@ -165,13 +175,15 @@ class Outbox:
             raise TypeError(f"The adapter of {dispatch.provider} answered with no outcome: {_kind(answer)}.")
         return Outcome(state=DispatchState.UNKNOWN, reason="timeout")
 
-    async def _last_check(self, errand: Errand) -> str | None:
+    async def _last_check(self, errand: Errand, place: _Place) -> str | None:
         dispatch = errand.dispatch
         await self._sleep_until(dispatch.slot_at)
+        if not await self._begin_request(errand, place):
+            return "too_late"
         while True:
             await self._wait_for_turn(errand.paces)
             # After the waiting, so that a stop that came meanwhile is heard.
-            obstacle = await self._storage.read(lambda tx: self._obstacle(tx, dispatch))
+            obstacle = await self._checks.ask(dispatch)
             if obstacle is not None:
                 return obstacle
             if self._clock.now() > dispatch.valid_until:
@@ -181,8 +193,27 @@ class Outbox:
             if self._take_turn(errand):
                 return None
 
-    def _obstacle(self, tx: Transaction, dispatch: Dispatch) -> str | None:
-        return may_start(tx, dispatch) or account_holds.obstacle(tx, dispatch, self._clock.now())
+    async def _begin_request(self, errand: Errand, place: _Place) -> bool:
+        """Change to a place among the requests; return False when none became free in time."""
+        if not self._requests.take_nowait(errand.account):
+            left = (errand.dispatch.valid_until - self._clock.now()).total_seconds()
+            taken = False
+            with anyio.move_on_after(max(left, 0.0)):
+                taken = await self._requests.take(errand.account, _Patient())
+            if not taken:
+                return False
+        place.change(self._requests)
+        return True
+
+    async def _obstacles(self, dispatches: Sequence[Dispatch]) -> Sequence[str | None]:
+        """Return what stands against each of some requests, by what has committed until now."""
+
+        def operation(tx: Transaction) -> Sequence[str | None]:
+            now = self._clock.now()
+            load_for_start(tx, dispatches)
+            return [may_start(tx, it) or account_holds.obstacle(tx, it, now) for it in dispatches]
+
+        return await self._storage.read(operation)
 
     async def _wait_for_turn(self, paces: Iterable[str]) -> None:
         while (left := self._latest_turn(paces) - self._clock.monotonic()) > 0:  # noqa: ASYNC110
@@ -225,6 +256,31 @@ class Outbox:
                 await anyio.sleep(_SAVE_AGAIN_SECONDS)
             else:
                 return
+
+
+class _Place:
+    """The place that an intent has: among those that wait, then among the requests."""
+
+    def __init__(self, places: Places, account: str) -> None:
+        self._places: Places | None = places
+        self._account = account
+
+    def change(self, places: Places | None) -> None:
+        """Give the place back, and have another one that was taken; None for none."""
+        if self._places is not None:
+            self._places.release(self._account, 1)
+        self._places = places
+
+
+class _Patient:
+    """Waits for as long as it takes: whoever drains the outbox cancels it."""
+
+    @property
+    def stopping(self) -> bool:
+        return False
+
+    async def wait(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
 
 
 def _kind(answer: object) -> str:

@@ -1,8 +1,9 @@
-"""Places for intents without an outcome: bounded, and shared so that no account takes them from all others."""
+"""Places for intents and for requests: bounded, and shared so that no account takes them from all others."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
 from typing import Final
 
 import anyio
@@ -33,10 +34,13 @@ class Places:
 
     Args:
         most: How many there are.
+        opens: Whether an account may have another place at all, for another reason; who makes one free where it said
+            no calls `look_again`.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, opens: Callable[[str], bool] = lambda _: True) -> None:
         self._free = most
+        self._opens = opens
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[_Waiting]] = {}
 
@@ -46,6 +50,10 @@ class Places:
             return False
         self._take(account)
         return True
+
+    def has_room(self, account: str) -> bool:
+        """Return whether an account could have another place."""
+        return self._held[account] < _SHARE * self._free
 
     async def take(self, account: str, nudge: Nudge) -> bool:
         """Wait for a place; return False when the slice is to stop instead.
@@ -76,9 +84,9 @@ class Places:
         self._held[account] -= places
         if not self._held[account]:
             del self._held[account]
-        self._grant()
+        self.look_again()
 
-    def _grant(self) -> None:
+    def look_again(self) -> None:
         """Hand what is free to those that wait: an account after the other, in each who came first."""
         served = True
         while served and self._free:
@@ -93,7 +101,7 @@ class Places:
                     served = True
 
     def _may_take(self, account: str) -> bool:
-        return self._held[account] < _SHARE * self._free
+        return self.has_room(account) and self._opens(account)
 
     def _take(self, account: str) -> None:
         self._free -= 1

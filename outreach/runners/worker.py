@@ -20,6 +20,7 @@ from outreach.operations import account_holds, leases, matching, settling, singl
 from outreach.policy.settlement import Backoff
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Storage
+from outreach.runners.batches import Batches
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ class Worker:
         self._lease_ends = float("-inf")
         self._epoch: int | None = None
         self.backoff = backoff_of(config)
+        self._settling = Batches(self._settle_all, most=_SLICE)
 
     @property
     def lease_seconds_left(self) -> float:
@@ -140,10 +142,40 @@ class Worker:
         return await self._storage.read(lambda tx: tx.work.since(change))
 
     async def settle(self, dispatch: Dispatch, outcome: Outcome) -> None:
-        """Record the outcome of a dispatch, and whether its provider wants to be left alone."""
+        """Record the outcome of a dispatch, and whether its provider wants to be left alone.
 
-        def operation(tx: Transaction) -> AccountHold | None:
-            now = self._clock.now()
+        Outcomes that come at the same time are recorded together; one that cannot be keeps no other from it.
+        """
+        answer = await self._settling.ask((dispatch, outcome))
+        if isinstance(answer, Exception):
+            raise answer
+        self._tell_hold(answer)
+
+    async def _settle_all(
+        self, outcomes: Sequence[tuple[Dispatch, Outcome]]
+    ) -> Sequence[AccountHold | Exception | None]:
+        if len(outcomes) > 1:
+            try:
+                return await self._storage.write(lambda tx: self._take_outcomes(tx, outcomes))
+            except Exception as error:
+                # One of them cannot be recorded; the others must not suffer from it.
+                _log.debug("Outcomes could not be recorded together: %s.", type(error).__name__)
+        return [await self._settle_alone(outcome) for outcome in outcomes]
+
+    async def _settle_alone(self, outcome: tuple[Dispatch, Outcome]) -> AccountHold | Exception | None:
+        try:
+            [hold] = await self._storage.write(lambda tx: self._take_outcomes(tx, [outcome]))
+        except Exception as error:
+            return error
+        return hold
+
+    def _take_outcomes(
+        self, tx: Transaction, outcomes: Sequence[tuple[Dispatch, Outcome]]
+    ) -> Sequence[AccountHold | None]:
+        now = self._clock.now()
+        settling.load(tx, [dispatch for dispatch, _ in outcomes])
+        holds = []
+        for dispatch, outcome in outcomes:
             matching.take_outcome(
                 tx,
                 dispatch.workspace_id,
@@ -153,9 +185,10 @@ class Worker:
                 analyser=self.analyser,
                 now=now,
             )
-            return account_holds.learn(tx, dispatch, outcome, backoff=self.backoff, now=now)
+            holds.append(account_holds.learn(tx, dispatch, outcome, backoff=self.backoff, now=now))
+        return holds
 
-        hold = await self._storage.write(operation)
+    def _tell_hold(self, hold: AccountHold | None) -> None:
         if hold is not None:
             _log.warning(
                 "%s wants to be left alone: workspace %s asks nothing of it for %g s.",

@@ -48,7 +48,7 @@ class Backend(Protocol):
         ...
 
     def is_refusal(self, error: Exception) -> bool:
-        """Return whether an error says that a row was refused, and not that the database cannot be used."""
+        """Return whether an error is about a row, and not about the database as a whole."""
         ...
 
     def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:

@@ -46,7 +46,7 @@ BACKOFF: Final = Backoff(first=SECOND, longest=timedelta(seconds=60))
 ACCEPTED: Final = Outcome(state=DispatchState.ACCEPTED, provider_id="p1")
 BUSY: Final = Outcome(state=DispatchState.DEFERRED, reason="rate_limited")
 DAY: Final = timedelta(days=1)
-FEW: Final = attrs.evolve(QUICK, max_unsettled=4)
+FEW: Final = attrs.evolve(QUICK, max_waiting_intents=4, max_requests=4)
 """An account gets three of four places (`runners.places`): no more are on their way when its provider says stop."""
 
 MOST_ON_THEIR_WAY: Final = 3

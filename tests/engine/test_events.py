@@ -227,7 +227,7 @@ async def test_a_commit_that_fails_tells_nothing(tmp_path: Path) -> None:
 
         def spoil(tx: Transaction) -> None:
             tx.trail.append(make_trail_entry(workspace_id=workspace.id, phone="+1", state="all", reason="x"))
-            connection = tx.trail._connection  # type: ignore[attr-defined]
+            connection = tx.trail._rows.backend.connection  # type: ignore[attr-defined]
             connection.execute("PRAGMA defer_foreign_keys = ON")
             connection.execute("INSERT INTO runs (campaign_number, owner_epoch) VALUES (999, 1)")
 

@@ -130,7 +130,7 @@ async def overtaken(open_storage: OpenStorage, channel: str) -> AsyncIterator[Ol
             campaign = await given_campaign(engine, workspace, 3)
         await engine.campaigns.start(workspace.id, campaign.id)
         # One request at a time, of messages as of calls.
-        config = attrs.evolve(CALLS, max_unsettled=1)
+        config = attrs.evolve(CALLS, max_waiting_intents=1, max_requests=1)
         worker = Worker(storage=storage, clock=CLOCK, config=config, analyser=ProviderVerdict())
         runner = Runner(
             storage=storage,

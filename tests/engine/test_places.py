@@ -102,7 +102,7 @@ async def test_who_goes_away_takes_no_place_along() -> None:
 
 async def test_a_provider_that_does_not_answer_delays_no_campaign_of_another(open_storage: OpenStorage) -> None:
     """Field, test 18: as many silent campaigns as would fill all places leave some to the others."""
-    config = attrs.evolve(QUICK, max_unsettled=8, stop_grace_seconds=0.05)
+    config = attrs.evolve(QUICK, max_requests=8, stop_grace_seconds=0.05)
     carrier = ScriptedCarrier(lambda message: hang() if message.sender == "+14155550198" else accept())
     async with dispatching(open_storage(SystemClock()), carrier=carrier, config=config) as rig:
         workspace = await given_workspace(rig.engine)

@@ -452,7 +452,9 @@ async def test_stop_with_requests_in_flight_records_what_is_known(open_storage: 
 
 async def test_stop_does_not_wait_for_a_place_at_a_provider_that_hangs(open_storage: OpenStorage) -> None:
     """`stop` keeps its grace also while a slice waits for one of the bounded places."""
-    config = attrs.evolve(QUICK, max_unsettled=1, stop_grace_seconds=0.2, provider_timeout_seconds=30.0)
+    config = attrs.evolve(
+        QUICK, max_waiting_intents=1, max_requests=1, stop_grace_seconds=0.2, provider_timeout_seconds=30.0
+    )
     carrier = ScriptedCarrier([hang(), hang()])
     async with dispatching(open_storage(SystemClock()), carrier=carrier, config=config) as rig:
         workspace = await given_workspace(rig.engine)
@@ -470,8 +472,8 @@ async def test_stop_does_not_wait_for_a_place_at_a_provider_that_hangs(open_stor
 
 async def test_no_more_intents_are_without_an_outcome_than_the_bound(open_storage: OpenStorage) -> None:
     """Design, section 5, rule 1: intents without an outcome are bounded for each process."""
-    # One account gets three of four: the last is for another.
-    config = attrs.evolve(QUICK, max_unsettled=4, stop_grace_seconds=0.05)
+    # One account gets three of four requests: the last is for another. Once they hang no further intent is committed.
+    config = attrs.evolve(QUICK, max_waiting_intents=2, max_requests=4, stop_grace_seconds=0.05)
     storage = open_storage(SystemClock())
     async with dispatching(storage, carrier=ScriptedCarrier(lambda _: hang()), config=config) as rig:
         workspace = await given_workspace(rig.engine)
@@ -480,7 +482,7 @@ async def test_no_more_intents_are_without_an_outcome_than_the_bound(open_storag
         await rig.carrier.wait_for_requests(3)
         await anyio.sleep(0.5)
         states = [one.status for one in await people(rig.engine, campaign)]
-        assert states.count(R.DISPATCHING) == 3
+        assert 3 <= states.count(R.DISPATCHING) <= 3 + 2
         assert len(rig.carrier.requests) == 3
 
 

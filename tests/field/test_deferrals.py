@@ -61,7 +61,7 @@ async def test_a_provider_that_has_no_place_fails_nobody(open_storage: OpenStora
 @channels
 async def test_campaigns_that_wait_for_one_place_fail_nobody(open_storage: OpenStorage, channel: str) -> None:
     """Field, test 7 (Dograh lets two campaigns of one owner starve each other into failures): each gets its turn."""
-    config = attrs.evolve(CALLS, max_unsettled=1)
+    config = attrs.evolve(CALLS, max_waiting_intents=1, max_requests=1)
     carrier = ScriptedCarrier(lambda _: accept(seconds=0.02))
     voice = ScriptedVoice(lambda _: accept(seconds=0.02))
     async with dispatching(open_storage(SystemClock()), carrier=carrier, voice=voice, config=config) as rig:

@@ -204,7 +204,7 @@ async def test_a_provider_that_asks_us_to_wait_is_left_alone_by_all_contacts(
             return Answer(status=status, headers={"retry-after": "2"})
         return here.part.stand_in.accept(request)
 
-    async with desk(tmp_path, part_of(), attrs.evolve(PATIENT, max_unsettled=MOST + 1)) as here:
+    async with desk(tmp_path, part_of(), attrs.evolve(PATIENT, max_requests=MOST + 1)) as here:
         here.provider.answer = answer
         campaign = await here.start(CONTACTS)
 

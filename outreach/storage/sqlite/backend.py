@@ -12,7 +12,6 @@ from outreach.convert.columns import Value, json_text
 from outreach.storage.sqlite.sql import statement
 from outreach.working_set.backend import Change, Row
 from outreach.working_set.kinds import Kind
-from outreach.working_set.writes import AlreadyThere
 
 
 class SqliteBackend:
@@ -60,8 +59,8 @@ class SqliteBackend:
                 return self.connection.executemany(_delete(kind), rows).rowcount
 
     def is_refusal(self, error: Exception) -> bool:
-        """Return whether an error says that a row was refused."""
-        return isinstance(error, AlreadyThere | LookupError | sqlite3.IntegrityError)
+        """Return whether an error is about a row: one that was refused, or that no column can hold."""
+        return isinstance(error, sqlite3.IntegrityError) or not isinstance(error, sqlite3.Error)
 
     def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:
         """Run a named statement once for each of many rows of values; return how many rows it wrote."""

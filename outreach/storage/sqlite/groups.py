@@ -100,10 +100,11 @@ def _roll_back(session: Session) -> None:
         session.connection.execute("ROLLBACK")
 
 
-def lost(jobs: Sequence[Job], error: sqlite3.Error) -> None:
+def lost(jobs: Sequence[Job], error: Exception) -> None:
     """Tell those who have no error of their own that nothing was written."""
+    why = translate(error).message if isinstance(error, sqlite3.Error) else f"{type(error).__name__}: {error}"
     for job in jobs:
         if job.error is None:
-            told = StorageError(f"Nothing was written. {translate(error).message}")
+            told = StorageError(f"Nothing was written. {why}")
             told.__cause__ = error
             job.fail(told)

@@ -74,8 +74,12 @@ class MemoryStorage:
     async def read(self, operation: Operation[T]) -> T:
         """Run an operation that writes nothing and return its result."""
         self._check_open()
-        await checkpoint()
-        return read_now(cast("Session", self._reader), operation)
+        self._queued += 1
+        try:
+            await checkpoint()
+            return read_now(cast("Session", self._reader), operation)
+        finally:
+            self._queued -= 1
 
     @property
     def lock(self) -> DispatchLock:

@@ -84,7 +84,7 @@ class Writer:
 
         try:
             commit_group(self._session, take, group)
-        except sqlite3.Error as error:
+        except Exception as error:
             # Where it did not even begin, everybody else would wait as long and in vain: all are told.
             told = group or self._queue.take_all()
             lost(told, error)

@@ -14,7 +14,7 @@ class Bounds:
     """What a simulation holds the engine to, in numbers.
 
     Attributes:
-        max_unsettled: Intents without an outcome that one worker may have.
+        most_unsettled: Intents without an outcome that one worker may have.
         sms_attempts: Attempts that a recipient and message may take.
         call_attempts: Attempts that a recipient of a calling campaign may take.
         stale_after: How long a single call or message may wait.
@@ -29,7 +29,7 @@ class Bounds:
         second_leg_within: How long after the first the second call of a double dial may be committed.
     """
 
-    max_unsettled: int
+    most_unsettled: int
     sms_attempts: int
     call_attempts: int
     stale_after: timedelta
@@ -47,7 +47,7 @@ class Bounds:
     def of(cls, config: EngineConfig, *, sms_attempts: int, call_attempts: int) -> Bounds:
         """Return what a configuration promises."""
         return cls(
-            max_unsettled=config.max_unsettled,
+            most_unsettled=config.max_waiting_intents + config.max_requests,
             sms_attempts=sms_attempts,
             call_attempts=call_attempts,
             stale_after=timedelta(seconds=config.stale_seconds),

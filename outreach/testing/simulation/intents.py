@@ -68,8 +68,10 @@ class IntentChecks:
         lease = tx.leases.current()
         if lease is None or lease.epoch != intent.epoch:
             raise Broken(f"Intent {intent.id} was committed under epoch {intent.epoch}; the lease is {lease}.")
-        if self._ledger.open_of_epoch[intent.epoch] > self._bounds.max_unsettled:
-            raise Broken(f"Epoch {intent.epoch} has more than {self._bounds.max_unsettled} intents without an outcome.")
+        if self._ledger.open_of_epoch[intent.epoch] > self._bounds.most_unsettled:
+            raise Broken(
+                f"Epoch {intent.epoch} has more than {self._bounds.most_unsettled} intents without an outcome."
+            )
         workspace = workspace_of(tx, intent.workspace_id)
         if workspace.status != "active":
             raise Broken(f"Intent {intent.id} was committed while the workspace is {workspace.status}.")

@@ -21,7 +21,8 @@ from outreach.models.settings import CallSettingsChange, SmsSettingsChange
 from outreach.testing.simulation.loop import START
 
 CONFIG: Final = EngineConfig(
-    max_unsettled=4,
+    max_waiting_intents=3,
+    max_requests=4,
     provider_timeout_seconds=12.0,
     poll_seconds=2.0,
     heartbeat_seconds=5.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from outreach.models.carriers import Channel
 from outreach.models.unsubscribe import Unsubscribe
@@ -16,6 +16,10 @@ class Register(Table):
     def get(self, workspace_id: str, phone: str) -> Unsubscribe | None:
         """Return the entry of a number."""
         return self._rows.get(UNSUBSCRIBES, (workspace_id, phone))
+
+    def load(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
+        """Read the entries of many numbers at once: each `get` of one of them asks nobody then."""
+        self._rows.load(UNSUBSCRIBES, workspace_and_phone)
 
     def put(self, entry: Unsubscribe) -> None:
         """Write an entry, in place of the one that this number has."""

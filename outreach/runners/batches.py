@@ -1,0 +1,91 @@
+"""Asking together: what many tasks ask for at the same time is answered by one operation."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar, cast
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+class _Asked(Generic[Q, A]):
+    """One question, who waits for its answer, and what came of it."""
+
+    def __init__(self, question: Q) -> None:
+        self.question = question
+        self.called = anyio.Event()
+        self.leads = False
+        self.answer: A | None = None
+        self.error: Exception | None = None
+
+
+class Batches(Generic[Q, A]):
+    """Collects questions, and has each batch of them answered by one call.
+
+    While a batch is answered the next one collects. There is no task of its own: of those who wait one sees to the
+    next batch, also when it is cancelled meanwhile.
+
+    Args:
+        answer: Returns the answers to some questions, in their order. What it raises is raised for each of them.
+        most: How many questions a batch has at the most.
+    """
+
+    def __init__(self, answer: Callable[[Sequence[Q]], Awaitable[Sequence[A]]], *, most: int) -> None:
+        self._answer = answer
+        self._most = most
+        self._waiting: deque[_Asked[Q, A]] = deque()
+        self._answering = False
+
+    async def ask(self, question: Q) -> A:
+        """Return the answer to a question."""
+        asked = _Asked[Q, A](question)
+        self._waiting.append(asked)
+        if self._answering:
+            await self._wait(asked)
+        else:
+            self._answering = asked.leads = True
+        if asked.leads:
+            with anyio.CancelScope(shield=True):
+                # Those who ask in this turn of the loop come along.
+                await checkpoint()
+                await self._answer_batch()
+        if asked.error is not None:
+            raise asked.error
+        return cast("A", asked.answer)
+
+    async def _wait(self, asked: _Asked[Q, A]) -> None:
+        try:
+            await asked.called.wait()
+        except BaseException:
+            if asked.leads:
+                self._hand_over()
+            elif asked in self._waiting:
+                self._waiting.remove(asked)
+            raise
+
+    async def _answer_batch(self) -> None:
+        batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+        try:
+            answers = await self._answer([asked.question for asked in batch])
+            for asked, answer in zip(batch, answers, strict=True):
+                asked.answer = answer
+        except Exception as error:
+            for asked in batch:
+                asked.error = error
+        finally:
+            for asked in batch:
+                asked.called.set()
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Let one of those who wait see to the next batch."""
+        if self._waiting:
+            self._waiting[0].leads = True
+            self._waiting[0].called.set()
+        else:
+            self._answering = False
