@@ -6,12 +6,15 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from outreach.convert.columns import Value, json_text
 from outreach.storage.sqlite.sql import statement
 from outreach.working_set.backend import Change, Row
 from outreach.working_set.kinds import Kind
+
+_OF_A_ROW: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError)
+"""Errors of SQLite's driver that are about what was to be written."""
 
 
 class SqliteBackend:
@@ -60,7 +63,7 @@ class SqliteBackend:
 
     def is_refusal(self, error: Exception) -> bool:
         """Return whether an error is about a row: one that was refused, or that no column can hold."""
-        return isinstance(error, sqlite3.IntegrityError) or not isinstance(error, sqlite3.Error)
+        return isinstance(error, _OF_A_ROW) or not isinstance(error, sqlite3.Error)
 
     def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:
         """Run a named statement once for each of many rows of values; return how many rows it wrote."""
