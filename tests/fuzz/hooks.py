@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import attrs
+import holidays
 import schemathesis
 from schemathesis.core.parameters import ParameterLocation
 
@@ -81,6 +82,21 @@ def let_windows_end_at_another_time(body: Body) -> None:
             window["end"] = "24:00"
 
 
+def use_a_subdivision_of_the_country(body: Body) -> None:
+    """Name a part that the country has, or none.
+
+    Reason: which parts a country has is the library's to say, and is not repeated in the contract.
+    """
+    calendar = body.get("holidays_config")
+    if not isinstance(calendar, dict) or not isinstance(calendar.get("subdivision"), str):
+        return
+    parts = holidays.list_supported_countries(include_aliases=False).get(calendar.get("country"), [])
+    if parts:
+        calendar["subdivision"] = parts[len(calendar["subdivision"]) % len(parts)]
+    else:
+        del calendar["subdivision"]
+
+
 def use_an_agent_of_the_workspace(body: Body) -> None:
     """Name an agent that exists, in three of four bodies; a made-up one stays in the others.
 
@@ -106,6 +122,7 @@ RULES: Final[tuple[Callable[[Body], None], ...]] = (
     use_a_flow_of_the_workspace,
     let_the_expiry_follow_the_start,
     let_windows_end_at_another_time,
+    use_a_subdivision_of_the_country,
     use_an_agent_of_the_workspace,
     use_a_trunk_of_the_workspace,
 )
