@@ -67,6 +67,11 @@ DAY = {"start": "00:00", "end": "24:00"}
             {"holidays_config": {"country": "GB", "subdivision": "x"}},
             {"holidays_config": {"country": "GB", "subdivision": "NIR"}},
         ),
+        (
+            NOTHING,
+            {"variables": {"a": ["\x00b", {"\x00c": 1}]}, "recipients": [{"custom_variables": {"d": "\x00"}}, 1]},
+            {"variables": {"a": ["b", {"c": 1}]}, "recipients": [{"custom_variables": {"d": ""}}, 1]},
+        ),
         (NOTHING, {"holidays_config": {"country": "VA", "subdivision": "x"}}, {"holidays_config": {"country": "VA"}}),
     ],
 )
