@@ -9,15 +9,11 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Mapping
-from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import attrs
-import yaml
-
-from outreach_server.contract import contract_text
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -47,14 +43,13 @@ def docs_page() -> str:
     """Return the page as HTML; it is made once.
 
     Raises:
-        FileNotFoundError: The installation is broken: it lacks the contract or the viewer.
+        FileNotFoundError: The installation is broken: it lacks the viewer.
     """
     page = (_PAGES / "docs.html").read_text("utf-8")
-    title = yaml.safe_load(contract_text())["info"]["title"]
     # Files that have changed have another address, so that a browser may keep them for as long as it likes.
     content = b"".join(file.path.read_bytes() for file in page_files().values())
     version = hashlib.sha256(content).hexdigest()[:12]
-    return page.replace("{{title}}", escape(title)).replace("{{version}}", version)
+    return page.replace("{{version}}", version)
 
 
 @functools.cache

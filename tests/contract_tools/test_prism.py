@@ -34,6 +34,14 @@ ANSWERS = [
 ]
 
 
+PARAMETERS = [
+    (method, path, parameter, name, example["value"])
+    for path, method, operation in operations()
+    for parameter in map(resolve, operation.get("parameters", []))
+    for name, example in (parameter.get("examples") or {"example": {"value": parameter["example"]}}).items()
+]
+
+
 @pytest.fixture(scope="module")
 def mock(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """Run a mock of the document."""
@@ -73,6 +81,26 @@ def test_every_example_of_a_request_passes(mock: httpx.Client, method: str, path
     refused = ask(mock, method, path, broken)
     assert refused.status_code == 400
     assert '"body"' in refused.headers[VIOLATIONS]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "parameter", "name", "value"),
+    PARAMETERS,
+    ids=[f"{method} {path} {parameter['name']} {name}" for method, path, parameter, name, _ in PARAMETERS],
+)
+def test_every_example_of_a_parameter_passes(
+    mock: httpx.Client, method: str, path: str, parameter: Any, name: str, value: Any
+) -> None:
+    """In the path and in the query, where one that is none of its values does not, unless any text is one."""
+    if parameter["in"] == "path":
+        answer = mock.request(method, path.replace(f"{{{parameter['name']}}}", value))
+    else:
+        answer = mock.request(method, path, params={parameter["name"]: value})
+        if "pattern" not in resolve(parameter["schema"]):
+            refused = mock.request(method, path, params={parameter["name"]: "no such value"})
+            assert '"query"' in refused.headers[VIOLATIONS]
+    assert answer.is_success, answer.text
+    assert VIOLATIONS not in answer.headers
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from typing import Any
 import outreach
 from outreach import NewRecipient, NewSmsCampaign, Outreach
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 
 
 def compiled(text: str, name: str) -> Any:

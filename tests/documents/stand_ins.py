@@ -23,7 +23,7 @@ GIVEN: Final = Path("given.json")
 """What a page finds at its beginning, by the words that stand for it."""
 PROCESSES: Final = Path("processes.txt")
 PORT: Final = Path("port.txt")
-PATIENCE_SECONDS: Final = 60
+PATIENCE_SECONDS: Final = 120
 
 _LISTS: Final = {
     "AGENT_ID": ("agents", "list"),

@@ -84,7 +84,7 @@ def test_the_page_may_load_nothing_from_anywhere_else(memory_service: Service) -
     assert set(rules.values()) == {"'none'", "'self'"}
     assert rules["default-src"] == "'none'"
     assert Page(answer.text).inline == []
-    assert yaml.safe_load(contract_text())["info"]["title"] in answer.text
+    assert f"<title>{yaml.safe_load(contract_text())['info']['title']}</title>" in answer.text
     assert "{{" not in answer.text
 
 
