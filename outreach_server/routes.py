@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from outreach_server.endpoints.calls import Calls, OneCall
 from outreach_server.endpoints.campaigns import Campaigns
-from outreach_server.endpoints.documents import Contract, Docs
+from outreach_server.endpoints.documents import Contract, Docs, DocsFile
 from outreach_server.endpoints.health import Health
 from outreach_server.endpoints.messages import Messages
 from outreach_server.endpoints.settings import SmsSettings
@@ -25,6 +25,7 @@ ROUTES: Final = (
     Route("/healthz", Health),
     Route("/openapi.yaml", Contract),
     Route("/docs", Docs),
+    Route("/docs/{name}", DocsFile),
     Route("/webhooks/{account}", Webhooks),
 )
-"""The operations of openapi.yaml, three paths that need no key, and where providers call back."""
+"""The operations of openapi.yaml, paths that need no key, and where providers call back."""

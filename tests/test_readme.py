@@ -50,5 +50,6 @@ def test_the_example_of_events_hears_of_a_campaign_to_its_end(tmp_path: Path) ->
 def test_the_two_commands_come_first() -> None:
     """The first commands of the README are `make demo` and `make test`."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    commands = [line.split("#")[0].strip() for line in readme.splitlines() if line.startswith("    ")]
-    assert commands[:2] == ["make demo", "make test"]
+    first = re.search(r"```sh\n(.*?)```", readme, re.DOTALL)
+    assert first is not None
+    assert [line.partition("#")[0].strip() for line in first[1].splitlines()] == ["make demo", "make test"]

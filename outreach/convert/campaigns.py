@@ -185,6 +185,8 @@ def _holidays(value: Any, *, this_year: int) -> HolidayCalendar:
             raise Refused("is required: the two-letter code of a country, such as US", ".country")
         if value.get("holidays", ()) is None:
             raise Refused("must be an array", ".holidays")
+        if value.get("subdivision", "") is None:
+            raise Refused("must be a string", ".subdivision")
     try:
         return parse_holidays(value, this_year=this_year, path="")
     except InvalidRequest as error:

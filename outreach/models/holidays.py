@@ -29,7 +29,10 @@ class HolidayCalendar:
     Attributes:
         country: Whose public holidays these are, as ISO 3166 alpha-2, or None.
         holidays: The dates, in the order in which they were given.
+        subdivision: Which part of the country it is, as ISO 3166-2 without the country (`ENG` of `GB`), whose own
+            holidays belong to it as well; None is the whole country.
     """
 
     country: str | None
     holidays: tuple[Holiday, ...]
+    subdivision: str | None = None

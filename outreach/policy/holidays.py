@@ -2,8 +2,8 @@
 
     {"country": "US", "holidays": [{"date": "2026-12-25", "name": "Christmas Day", "enabled": true}]}
 
-A country without `holidays` is filled with its public holidays; a list that was given, an empty one too, is
-taken as it is.
+A country without `holidays` is filled with its public holidays, those of the whole country; with a `subdivision`
+(`ENG` of `GB`), with those of that part as well. A list that was given, an empty one too, is taken as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Final
+
+import attrs
 
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.policy.reading import Reader
@@ -31,7 +33,8 @@ _COUNTRY: Final = re.compile(r"[A-Za-z]{2}")
 def parse_holidays(value: object, *, this_year: int, path: str = "holidays_config") -> HolidayCalendar:
     """Return the calendar that a JSON value describes.
 
-    Keys that are not known are ignored. The country may be in either case and is kept in upper case.
+    Keys that are not known are ignored. Country and subdivision may be in either case and are kept as ISO 3166
+    writes them.
 
     Args:
         value: The parsed JSON.
@@ -44,20 +47,22 @@ def parse_holidays(value: object, *, this_year: int, path: str = "holidays_confi
     reader = Reader()
     config = reader.read_object(value, path) or {}
     country = _read_country(reader, config.get("country"), f"{path}.country")
+    subdivision = _read_subdivision(reader, country, config.get("subdivision"), f"{path}.subdivision")
     entries = config.get("holidays")
     holidays: tuple[Holiday, ...] = ()
     if entries is not None:
         holidays = _read_holidays(reader, entries, f"{path}.holidays")
     elif country is not None:
-        holidays = _public_holidays(country, _years(this_year))
+        holidays = _public_holidays(country, subdivision, _years(this_year))
     reader.finish()
-    return HolidayCalendar(country=country, holidays=holidays)
+    return HolidayCalendar(country=country, holidays=holidays, subdivision=subdivision)
 
 
 def to_json(calendar: HolidayCalendar) -> dict[str, object]:
-    """Return the stored form."""
+    """Return the stored form; a calendar of a whole country has no `subdivision`, as the interface shows it."""
     return {
         "country": calendar.country,
+        **({} if calendar.subdivision is None else {"subdivision": calendar.subdivision}),
         "holidays": [
             {"date": holiday.date.isoformat(), "name": holiday.name, "enabled": holiday.enabled}
             for holiday in calendar.holidays
@@ -81,46 +86,53 @@ def refill(calendar: HolidayCalendar, this_year: int) -> HolidayCalendar:
         calendar: The calendar.
         this_year: The year now.
     """
-    country = calendar.country
-    if country is None or not calendar.holidays or not _is_supported(country):
+    country, part = calendar.country, calendar.subdivision
+    if country is None or not calendar.holidays or not _is_supported(country, part):
         return calendar
     present = {holiday.date for holiday in calendar.holidays}
     years = {day.year for day in present if abs(day.year - this_year) <= _YEARS_LOOKED_AT}
-    if not any(_is_filled(country, year, present) for year in years):
+    if not any(_is_filled(country, part, year, present) for year in years):
         return calendar
     lacking = [
         year
         for year in _years(this_year)
-        if not any(holiday.date in present for holiday in _public_holidays_of_year(country, year))
+        if not any(holiday.date in present for holiday in _public_holidays_of_year(country, part, year))
     ]
-    return HolidayCalendar(country=country, holidays=calendar.holidays + _public_holidays(country, lacking))
+    return attrs.evolve(calendar, holidays=calendar.holidays + _public_holidays(country, part, lacking))
 
 
 def _years(this_year: int) -> range:
     return range(this_year, this_year + _YEARS_AHEAD + 1)
 
 
-def _is_filled(country: str, year: int, present: set[date]) -> bool:
-    expected = {holiday.date for holiday in _public_holidays_of_year(country, year)}
+def _is_filled(country: str, part: str | None, year: int, present: set[date]) -> bool:
+    expected = {holiday.date for holiday in _public_holidays_of_year(country, part, year)}
     return bool(expected) and expected <= present
 
 
-def _is_supported(country: str) -> bool:
+def _is_supported(country: str, part: str | None = None) -> bool:
+    known = _subdivisions().get(country)
+    return known is not None and (part is None or part in known)
+
+
+@functools.cache
+def _subdivisions() -> Mapping[str, list[str]]:
+    """Return the subdivisions of each country whose holidays are known."""
     # Imported where it is used: the library takes long to load, and few processes need it.
     import holidays
 
-    return country in holidays.list_supported_countries(include_aliases=False)
+    return holidays.list_supported_countries(include_aliases=False)
 
 
-def _public_holidays(country: str, years: Iterable[int]) -> tuple[Holiday, ...]:
-    return tuple(holiday for year in years for holiday in _public_holidays_of_year(country, year))
+def _public_holidays(country: str, part: str | None, years: Iterable[int]) -> tuple[Holiday, ...]:
+    return tuple(holiday for year in years for holiday in _public_holidays_of_year(country, part, year))
 
 
 @functools.lru_cache(maxsize=256)
-def _public_holidays_of_year(country: str, year: int) -> tuple[Holiday, ...]:
+def _public_holidays_of_year(country: str, part: str | None, year: int) -> tuple[Holiday, ...]:
     import holidays
 
-    days = holidays.country_holidays(country, years=year)
+    days = holidays.country_holidays(country, subdiv=part, years=year)
     return tuple(Holiday(date=day, name=name, enabled=True) for day, name in sorted(days.items()) if day.year == year)
 
 
@@ -130,6 +142,22 @@ def _read_country(reader: Reader, value: object, path: str) -> str | None:
     if isinstance(value, str) and _COUNTRY.fullmatch(value) and _is_supported(value.upper()):
         return value.upper()
     reader.note(path, "must be the two-letter ISO 3166 code of a country whose holidays are known, such as US")
+    return None
+
+
+def _read_subdivision(reader: Reader, country: str | None, value: object, path: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        reader.note(path, "must be a string")
+    elif country is None:
+        reader.note(path, "needs the country that it is a part of")
+    else:
+        known = {name.upper(): name for name in _subdivisions()[country]}
+        if value.upper() in known:
+            return known[value.upper()]
+        parts = f"one of {', '.join(known.values())}" if known else "left out: none is known"
+        reader.note(path, f"must be {parts} for {country}")
     return None
 
 

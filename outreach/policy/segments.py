@@ -4,7 +4,8 @@ The rules are those of 3GPP TS 23.038 and 23.040: a text whose characters are al
 counts septets, any other counts UTF-16 code units; a text that does not fit into one segment gives each of its
 parts up to a header. An escape pair and a surrogate pair never straddle two parts. Some carriers keep whole
 grapheme clusters (a family emoji, a letter with its combining mark) together as well, so the estimate is the
-larger of both counts. What the carrier reports afterwards is the truth.
+larger of both counts. A carriage return and a line feed are two characters, which may be parted. What the carrier
+reports afterwards is the truth.
 """
 
 from __future__ import annotations
@@ -100,17 +101,16 @@ def _cluster_sizes(text: str, sizes: list[int]) -> Iterator[int]:
 def _continues(previous: str, character: str, flags: int) -> bool:
     """Return whether a character belongs to the cluster of the one before it.
 
-    This follows Unicode's extended grapheme clusters (UAX 29) from what the standard library knows. It leaves
-    out what no message carries (prepended marks, Indic conjuncts) and joins after every zero-width joiner.
+    This follows Unicode's extended grapheme clusters (UAX 29) from what the standard library knows, but for CR and
+    LF, which carriers part. It leaves out what no message carries (prepended marks, Indic conjuncts) and joins after
+    every zero-width joiner.
 
     Args:
         previous: The character before.
         character: The character to place.
         flags: How many regional indicators, which make a flag in pairs, stand directly before it.
     """
-    if character < "\u0300":
-        return character == "\n" and previous == "\r"
-    if previous < " ":
+    if character < "\u0300" or previous < " ":
         return False
     if character in _JOINERS or unicodedata.category(character) in {"Mn", "Me", "Mc"}:
         return True

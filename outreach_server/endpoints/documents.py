@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from starlette.endpoints import HTTPEndpoint
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 
 from outreach_server.contract import contract_mounted_at
-from outreach_server.docs import docs_page
+from outreach_server.docs import POLICY, docs_page, page_files
+
+_A_YEAR: Final = 365 * 24 * 3600
 
 
 class Contract(HTTPEndpoint):
@@ -23,5 +28,19 @@ class Docs(HTTPEndpoint):
 
     async def get(self, request: Request) -> Response:
         """Answer with a page that needs nothing from anywhere else."""
-        page = docs_page()
-        return HTMLResponse(page.html, headers={"Content-Security-Policy": page.policy})
+        return HTMLResponse(docs_page(), headers={"Content-Security-Policy": POLICY})
+
+
+class DocsFile(HTTPEndpoint):
+    """Serve what the page for people loads."""
+
+    async def get(self, request: Request) -> Response:
+        """Answer with a file of the viewer."""
+        file = page_files().get(request.path_params["name"])
+        if file is None:
+            raise HTTPException(404)
+        return FileResponse(
+            file.path,
+            media_type=file.media_type,
+            headers={"Cache-Control": f"public, max-age={_A_YEAR}", "X-Content-Type-Options": "nosniff"},
+        )

@@ -3,69 +3,35 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 import pytest
 
-from outreach.testing.builders import new_id
-from outreach_server.cli.root import main
 from tests.cli.test_commands import COMMANDS, options
+from tests.documents.blocks import ALL, SHELL
+from tests.documents.commands import PROGRAM, arguments_of, check, command_lines
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = sorted(["README.md", *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))])
-PROGRAM: Final = "outreach-server"
-
-
-def lines(page: str) -> list[str]:
-    """Return the lines of a page, those that go on behind a backslash as one."""
-    return re.sub(r"\\\n\s*", "", (ROOT / page).read_text(encoding="utf-8")).splitlines()
-
-
-def command_lines(page: str) -> Iterator[str]:
-    """Yield what a page shows to be typed, without the program's name: lines of their own."""
-    for line in lines(page):
-        text = line.strip().removeprefix("$ ")
-        if text.startswith(f"{PROGRAM} ") and line != text:
-            yield text.removeprefix(f"{PROGRAM} ")
 
 
 def mentions(page: str) -> Iterator[str]:
     """Yield what a page names within its text, which may leave out what a command needs."""
-    for found in re.findall(rf"`{PROGRAM}\s+([^`]+)`", "\n".join(lines(page))):
+    for found in re.findall(rf"`{PROGRAM}\s+([^`]+)`", (ROOT / page).read_text(encoding="utf-8")):
         yield " ".join(found.split())
 
 
-SHOWN: Final = [(page, text) for page in PAGES for text in command_lines(page)]
+SHOWN: Final = [
+    (block.page, arguments)
+    for block in ALL
+    if block.language in SHELL
+    for line in command_lines(block.text)
+    if (arguments := arguments_of(line)) is not None
+]
 NAMED: Final = [(page, text) for page in PAGES for text in mentions(page)]
-
-
-def parse(command: click.Command, words: Sequence[str], parent: click.Context | None = None) -> None:
-    """Have the command line read words, and do nothing about them.
-
-    Raises:
-        click.UsageError: It does not take them.
-    """
-    with command.make_context(command.name if parent else PROGRAM, list(words), parent=parent) as context:
-        if isinstance(command, click.Group):
-            rest: Any = [*context._protected_args, *context.args]
-            _, found, left = command.resolve_command(context, rest)
-            assert found is not None
-            parse(found, left, context)
-
-
-def check(text: str, place: Path) -> None:
-    """Hold a command line against the command line, with files and identifiers for those that it names."""
-    words = shlex.split(text, comments=True)
-    for number, word in enumerate(words):
-        if re.fullmatch(r"[A-Z]+_ID", word):
-            words[number] = new_id()
-        elif re.fullmatch(r"\w+\.(json|csv)", word):
-            (place / word).write_text("{}", encoding="utf-8")
-    parse(main, words)
 
 
 @pytest.mark.parametrize(("page", "text"), SHOWN)

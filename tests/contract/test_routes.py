@@ -23,9 +23,10 @@ def served() -> set[tuple[str, str]]:
 
 
 def test_what_the_contract_describes_is_served_and_nothing_else() -> None:
-    """Only /healthz, /openapi.yaml, /docs and where providers call back are served and not described."""
+    """Only /healthz, /openapi.yaml, /docs with its files and where providers call back are served and not described."""
     described = {(path, method) for path, method, _ in operations()}
-    assert served() == described | {(path, "get") for path in OPEN_PATHS} | {("/webhooks/{account}", "post")}
+    beside = {("/docs/{name}", "get"), ("/webhooks/{account}", "post")}
+    assert served() == described | {(path, "get") for path in OPEN_PATHS} | beside
 
 
 def test_the_contract_names_the_paths_that_it_leaves_out() -> None:

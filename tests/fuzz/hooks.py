@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import os
 import uuid
+import zoneinfo
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import attrs
+import holidays
 import schemathesis
+from hypothesis import strategies as st
 from schemathesis.core.parameters import ParameterLocation
 
 Body = dict[str, Any]
@@ -38,6 +41,10 @@ class Known:
 
 
 KNOWN: Final = Known()
+
+
+# Which time zones there are, the server's database knows: of texts made up by the pattern next to none exists.
+schemathesis.openapi.format("iana-time-zone", st.sampled_from(sorted(zoneinfo.available_timezones())))
 
 
 def use(known: Known) -> None:
@@ -81,6 +88,33 @@ def let_windows_end_at_another_time(body: Body) -> None:
             window["end"] = "24:00"
 
 
+def use_a_subdivision_of_the_country(body: Body) -> None:
+    """Name a part that the country has, or none.
+
+    Reason: which parts a country has is the library's to say, and is not repeated in the contract.
+    """
+    calendar = body.get("holidays_config")
+    if not isinstance(calendar, dict) or not isinstance(calendar.get("subdivision"), str):
+        return
+    parts = holidays.list_supported_countries(include_aliases=False).get(str(calendar.get("country")), [])
+    if parts:
+        calendar["subdivision"] = parts[len(calendar["subdivision"]) % len(parts)]
+    else:
+        del calendar["subdivision"]
+
+
+def leave_no_nul_in_variables(body: Body) -> None:
+    """Take NUL out of the texts and keys within variables.
+
+    Reason: a schema that refuses it at every depth is recursive, and generators of clients drop it.
+    """
+    people = body.get("recipients")
+    owners = [(body, "variables"), *((one, "custom_variables") for one in (people if isinstance(people, list) else []))]
+    for owner, field in owners:
+        if isinstance(owner, dict) and isinstance(owner.get(field), dict):
+            owner[field] = _without_nul(owner[field])
+
+
 def use_an_agent_of_the_workspace(body: Body) -> None:
     """Name an agent that exists, in three of four bodies; a made-up one stays in the others.
 
@@ -106,6 +140,8 @@ RULES: Final[tuple[Callable[[Body], None], ...]] = (
     use_a_flow_of_the_workspace,
     let_the_expiry_follow_the_start,
     let_windows_end_at_another_time,
+    use_a_subdivision_of_the_country,
+    leave_no_nul_in_variables,
     use_an_agent_of_the_workspace,
     use_a_trunk_of_the_workspace,
 )
@@ -132,6 +168,16 @@ def _windows(hours: Any) -> Iterator[dict[str, Any]]:
         for windows in schedule.values():
             if isinstance(windows, list):
                 yield from (window for window in windows if isinstance(window, dict))
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\x00", "")
+    if isinstance(value, list):
+        return [_without_nul(item) for item in value]
+    if isinstance(value, dict):
+        return {_without_nul(key): _without_nul(item) for key, item in value.items()}
+    return value
 
 
 def _moment(text: Any) -> datetime | None:

@@ -62,6 +62,17 @@ DAY = {"start": "00:00", "end": "24:00"}
             {"business_hours_config": {"schedule": {"monday": [{**SAME}, None], "friday": 1}}},
             {"business_hours_config": {"schedule": {"monday": [DAY, None], "friday": 1}}},
         ),
+        (
+            NOTHING,
+            {"holidays_config": {"country": "GB", "subdivision": "x"}},
+            {"holidays_config": {"country": "GB", "subdivision": "NIR"}},
+        ),
+        (
+            NOTHING,
+            {"variables": {"a": ["\x00b", {"\x00c": 1}]}, "recipients": [{"custom_variables": {"d": "\x00"}}, 1]},
+            {"variables": {"a": ["b", {"c": 1}]}, "recipients": [{"custom_variables": {"d": ""}}, 1]},
+        ),
+        (NOTHING, {"holidays_config": {"country": "VA", "subdivision": "x"}}, {"holidays_config": {"country": "VA"}}),
     ],
 )
 def test_a_rule_changes_what_it_is_for(known: hooks.Known, body: dict[str, Any], changed: dict[str, Any]) -> None:

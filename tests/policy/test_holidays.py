@@ -68,6 +68,48 @@ def test_a_country_alone_is_filled_for_three_years(value: object) -> None:
     assert all(holiday.enabled and holiday.name for holiday in calendar.holidays)
 
 
+_EASTER_MONDAY, _LATE_SUMMER = date(2026, 4, 6), date(2026, 8, 31)
+
+
+def test_a_country_alone_lacks_the_days_of_its_parts() -> None:
+    """Easter Monday is a bank holiday in England and none in Scotland."""
+    assert not {_EASTER_MONDAY, _LATE_SUMMER} & closed_dates(_parse({"country": "GB"}))
+
+
+@pytest.mark.parametrize("name", ["ENG", "eng", "Eng"])
+def test_a_subdivision_brings_its_own_days(name: str) -> None:
+    """England's bank holidays are filled in, beside those of all the kingdom, and it is told which part it is."""
+    calendar = _parse({"country": "gb", "subdivision": name})
+    assert (calendar.country, calendar.subdivision) == ("GB", "ENG")
+    assert {_EASTER_MONDAY, _LATE_SUMMER, _CHRISTMAS} <= closed_dates(calendar)
+    assert closed_dates(_parse({"country": "GB"})) < closed_dates(calendar)
+    written = to_json(calendar)
+    assert written["subdivision"] == "ENG"
+    assert _parse(json.loads(json.dumps(written))) == calendar
+
+
+def test_a_subdivision_is_kept_beside_a_list_of_ones_own() -> None:
+    """The list is taken as it is."""
+    calendar = _parse({"country": "GB", "subdivision": "SCT", "holidays": []})
+    assert (calendar.subdivision, calendar.holidays) == ("SCT", ())
+
+
+def test_a_wrong_subdivision_is_told_which_there_are() -> None:
+    """Names are not guessed: the refusal lists the codes of the country."""
+    with pytest.raises(InvalidRequest, match="must be one of ENG, NIR, SCT, WLS for GB"):
+        _parse({"country": "GB", "subdivision": "England"})
+    with pytest.raises(InvalidRequest, match="none is known for VA"):
+        _parse({"country": "VA", "subdivision": "X"})
+
+
+def test_a_calendar_of_a_subdivision_is_filled_further_with_its_days() -> None:
+    """The year that is added has England's bank holidays too."""
+    calendar = _parse({"country": "GB", "subdivision": "ENG"})
+    later = refill(calendar, 2027)
+    assert later.subdivision == "ENG"
+    assert date(2029, 8, 27) in closed_dates(later) - closed_dates(calendar)
+
+
 def test_an_empty_list_given_stays_empty() -> None:
     """A country whose holidays are all worked through."""
     assert _parse({"country": "US", "holidays": []}).holidays == ()
@@ -86,6 +128,10 @@ def test_an_empty_list_given_stays_empty() -> None:
         ({"country": "ſs"}, [".country"]),
         ({"country": 1}, [".country"]),
         ({"country": "XX", "holidays": []}, [".country"]),
+        ({"country": "GB", "subdivision": "XX"}, [".subdivision"]),
+        ({"country": "GB", "subdivision": ""}, [".subdivision"]),
+        ({"country": "GB", "subdivision": 1}, [".subdivision"]),
+        ({"subdivision": "ENG"}, [".subdivision"]),
         ({"holidays": {}}, [".holidays"]),
         ({"holidays": "2026-12-25"}, [".holidays"]),
         ({"holidays": ["2026-12-25"]}, [".holidays[0]"]),
@@ -204,6 +250,7 @@ def test_a_country_that_is_no_longer_known_is_left_alone() -> None:
     """A stored calendar outlives the library's tables."""
     calendar = HolidayCalendar(country="XX", holidays=(Holiday(date=_CHRISTMAS, name="", enabled=True),))
     assert refill(calendar, 2027) == calendar
+    assert refill(attrs.evolve(calendar, country="GB", subdivision="XXX"), 2027).holidays == calendar.holidays
 
 
 def test_the_library_is_loaded_only_when_it_is_needed() -> None:

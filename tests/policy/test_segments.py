@@ -47,6 +47,11 @@ _VECTORS = [
     ("a" * 158 + "\r\n", "GSM-7", 1),
     ("a" * 159 + "\r\n", "GSM-7", 2),
     ("я" * 69 + "\r\n", "UCS-2", 2),
+    ("a" * 152 + "\r\n" + "a" * 152, "GSM-7", 2),
+    ("a" * 152 + "\r\n" + "a" * 153, "GSM-7", 3),
+    ("a" * 305 + "\r\n" + "a" * 152, "GSM-7", 3),
+    ("я" * 66 + "\r\n" + "я" * 66, "UCS-2", 2),
+    ("я" * 66 + "\r\n" + "я" * 67, "UCS-2", 3),
     ("\f", "GSM-7", 1),
     ("ç", "UCS-2", 1),
     ("Ç", "GSM-7", 1),
@@ -101,7 +106,6 @@ def test_the_seven_bit_alphabet_has_137_characters() -> None:
         "ｶﾞ",
         _FAMILY,
         "❤\ufe0f\u200d\U0001f525",
-        "\r\n",
     ],
 )
 def test_a_cluster_is_kept_together(cluster: str) -> None:
@@ -113,7 +117,7 @@ def test_a_cluster_is_kept_together(cluster: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pair", ["яb", "\U0001f600\U0001f600", "\u200dя", "\n\u0301", "\u1161\u1100", "я\u1161", "\ra"]
+    "pair", ["яb", "\U0001f600\U0001f600", "\u200dя", "\n\u0301", "\u1161\u1100", "я\u1161", "\ra", "\r\n"]
 )
 def test_characters_that_stand_alone_may_be_parted(pair: str) -> None:
     """A part is filled to the brim where nothing joins its last character to the next."""
@@ -161,14 +165,14 @@ def _slowly(text: str) -> tuple[str, int]:
     return "GSM-7" if septets else "UCS-2", parts
 
 
-_APART = st.sampled_from("aZ9 @£ÇàΔ\n€^{}[]~|\\\fçя“’\u4e16😀🎉")
+_APART = st.sampled_from("aZ9 @£ÇàΔ\r\n€^{}[]~|\\\fçя“’\u4e16😀🎉")
 
 
 @given(
     text=st.one_of(
         st.text(_APART, max_size=500),
-        st.text(st.sampled_from("a€^"), min_size=100, max_size=700),
-        st.text(st.sampled_from("я😀"), min_size=50, max_size=400),
+        st.text(st.sampled_from("a€^\r\n"), min_size=100, max_size=700),
+        st.text(st.sampled_from("я😀\r\n"), min_size=50, max_size=400),
     )
 )
 def test_the_count_is_that_of_filling_parts_one_character_after_the_other(text: str) -> None:

@@ -168,6 +168,23 @@ def test_holidays_are_kept_or_filled(tenant: Tenant) -> None:
     assert tenant.create(holidays_config=calendar)["holidays_config"] == calendar
     filled = tenant.create(holidays_config={"country": "US"})["holidays_config"]
     assert len({entry["date"][:4] for entry in filled["holidays"]}) == 3
+    assert list(filled) == ["country", "holidays"]
+
+
+def test_holidays_of_a_part_of_a_country_are_filled(tenant: Tenant) -> None:
+    """England has more than the kingdom, is shown as what it is, and another country's part is refused."""
+    kingdom = tenant.create(holidays_config={"country": "GB"})["holidays_config"]
+    england = tenant.create(holidays_config={"country": "GB", "subdivision": "eng"})["holidays_config"]
+    assert england["subdivision"] == "ENG"
+    assert {day["name"] for day in england["holidays"]} - {day["name"] for day in kingdom["holidays"]} == {
+        "Easter Monday",
+        "Late Summer Bank Holiday",
+    }
+    assert tenant.get("/campaigns").json()["data"][0]["holidays_config"] == england
+    for wrong in ("BY", "", None, 1):
+        body = sms_body(holidays_config={"country": "GB", "subdivision": wrong})
+        refusal = check_envelope(tenant.post("/sms-campaigns", body), 400, "invalid_request")
+        assert refusal["details"][0]["path"] == "holidays_config.subdivision"
 
 
 def test_newest_first(tenant: Tenant) -> None:

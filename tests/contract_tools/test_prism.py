@@ -1,0 +1,145 @@
+"""Prism checks bodies against the document, and every example passes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from tests.contract.document import DOCUMENT, operations, resolve
+from tests.contract_tools.conftest import Sandbox
+from tests.contract_tools.tools import CONTRACT, Tools, prism
+
+JSON = "application/json"
+VIOLATIONS = "sl-violations"
+"""The header in which prism tells what it found wrong, in a request and in an answer."""
+
+REQUESTS = [
+    (method, path, name, example["value"])
+    for path, method, operation in operations()
+    for name, example in operation.get("requestBody", {"content": {JSON: {}}})["content"][JSON]
+    .get("examples", {})
+    .items()
+]
+ANSWERS = [
+    (method, path, status, name, resolve(example)["value"])
+    for path, method, operation in operations()
+    for status, response in operation["responses"].items()
+    for name, example in resolve(response)["content"][JSON]["examples"].items()
+]
+
+
+PARAMETERS = [
+    (method, path, parameter, name, example["value"])
+    for path, method, operation in operations()
+    for parameter in map(resolve, operation.get("parameters", []))
+    for name, example in (parameter.get("examples") or {"example": {"value": parameter["example"]}}).items()
+]
+
+
+@pytest.fixture(scope="module")
+def mock(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Run a mock of the document."""
+    log = tmp_path_factory.mktemp("prism") / "log.txt"
+    with prism(tools, "mock", CONTRACT, "--errors", log=log) as url, client_of(url) as client:
+        yield client
+
+
+def client_of(url: str) -> httpx.Client:
+    """Return a client with some key: prism looks only whether there is one."""
+    return httpx.Client(base_url=url, headers={"Authorization": "Bearer key"}, timeout=30, trust_env=False)
+
+
+def smallest(method: str, path: str) -> Any:
+    """Return a body that an operation takes; None where it takes none."""
+    return next((body for other, place, _, body in REQUESTS if (other, place) == (method, path)), None)
+
+
+def ask(client: httpx.Client, method: str, path: str, body: Any, **headers: str) -> httpx.Response:
+    """Send a request."""
+    arguments = {} if body is None else {"json": body}
+    return client.request(method, path.replace("{id}", "7f0c2a52"), headers=headers, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name", "body"), REQUESTS, ids=[f"{method} {path} {name}" for method, path, name, _ in REQUESTS]
+)
+def test_every_example_of_a_request_passes(mock: httpx.Client, method: str, path: str, name: str, body: Any) -> None:
+    """The body is taken; the same one with a field of the wrong type is not, so that bodies are looked at."""
+    answer = ask(mock, method, path, body)
+    assert answer.is_success, answer.text
+    assert VIOLATIONS not in answer.headers
+    broken = copy.deepcopy(body)
+    broken[next(iter(broken))] = {"no": "such value"}
+    if "channel" in body:
+        del broken["recipients"]
+    refused = ask(mock, method, path, broken)
+    assert refused.status_code == 400
+    assert '"body"' in refused.headers[VIOLATIONS]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "parameter", "name", "value"),
+    PARAMETERS,
+    ids=[f"{method} {path} {parameter['name']} {name}" for method, path, parameter, name, _ in PARAMETERS],
+)
+def test_every_example_of_a_parameter_passes(
+    mock: httpx.Client, method: str, path: str, parameter: Any, name: str, value: Any
+) -> None:
+    """In the path and in the query, where one that is none of its values does not, unless any text is one."""
+    if parameter["in"] == "path":
+        answer = mock.request(method, path.replace(f"{{{parameter['name']}}}", value))
+    else:
+        answer = mock.request(method, path, params={parameter["name"]: value})
+        if "pattern" not in resolve(parameter["schema"]):
+            refused = mock.request(method, path, params={parameter["name"]: "no such value"})
+            assert '"query"' in refused.headers[VIOLATIONS]
+    assert answer.is_success, answer.text
+    assert VIOLATIONS not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "name", "body"),
+    ANSWERS,
+    ids=[f"{method} {path} {status} {name}" for method, path, status, name, _ in ANSWERS],
+)
+def test_every_example_of_an_answer_passes(
+    mock: httpx.Client, method: str, path: str, status: str, name: str, body: Any
+) -> None:
+    """Prism answers with the example, and finds nothing wrong with it."""
+    code = status.replace("XX", "00")
+    answer = ask(mock, method, path, smallest(method, path), Prefer=f"code={code}, example={name}")
+    assert (answer.status_code, answer.json()) == (int(code), body)
+    assert VIOLATIONS not in answer.headers
+
+
+def test_a_wrong_example_of_an_answer_is_found(tools: Tools, tmp_path: Path) -> None:
+    """The control: an example that its schema does not take is told of."""
+    document = copy.deepcopy(DOCUMENT)
+    call = document["paths"]["/calls/{id}"]["get"]["responses"]["200"]["content"][JSON]["examples"]
+    call["completed"]["value"]["attempt"] = 0
+    (tmp_path / "broken.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    log = tmp_path / "log.txt"
+    with prism(tools, "mock", tmp_path / "broken.yaml", log=log) as url, client_of(url) as client:
+        answer = ask(client, "get", "/calls/{id}", None, Prefer="code=200, example=completed")
+        assert "attempt" in answer.headers[VIOLATIONS]
+
+
+def test_a_running_server_answers_as_the_document_says(tools: Tools, sandbox: Sandbox, tmp_path: Path) -> None:
+    """Between a client and the server, prism finds nothing wrong in what either of them says."""
+    log = tmp_path / "log.txt"
+    with prism(tools, "proxy", CONTRACT, sandbox.url, log=log) as url, client_of(url) as client:
+        client.headers["Authorization"] = f"Bearer {sandbox.key}"
+        for path, method, _ in operations():
+            bodies = [body for other, place, _, body in REQUESTS if (other, place) == (method, path)]
+            for body in bodies or [None]:
+                named = {"agent_id": sandbox.agent_id} if body and "agent_id" in body else {}
+                answer = ask(client, method, path, body and {**body, **named})
+                # The made-up call is none, and two calls to one number are one too many.
+                assert answer.is_success or answer.status_code in {404, 409}, answer.text
+                assert VIOLATIONS not in answer.headers, f"{method} {path}: {answer.headers[VIOLATIONS]}"
