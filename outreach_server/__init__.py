@@ -16,16 +16,19 @@ if TYPE_CHECKING:
 __all__ = ["create_app", "running"]
 
 
-def __getattr__(name: str) -> object:
-    """Import what is asked for: the command line is in this package too, and most of it needs no web framework."""
-    match name:
-        case "create_app":
-            from outreach_server.app import create_app
+# Hidden from type checkers, for which it would make every name one of this package.
+if not TYPE_CHECKING:
 
-            return create_app
-        case "running":
-            from outreach_server.lifespan import running
+    def __getattr__(name: str) -> object:
+        """Import what is asked for: the command line is in this package too, and most of it needs no web framework."""
+        match name:
+            case "create_app":
+                from outreach_server.app import create_app
 
-            return running
-        case _:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+                return create_app
+            case "running":
+                from outreach_server.lifespan import running
+
+                return running
+            case _:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

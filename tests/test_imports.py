@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import outreach
 from outreach_server.cli.root import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,7 +41,36 @@ def run(*arguments: str) -> str:
 
 def test_the_package_loads_what_everybody_needs() -> None:
     """`import outreach` is quick: what a number, a provider or a file needs comes with the first of them."""
-    assert not loaded("import outreach; outreach.Outreach; outreach.NewSmsCampaign") & {*UNTIL_USED, *OF_A_SERVER}
+    assert not loaded("import outreach") & {*UNTIL_USED, *OF_A_SERVER, "attrs", "asyncio", "outreach.engine"}
+    assert not loaded("from outreach import Outreach, NewSmsCampaign, read_new_call") & {*UNTIL_USED, *OF_A_SERVER}
+
+
+def test_every_public_name_is_found_where_type_checkers_find_it() -> None:
+    """The imports that they read, the names that are imported when asked for, and `__all__` are the same."""
+    (block,) = [
+        node for node in ast.parse(Path(outreach.__file__).read_text("utf-8")).body if isinstance(node, ast.If)
+    ][:1]
+    told = {
+        name.name: str(node.module).removeprefix("outreach.")
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    assert told == outreach._MODULES
+    assert {*told, "__version__"} == {*outreach.__all__}
+    assert len(outreach.__all__) == len({*outreach.__all__})
+    for name in outreach.__all__:
+        assert getattr(outreach, name) is not None
+    assert {*outreach.__all__} <= {*dir(outreach)}
+
+
+@pytest.mark.parametrize("package", ["outreach", "outreach_server"])
+def test_a_name_that_is_none_is_an_error(package: str) -> None:
+    """It reads as for any other module."""
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nonsense'"):
+        import_module(package).nonsense  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'nonsense'"):
+        exec(f"from {package} import nonsense")  # noqa: S102
 
 
 def test_the_server_package_loads_no_server() -> None:
