@@ -86,20 +86,6 @@ def copy(source: Path, target: Path) -> Path:
     return target
 
 
-def empty_copy(source: Path, target: Path) -> Path:
-    """Make a file with the tables and indexes of another one, and no rows."""
-    target.unlink(missing_ok=True)
-    with closing(sqlite3.connect(source)) as reading, opened(target) as writing:
-        for (statement,) in reading.execute(
-            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND type IN ('table', 'index') "
-            "AND name NOT LIKE 'sqlite!_%' ESCAPE '!' "
-            # The tables behind a full-text index come with it.
-            "AND name NOT IN (SELECT name FROM pragma_table_list WHERE type = 'shadow') ORDER BY rootpage = 0, rootpage"
-        ):
-            writing.execute(statement)
-    return target
-
-
 def changes(before: Path, after: Path) -> list[Changes]:
     """Return what differs between two states of one file, parents first."""
     with closing(sqlite3.connect(after)) as connection:

@@ -154,6 +154,7 @@ async def _active(engine: Outreach, workspace: str) -> int:
 
 
 def _counted(counts: Counts, first: tuple[int, int, int], sent: int) -> dict[str, Any]:
+    assert counts.statements > first[0], "the engine reaches SQLite on another way than `sqlite3.connect`"
     return {
         "statements a message": (counts.statements - first[0]) / sent,
         "statement runs a message": (counts.runs - first[1]) / sent,
