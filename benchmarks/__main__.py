@@ -43,11 +43,11 @@ def main(arguments: list[str] | None = None) -> int:
         for row in given.rows:
             results.add(ROWS[row](settings))
     on = machine()
-    print(render(results, on, rounds=given.rounds, quick=given.quick))
     given.json.parent.mkdir(parents=True, exist_ok=True)
     written = document(results, on, rounds=given.rounds, quick=given.quick, base=given.base or None)
     given.json.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
     say(f"written to {given.json}")
+    print(render(results, on, rounds=given.rounds, quick=given.quick))
     return 0
 
 
