@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -65,6 +67,15 @@ class Settings:
                 number += 1
                 continue
             return path
+
+    @contextmanager
+    def scratch(self, name: str) -> Iterator[Path]:
+        """Return a directory that is deleted afterwards."""
+        path = self.place(name)
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 ORDINARY_NEEDS: Final = ("fastapi", "pydantic", "sqlalchemy", "greenlet")

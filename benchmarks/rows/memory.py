@@ -20,7 +20,7 @@ from benchmarks.processes import Server, serve_outreach, serve_side
 from benchmarks.results import Results, Sample, at_most
 from benchmarks.rounds import alternate
 from benchmarks.settings import ORDINARY_NEEDS, ROOT, Settings, installed
-from benchmarks.tenants import ordinary_tenant, tenant
+from benchmarks.tenants import Tenant, ordinary_tenant, tenant
 
 _LOOK_AGAIN_SECONDS: Final = 0.005
 _MORE: Final = "MB more"
@@ -42,12 +42,14 @@ def _server(settings: Settings, results: Results) -> None:
     settings.say(f"memory: creating {contacts} contacts")
 
     def ours() -> Sample:
-        of = tenant(settings.place("memory"))
-        return _creating(lambda: serve_outreach(of.database), of.api_key, raw)
+        with settings.scratch("memory") as directory:
+            of = tenant(directory)
+            return _creating(lambda: serve_outreach(of.database), of.api_key, raw)
 
     def ordinary() -> Sample:
-        of = ordinary_tenant(settings.place("memory"), "key")
-        return _creating(lambda: serve_side("ordinary", {"database": str(of.database)}), of.api_key, raw)
+        with settings.scratch("memory") as directory:
+            of = ordinary_tenant(directory, "key")
+            return _creating(lambda: serve_side("ordinary", {"database": str(of.database)}), of.api_key, raw)
 
     sides: dict[str, Callable[[], Sample]] = {"outreach": ours}
     if installed(*ORDINARY_NEEDS):
@@ -74,7 +76,11 @@ def _command(settings: Settings, results: Results) -> None:
 
 
 def _importing(settings: Settings, rows: int) -> Sample:
-    of = tenant(settings.place("import"))
+    with settings.scratch("import") as directory:
+        return _imported(tenant(directory), rows)
+
+
+def _imported(of: Tenant, rows: int) -> Sample:
     file = of.database.with_suffix(".csv")
     with file.open("w", encoding="utf-8") as out:
         out.write("phone,first_name,last_name,email,company,city\n")

@@ -51,8 +51,12 @@ def measure(settings: Settings) -> Results:
 
 
 def _once(settings: Settings, *, beside: bool) -> Sample:
+    with settings.scratch("neighbour") as directory:
+        return _measured(settings, directory, beside=beside)
+
+
+def _measured(settings: Settings, directory: Path, *, beside: bool) -> Sample:
     """Let the small tenant send and look at its list, and the large one do what it does meanwhile."""
-    directory = settings.place("neighbour")
     small, messages = tenant(directory), settings.sized(60, 4)
     log = directory / "log.jsonl"
     anyio.run(_add_campaign, small, messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -46,8 +47,9 @@ class Load:
 
     def engine(self) -> Sample:
         """Let this version send all of it."""
+        if self._latest:
+            shutil.rmtree(Path(self._latest["before"]).parent)
         self._latest = run_side("engine", self._told(self.settings.place("engine")))
-        assert self._latest["messages"] == self.messages, (self._latest["messages"], self.messages)
         return _figures(self._latest)
 
     def counted(self) -> Mapping[str, Any]:
@@ -57,8 +59,9 @@ class Load:
 
     def base(self) -> Sample:
         """Let the earlier version send for as long as may be: what it does not come to does not count."""
-        told = self._told(self.settings.place("base"))
-        return _figures(run_side("engine", {**told, "receipts": False}, base=self.settings.base))
+        with self.settings.scratch("base") as directory:
+            told = {**self._told(directory), "receipts": False}
+            return _figures(run_side("engine", told, base=self.settings.base))
 
     def floor(self) -> Sample:
         """Write the rows of the latest run's sending in groups."""
@@ -74,16 +77,17 @@ class Load:
 
     def huey(self, workers: int) -> Sample:
         """Run one Huey task a message, which writes the rows of the latest run's sending."""
-        told = {
-            "before": self._latest["before"],
-            "after": self._latest["after"],
-            "database": str(self.settings.place("huey") / "huey.db"),
-            "messages": self.messages,
-            "latency_ms": self.latency_ms,
-            "workers": workers,
-            "most_seconds": self._most_seconds,
-        }
-        return run_side("huey_tasks", told)
+        with self.settings.scratch("huey") as directory:
+            told = {
+                "before": self._latest["before"],
+                "after": self._latest["after"],
+                "database": str(directory / "huey.db"),
+                "messages": self._latest["messages"],
+                "latency_ms": self.latency_ms,
+                "workers": workers,
+                "most_seconds": self._most_seconds,
+            }
+            return run_side("huey_tasks", told)
 
     @property
     def _most_seconds(self) -> float:
@@ -103,16 +107,17 @@ class Load:
 
     def _floor(self, before: str, after: str, unit: str, run: Mapping[str, Any] | None = None) -> Sample:
         run = run or self._latest
-        told = {
-            "before": run[before],
-            "after": run[after],
-            "writes": run.get("writes"),
-            "database": str(self.settings.place("floor") / "floor.db"),
-            "units": self.messages,
-            "group": GROUP,
-            "unit": unit,
-        }
-        return run_side("ledger_floor", told)
+        with self.settings.scratch("floor") as directory:
+            told = {
+                "before": run[before],
+                "after": run[after],
+                "writes": run.get("writes"),
+                "database": str(directory / "floor.db"),
+                "units": run["messages"],
+                "group": GROUP,
+                "unit": unit,
+            }
+            return run_side("ledger_floor", told)
 
 
 def _figures(document: Mapping[str, Any]) -> Sample:
