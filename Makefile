@@ -7,29 +7,36 @@
 #   make demo         run the demonstration (ARGS=--exit ends it by itself)
 #   make fuzz         fuzz a running server against openapi.yaml
 #   make simulate     run the engine under seeded faults (SEEDS=200 is how many)
+#   make bench        compare speed and size with a floor and with ordinary apps: docs/performance.md
 #   make contract     compare the adapters with the providers' own libraries, in a venv of its own
 #   make contract-tools  lint openapi.yaml, and generate and run clients of it, with the tools of others
 #   make wheel-check  build the wheel, install it elsewhere and try it there
-#   make clean        remove .venv, .venv-contract, .venv-contract-tools and everything that was built or cached
+#   make clean        remove the virtual environments and everything that was built or cached
 #
 # It needs make, a POSIX shell and Python 3.11 or newer; PYTHON=/path/to/python3 picks one.
-# Everything is installed into .venv, for `contract` into .venv-contract and for `contract-tools` into
-# .venv-contract-tools, nothing elsewhere.
-# `make test PYTEST_ARGS="-k hours"` runs some tests.
+# Everything is installed into .venv, for `bench` into .venv-bench, for `contract` into .venv-contract and for
+# `contract-tools` into .venv-contract-tools, nothing elsewhere.
+# `make test PYTEST_ARGS="-k hours"` runs some tests. `make bench ROWS=dispatch,list ROUNDS=3` measures some rows,
+# QUICK=1 only tries them, BASE=v1.0 lets an earlier version send beside this one.
 
 PYTHON =
 PYTEST_ARGS = -n 2
 ARGS =
 SEEDS = 200
+ROWS =
+ROUNDS = 5
+QUICK =
+BASE =
 
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
+BENCH = .venv-bench
 CONTRACT = .venv-contract
 TOOLS = .venv-contract-tools
 TOOLS_FROM = tests/contract_tools
 
-.PHONY: help venv check test format demo fuzz simulate contract contract-tools wheel-check clean
+.PHONY: help venv check test format demo fuzz simulate bench contract contract-tools wheel-check clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -102,6 +109,19 @@ simulate: $(STAMP)
 	@echo "==> simulating $(SEEDS) seeds"
 	@$(BIN)/python -m outreach.testing.simulation --seeds $(SEEDS) $(ARGS)
 
+# What is compared with brings dependencies of its own, and the development tools would slow each start of Python.
+$(BENCH)/.installed: $(STAMP)
+	@echo "==> Installing what the benchmark compares with into $(BENCH)"
+	@rm -rf $(BENCH)
+	@$(BIN)/python -m venv $(BENCH)
+	@$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[bench]' </dev/null
+	@touch $(BENCH)/.installed
+
+bench: $(BENCH)/.installed
+	@echo "==> measuring; nothing else should be at work on this machine"
+	@$(BENCH)/bin/python -m benchmarks --rounds $(ROUNDS) $(if $(ROWS),--rows '$(ROWS)') $(if $(QUICK),--quick) \
+	    $(if $(BASE),--base '$(BASE)') $(ARGS) </dev/null
+
 # The libraries bring dependencies of their own, which must not decide what the project is tested with.
 $(CONTRACT)/.installed: $(STAMP)
 	@echo "==> Installing the providers' libraries into $(CONTRACT)"
@@ -139,7 +159,7 @@ wheel-check: $(STAMP)
 	@.ci/check-wheel
 
 clean:
-	@echo "==> removing $(VENV), $(CONTRACT), $(TOOLS), builds and caches"
-	@rm -rf $(VENV) $(CONTRACT) $(TOOLS) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
+	@echo "==> removing $(VENV), $(BENCH), $(CONTRACT), $(TOOLS), builds and caches"
+	@rm -rf $(VENV) $(BENCH) $(CONTRACT) $(TOOLS) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
 	    .import_linter_cache .hypothesis .schemathesis *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

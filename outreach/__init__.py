@@ -1,112 +1,117 @@
 """An engine for SMS campaigns and AI-voice calls, for many workspaces, over swappable storage and providers.
 
-Everything that is public is named here; whatever else may change without notice.
+Everything that is public is named here; whatever else may change without notice. A name is imported when it is asked
+for: who needs a few of them does not wait for all.
 """
 
 from __future__ import annotations
 
-from outreach.clock import Clock, SystemClock, to_text
-from outreach.config import PUBLIC_URL_VARIABLE, EngineConfig, SimulatorConfig
-from outreach.convert.answers import (
-    write_call,
-    write_call_created,
-    write_campaign,
-    write_campaign_created,
-    write_message,
-    write_settings,
-)
-from outreach.convert.campaigns import read_call_campaign, read_sms_campaign
-from outreach.convert.json_text import parse_json
-from outreach.convert.requests import read_new_call, read_new_message, read_settings_change
-from outreach.engine import Outreach
-from outreach.errors import (
-    AgentInactive,
-    AgentNotOutbound,
-    CallbackRejected,
-    CallInProgress,
-    CannotStart,
-    ConfigError,
-    Conflict,
-    DatabaseMissing,
-    DatabaseNewer,
-    DispatchRefused,
-    ErrorDetail,
-    Forbidden,
-    IllegalTransition,
-    InvalidRequest,
-    LeaseLost,
-    NotFound,
-    OutreachError,
-    RateLimited,
-    RecipientUnsubscribed,
-    RequestInProgress,
-    SmsCampaignsDisabled,
-    StorageError,
-    Unauthorized,
-    WorkspaceUnavailable,
-)
-from outreach.models.account import PROVIDERS, Account, CallbackRecord
-from outreach.models.business_hours import BusinessHours, Window
-from outreach.models.call import Call, NewCall
-from outreach.models.campaign import (
-    Campaign,
-    CampaignCreated,
-    CampaignUpdate,
-    CliGroupEntry,
-    Counters,
-    NewCallCampaign,
-    NewSmsCampaign,
-)
-from outreach.models.carriers import CARRIERS, CarrierName, Channel
-from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
-from outreach.models.dispatch import Dispatch
-from outreach.models.events import (
-    CallEnded,
-    CampaignMoved,
-    Event,
-    MessageReceived,
-    MessageReported,
-    OptedIn,
-    OptedOut,
-    RecipientEnded,
-)
-from outreach.models.holidays import Holiday, HolidayCalendar
-from outreach.models.message import InboundMessage, Message, NewMessage
-from outreach.models.pages import Page
-from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientGroup
-from outreach.models.settings import (
-    CallSettings,
-    CallSettingsChange,
-    ReplySettings,
-    ReplySettingsChange,
-    SmsSettings,
-    SmsSettingsChange,
-)
-from outreach.models.states import (
-    CallStatus,
-    CampaignStatus,
-    DispatchState,
-    MessageStatus,
-    RecipientStatus,
-    WorkspaceMode,
-    WorkspaceStatus,
-)
-from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
-from outreach.models.unsubscribe import Unsubscribe
-from outreach.models.work import AuditEntry
-from outreach.models.workspace import ApiKey, CreatedKey, Workspace
-from outreach.operations.requests import Answer, Quota
-from outreach.operations.workspaces import WorkspaceChange
-from outreach.policy.phones import mask
-from outreach.policy.replies import ReplyText
-from outreach.protocols.adapter import AccountCheck, CredentialField
-from outreach.protocols.dispatcher import DispatcherHealth
-from outreach.services.accounts import AccountSummary
-from outreach.services.agents import AgentChange
-from outreach.services.events import EventStream
-from outreach.services.preparing import prepare
-from outreach.services.requests import Attempt, Claim
-from outreach.services.unsubscribes import RegisterImport
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from outreach.clock import Clock, SystemClock, to_text
+    from outreach.config import PUBLIC_URL_VARIABLE, EngineConfig, SimulatorConfig
+    from outreach.convert.answers import (
+        write_call,
+        write_call_created,
+        write_campaign,
+        write_campaign_created,
+        write_message,
+        write_settings,
+    )
+    from outreach.convert.campaigns import read_call_campaign, read_sms_campaign
+    from outreach.convert.json_text import parse_json
+    from outreach.convert.requests import read_new_call, read_new_message, read_settings_change
+    from outreach.engine import Outreach
+    from outreach.errors import (
+        AgentInactive,
+        AgentNotOutbound,
+        CallbackRejected,
+        CallInProgress,
+        CannotStart,
+        ConfigError,
+        Conflict,
+        DatabaseMissing,
+        DatabaseNewer,
+        DispatchRefused,
+        ErrorDetail,
+        Forbidden,
+        IllegalTransition,
+        InvalidRequest,
+        LeaseLost,
+        NotFound,
+        OutreachError,
+        RateLimited,
+        RecipientUnsubscribed,
+        RequestInProgress,
+        SmsCampaignsDisabled,
+        StorageError,
+        Unauthorized,
+        WorkspaceUnavailable,
+    )
+    from outreach.models.account import PROVIDERS, Account, CallbackRecord
+    from outreach.models.business_hours import BusinessHours, Window
+    from outreach.models.call import Call, NewCall
+    from outreach.models.campaign import (
+        Campaign,
+        CampaignCreated,
+        CampaignUpdate,
+        CliGroupEntry,
+        Counters,
+        NewCallCampaign,
+        NewSmsCampaign,
+    )
+    from outreach.models.carriers import CARRIERS, CarrierName, Channel
+    from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
+    from outreach.models.dispatch import Dispatch
+    from outreach.models.events import (
+        CallEnded,
+        CampaignMoved,
+        Event,
+        MessageReceived,
+        MessageReported,
+        OptedIn,
+        OptedOut,
+        RecipientEnded,
+    )
+    from outreach.models.holidays import Holiday, HolidayCalendar
+    from outreach.models.message import InboundMessage, Message, NewMessage
+    from outreach.models.pages import Page
+    from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientGroup
+    from outreach.models.settings import (
+        CallSettings,
+        CallSettingsChange,
+        ReplySettings,
+        ReplySettingsChange,
+        SmsSettings,
+        SmsSettingsChange,
+    )
+    from outreach.models.states import (
+        CallStatus,
+        CampaignStatus,
+        DispatchState,
+        MessageStatus,
+        RecipientStatus,
+        WorkspaceMode,
+        WorkspaceStatus,
+    )
+    from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
+    from outreach.models.unsubscribe import Unsubscribe
+    from outreach.models.work import AuditEntry
+    from outreach.models.workspace import ApiKey, CreatedKey, Workspace
+    from outreach.operations.requests import Answer, Quota
+    from outreach.operations.workspaces import WorkspaceChange
+    from outreach.policy.phones import mask
+    from outreach.policy.replies import ReplyText
+    from outreach.protocols.adapter import AccountCheck, CredentialField
+    from outreach.protocols.dispatcher import DispatcherHealth
+    from outreach.services.accounts import AccountSummary
+    from outreach.services.agents import AgentChange
+    from outreach.services.events import EventStream
+    from outreach.services.preparing import prepare
+    from outreach.services.requests import Attempt, Claim
+    from outreach.services.unsubscribes import RegisterImport
 
 __version__ = "0.1.0"
 
@@ -236,3 +241,192 @@ __all__ = [
     "write_message",
     "write_settings",
 ]
+
+_NAMES: Final = {
+    "clock": (
+        "Clock",
+        "SystemClock",
+        "to_text",
+    ),
+    "config": (
+        "PUBLIC_URL_VARIABLE",
+        "EngineConfig",
+        "SimulatorConfig",
+    ),
+    "convert.answers": (
+        "write_call",
+        "write_call_created",
+        "write_campaign",
+        "write_campaign_created",
+        "write_message",
+        "write_settings",
+    ),
+    "convert.campaigns": (
+        "read_call_campaign",
+        "read_sms_campaign",
+    ),
+    "convert.json_text": ("parse_json",),
+    "convert.requests": (
+        "read_new_call",
+        "read_new_message",
+        "read_settings_change",
+    ),
+    "engine": ("Outreach",),
+    "errors": (
+        "AgentInactive",
+        "AgentNotOutbound",
+        "CallbackRejected",
+        "CallInProgress",
+        "CannotStart",
+        "ConfigError",
+        "Conflict",
+        "DatabaseMissing",
+        "DatabaseNewer",
+        "DispatchRefused",
+        "ErrorDetail",
+        "Forbidden",
+        "IllegalTransition",
+        "InvalidRequest",
+        "LeaseLost",
+        "NotFound",
+        "OutreachError",
+        "RateLimited",
+        "RecipientUnsubscribed",
+        "RequestInProgress",
+        "SmsCampaignsDisabled",
+        "StorageError",
+        "Unauthorized",
+        "WorkspaceUnavailable",
+    ),
+    "models.account": (
+        "PROVIDERS",
+        "Account",
+        "CallbackRecord",
+    ),
+    "models.business_hours": (
+        "BusinessHours",
+        "Window",
+    ),
+    "models.call": (
+        "Call",
+        "NewCall",
+    ),
+    "models.campaign": (
+        "Campaign",
+        "CampaignCreated",
+        "CampaignUpdate",
+        "CliGroupEntry",
+        "Counters",
+        "NewCallCampaign",
+        "NewSmsCampaign",
+    ),
+    "models.carriers": (
+        "CARRIERS",
+        "CarrierName",
+        "Channel",
+    ),
+    "models.directory": (
+        "Agent",
+        "Flow",
+        "FlowStep",
+        "Number",
+        "Trunk",
+        "VoicemailPolicy",
+    ),
+    "models.dispatch": ("Dispatch",),
+    "models.events": (
+        "CallEnded",
+        "CampaignMoved",
+        "Event",
+        "MessageReceived",
+        "MessageReported",
+        "OptedIn",
+        "OptedOut",
+        "RecipientEnded",
+    ),
+    "models.holidays": (
+        "Holiday",
+        "HolidayCalendar",
+    ),
+    "models.message": (
+        "InboundMessage",
+        "Message",
+        "NewMessage",
+    ),
+    "models.pages": ("Page",),
+    "models.recipient": (
+        "NewRecipient",
+        "PreparedRecipient",
+        "Recipient",
+        "RecipientGroup",
+    ),
+    "models.settings": (
+        "CallSettings",
+        "CallSettingsChange",
+        "ReplySettings",
+        "ReplySettingsChange",
+        "SmsSettings",
+        "SmsSettingsChange",
+    ),
+    "models.states": (
+        "CallStatus",
+        "CampaignStatus",
+        "DispatchState",
+        "MessageStatus",
+        "RecipientStatus",
+        "WorkspaceMode",
+        "WorkspaceStatus",
+    ),
+    "models.trail": (
+        "RULES",
+        "ContactHistory",
+        "Rule",
+        "TrailStep",
+        "What",
+    ),
+    "models.unsubscribe": ("Unsubscribe",),
+    "models.work": ("AuditEntry",),
+    "models.workspace": (
+        "ApiKey",
+        "CreatedKey",
+        "Workspace",
+    ),
+    "operations.requests": (
+        "Answer",
+        "Quota",
+    ),
+    "operations.workspaces": ("WorkspaceChange",),
+    "policy.phones": ("mask",),
+    "policy.replies": ("ReplyText",),
+    "protocols.adapter": (
+        "AccountCheck",
+        "CredentialField",
+    ),
+    "protocols.dispatcher": ("DispatcherHealth",),
+    "services.accounts": ("AccountSummary",),
+    "services.agents": ("AgentChange",),
+    "services.events": ("EventStream",),
+    "services.preparing": ("prepare",),
+    "services.requests": (
+        "Attempt",
+        "Claim",
+    ),
+    "services.unsubscribes": ("RegisterImport",),
+}
+"""Where each name is, as the imports above tell type checkers."""
+
+_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names}
+
+# Hidden from type checkers, for which it would make every name one of this package.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a name that is asked for the first time."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return value
+
+    def __dir__() -> list[str]:
+        """Return the names that are there already, and those that can be."""
+        return sorted({*globals(), *__all__})

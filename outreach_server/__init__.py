@@ -7,7 +7,28 @@ app = create_app("sqlite:///outreach.db")
 
 from __future__ import annotations
 
-from outreach_server.app import create_app
-from outreach_server.lifespan import running
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from outreach_server.app import create_app
+    from outreach_server.lifespan import running
 
 __all__ = ["create_app", "running"]
+
+
+# Hidden from type checkers, for which it would make every name one of this package.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import what is asked for: the command line is in this package too, and most of it needs no web framework."""
+        match name:
+            case "create_app":
+                from outreach_server.app import create_app
+
+                return create_app
+            case "running":
+                from outreach_server.lifespan import running
+
+                return running
+            case _:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,9 +12,6 @@ from datetime import date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-import phonenumbers
-from phonenumbers import timezone as phone_zones
-
 from outreach.models.business_hours import DAYS, BusinessHours, Window
 from outreach.policy.opening import closes_at, next_open
 from outreach.policy.zones import is_zone
@@ -39,6 +36,10 @@ def zones_of(phone: str) -> tuple[str, ...]:
     Args:
         phone: E.164.
     """
+    # Loaded when it is first asked for: its tables are large.
+    import phonenumbers
+    from phonenumbers import timezone as phone_zones
+
     try:
         names = phone_zones.time_zones_for_number(phonenumbers.parse(phone))
     except phonenumbers.NumberParseException:

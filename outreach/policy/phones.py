@@ -1,15 +1,17 @@
-"""Phone numbers: one E.164 text for each person's number, however it was written."""
+"""Phone numbers: one E.164 text for each person's number, however it was written.
+
+`phonenumbers` is loaded where it is used: its tables are large, and the common forms are read without them.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
 import unicodedata
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import attrs
-import phonenumbers
-from phonenumbers import NumberParseException, PhoneMetadata, PhoneNumberFormat, ValidationResult
 
 _LONGEST_INPUT: Final = 64
 """Characters that are looked at; no number with its punctuation and extension is longer."""
@@ -76,7 +78,7 @@ def normalise_slowly(raw: str, default_region: str | None) -> str | None:
     readings: list[tuple[str, str | None]] = []
     if number[0] != "+":
         region = default_region.upper() if default_region is not None else None
-        if region in phonenumbers.SUPPORTED_REGIONS:
+        if region is not None and is_region(region):
             readings.append((number, region))
         # No E.164 number starts with 0, so that `00` can only be the usual prefix of an international call.
         number = "+" + number.removeprefix("00")
@@ -112,7 +114,7 @@ def is_dialable(to: str) -> bool:
 
 def is_region(region: str) -> bool:
     """Return whether a text names a region in which numbers can be read, such as `US`."""
-    return region in phonenumbers.SUPPORTED_REGIONS
+    return region in _regions()
 
 
 def mask(phone: str) -> str:
@@ -153,14 +155,16 @@ def _clean(raw: str) -> str | None:
 
 def _parse(text: str, region: str | None) -> str | None:
     """Return the E.164 form of one reading, or None when the number is not possible under it."""
+    import phonenumbers
+
     try:
         number = phonenumbers.parse(text, region)
-    except NumberParseException:
+    except phonenumbers.NumberParseException:
         return None
     # `is_possible_number` would also let through numbers that work only within one area.
-    if phonenumbers.is_possible_number_with_reason(number) != ValidationResult.IS_POSSIBLE:
+    if phonenumbers.is_possible_number_with_reason(number) != phonenumbers.ValidationResult.IS_POSSIBLE:
         return None
-    formatted = phonenumbers.format_number(number, PhoneNumberFormat.E164)
+    formatted = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
     return formatted if _E164.fullmatch(formatted) else None
 
 
@@ -179,14 +183,23 @@ def _settle(number: str) -> str | None:
 
 
 @functools.cache
+def _regions() -> AbstractSet[str]:
+    import phonenumbers
+
+    return frozenset(phonenumbers.SUPPORTED_REGIONS)
+
+
+@functools.cache
 def _supported_country_code(region: str) -> int:
+    import phonenumbers
+
     return phonenumbers.country_code_for_region(region)
 
 
 def _country_code(region: str) -> int:
     """Return a region's country code, 0 when there is no such region."""
     region = region.upper()
-    return _supported_country_code(region) if region in phonenumbers.SUPPORTED_REGIONS else 0
+    return _supported_country_code(region) if is_region(region) else 0
 
 
 @attrs.frozen
@@ -204,10 +217,12 @@ class _Plan:
 
 @functools.cache
 def _plan(country_code: int) -> _Plan | None:
+    import phonenumbers
+
     if country_code not in phonenumbers.COUNTRY_CODE_TO_REGION_CODE:
         return None
     region = phonenumbers.region_code_for_country_code(country_code)
-    metadata = PhoneMetadata.metadata_for_region_or_calling_code(country_code, region)
+    metadata = phonenumbers.PhoneMetadata.metadata_for_region_or_calling_code(country_code, region)
     if metadata is None or metadata.general_desc is None:
         return None
     prefix = metadata.national_prefix_for_parsing

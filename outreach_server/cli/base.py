@@ -7,13 +7,15 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
-import anyio
 import attrs
 import click
 
-from outreach import DatabaseMissing, InvalidRequest, NotFound, Outreach, OutreachError
+# The engine is imported by what needs it: `--help` comes without it.
+if TYPE_CHECKING:
+    from outreach import Outreach, OutreachError
+    from outreach_server.cli.later import Later
 
 T = TypeVar("T")
 
@@ -73,6 +75,10 @@ def with_engine(work: Callable[[Outreach], Awaitable[T]], *, create: bool = Fals
         create: Whether a database that is not there is made. Only what begins with an empty one asks for it: a slip
             in the name must not look like a database in which everything is gone.
     """
+    import anyio
+
+    from outreach import Outreach
+
     url = state().database
 
     async def run() -> T:
@@ -166,11 +172,25 @@ class Group(click.Group):
 
 
 class Root(Group):
-    """The whole command line: here every error becomes words for people and an exit status."""
+    """The whole command line: here every error becomes words for people and an exit status.
+
+    Args:
+        commands: All commands, in the order in which somebody comes to need them.
+    """
+
+    def __init__(self, *args: Any, commands: Later, **kwargs: Any) -> None:
+        super().__init__(*args, commands=commands, **kwargs)
+        self._later = commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order in which somebody comes to need them."""
+        """Return the commands in their order."""
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command is for, without importing one."""
+        limit = formatter.width - 6 - max(len(name) for name in self._later)
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._later.purpose(name, limit)) for name in self._later])
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; 0 is success, 1 a failure, 2 wrong usage, 130 an interruption."""
@@ -182,16 +202,22 @@ class Root(Group):
         except (click.Abort, KeyboardInterrupt):
             click.echo("Interrupted.", err=True)
             sys.exit(EXIT_INTERRUPTED)
-        except OutreachError as error:
-            _fail(explain(error))
         except OSError as error:
             _fail(_explain_os_error(error))
+        except Exception as error:
+            from outreach import OutreachError
+
+            if not isinstance(error, OutreachError):
+                raise
+            _fail(explain(error))
         # A command that called `Context.exit` comes back with the status.
         sys.exit(result if isinstance(result, int) else 0)
 
 
 def explain(error: OutreachError) -> str:
     """Return an error in words for somebody at a command line."""
+    from outreach import DatabaseMissing, InvalidRequest, NotFound
+
     match error:
         case NotFound():
             hint = _LISTING.get(error.kind)

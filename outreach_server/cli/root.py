@@ -2,56 +2,71 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 
-from outreach import __version__
-from outreach_server.cli.accounts import accounts
-from outreach_server.cli.agents import agents
 from outreach_server.cli.base import Root
-from outreach_server.cli.calls import calls
-from outreach_server.cli.campaigns import campaigns
-from outreach_server.cli.demo import demo
-from outreach_server.cli.directory import flows, numbers, trunks
-from outreach_server.cli.dispatches import dispatches
-from outreach_server.cli.keys import keys
-from outreach_server.cli.messages import messages
-from outreach_server.cli.operating import audit, stop
-from outreach_server.cli.sandbox import sandbox
-from outreach_server.cli.serve import serve
-from outreach_server.cli.settings import settings
-from outreach_server.cli.test_send import test_send
-from outreach_server.cli.unsubscribes import unsubscribes
-from outreach_server.cli.workspaces import workspaces
+from outreach_server.cli.later import Later, Place
+
+COMMANDS: Final = Later(
+    {
+        "demo": Place(
+            "demo", "Show a campaign and a call from beginning to end, simulated: no message leaves this machine."
+        ),
+        "serve": Place("serve", "Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."),
+        "sandbox": Place(
+            "sandbox", "Serve a temporary database with a workspace, a key and an agent, until Ctrl-C or SIGTERM."
+        ),
+        "workspaces": Place(
+            "workspaces", "Make, change and list workspaces: the tenants that everything else belongs to."
+        ),
+        "keys": Place("keys", "Make, list and revoke API keys."),
+        "accounts": Place("accounts", "Connect workspaces to carriers and voice providers."),
+        "agents": Place("agents", "Make, change and list voice agents."),
+        "trunks": Place("directory", "Make and list SIP trunks."),
+        "numbers": Place("directory", "Add and list the numbers that a workspace sends and calls from."),
+        "flows": Place("directory", "Make and list automation flows."),
+        "settings": Place(
+            "settings", "Show and set the settings of a workspace, of its messages and of its calling campaigns."
+        ),
+        "unsubscribes": Place("unsubscribes", "Keep the register of numbers that must not be contacted."),
+        "campaigns": Place("campaigns", "Load, look at and move campaigns."),
+        "messages": Place("messages", "List what people wrote back."),
+        "calls": Place("calls", "Look at calls."),
+        "dispatches": Place("dispatches", "Look at requests of which nobody knows what became, and decide about them."),
+        "test-send": Place(
+            "test_send",
+            "Send one message, or place one call, and tell what becomes of it; exits with 1 when it fails, or waits.",
+        ),
+        "stop": Place(
+            "operating", "Pause everything that is active or scheduled, at once, in one workspace or in all."
+        ),
+        "audit": Place("operating", "Show who did what, newest first, in one workspace or in all."),
+    }
+)
+"""Every command, with the first sentence of its help: they are imported when one of them is run."""
 
 
-@click.group(cls=Root, root=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, package_name="outreach", prog_name="outreach-server")
+def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from outreach import __version__
+
+        click.echo(f"outreach-server, version {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=Root, root=True, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def main() -> None:
     """Run and operate outreach: SMS campaigns and AI-voice calls for many workspaces.
 
     Try `outreach-server demo` first. Changes take effect in a running server within a second.
     """
-
-
-for command in (
-    demo,
-    serve,
-    sandbox,
-    workspaces,
-    keys,
-    accounts,
-    agents,
-    trunks,
-    numbers,
-    flows,
-    settings,
-    unsubscribes,
-    campaigns,
-    messages,
-    calls,
-    dispatches,
-    test_send,
-    stop,
-    audit,
-):
-    main.add_command(command)

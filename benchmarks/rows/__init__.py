@@ -1,0 +1,22 @@
+"""The parts of the benchmark: each returns its comparisons and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from benchmarks.results import Results
+from benchmarks.rows import calling, creating, dispatching, growing, listing, memory, neighbour, receiving, starting
+from benchmarks.settings import Settings
+
+ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
+    "create": creating.measure,
+    "list": listing.measure,
+    "call": calling.measure,
+    "dispatch": dispatching.measure,
+    "receipts": receiving.measure,
+    "growth": growing.measure,
+    "neighbour": neighbour.measure,
+    "memory": memory.measure,
+    "start": starting.measure,
+}

@@ -1,0 +1,78 @@
+"""How soon things are there: the package, the command line, a server's first answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from benchmarks.load import json_of, request
+from benchmarks.processes import Server, serve_outreach, serve_side
+from benchmarks.results import Results, Sample, Wanted, at_most
+from benchmarks.rounds import alternate
+from benchmarks.settings import ROOT, Settings
+from benchmarks.tenants import Tenant, kept_tenant, tenant
+
+_SECONDS: Final = "s"
+_REPEATS: Final = 5
+
+
+def measure(settings: Settings) -> Results:
+    """Measure it."""
+    results = Results()
+    _command(settings, results, "import outreach", ["-c", "import outreach"], at_most(0.15))
+    _command(settings, results, "from outreach import Outreach", ["-c", "from outreach import Outreach"], at_most(0.15))
+    _command(settings, results, "outreach-server --help", ["-m", "outreach_server", "--help"], at_most(0.25))
+    recipients = settings.sized(1_000_000, 1000)
+    full = (
+        tenant(settings.place("start"), contacts=recipients)
+        if settings.quick
+        else kept_tenant(settings, contacts=recipients)
+    )
+    _answer(settings, results, "first answer, empty database", tenant(settings.place("start")), at_most(0.8))
+    _answer(settings, results, f"first answer, {recipients:,} recipients", full, at_most(1.5))
+    return results
+
+
+def _command(settings: Settings, results: Results, case: str, arguments: Sequence[str], wanted: Wanted) -> None:
+    settings.say(f"start: {case}")
+    sides = {
+        "outreach": partial(_ran, settings, arguments),
+        "bare Python": partial(_ran, settings, ["-c", "pass"]),
+    }
+    samples = alternate(sides, settings.rounds)
+    results.compare(samples, "bare Python", row="start", case=case, unit=_SECONDS)
+    results.figure(samples["outreach"], _SECONDS, row="start", case=case, wanted=wanted)
+
+
+def _ran(settings: Settings, arguments: Sequence[str]) -> Sample:
+    """Run Python some times; the quickest counts, for what makes one slower is the machine's."""
+    taken = []
+    for _ in range(settings.sized(_REPEATS, 1)):
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        taken.append(time.perf_counter() - begun)
+    return {_SECONDS: min(taken)}
+
+
+def _answer(settings: Settings, results: Results, case: str, whose: Tenant, wanted: Wanted) -> None:
+    settings.say(f"start: {case}")
+    raw = request("GET", "/sms-campaigns", key=whose.api_key)
+    file = settings.place("start") / "answer.json"
+    file.write_bytes(b"{}")
+    sides = {
+        "outreach": partial(_answered, lambda: serve_outreach(whose.database), raw),
+        "bare route": partial(_answered, lambda: serve_side("bare", {"answers": {"/sms-campaigns": str(file)}}), raw),
+    }
+    samples = alternate(sides, settings.rounds)
+    results.compare(samples, "bare route", row="start", case=case, unit=_SECONDS)
+    results.figure(samples["outreach"], _SECONDS, row="start", case=case, wanted=wanted)
+
+
+def _answered(start: Callable[[], Server], raw: bytes) -> Sample:
+    with start() as server:
+        json_of(server.address, raw)
+        return {_SECONDS: time.perf_counter() - server.started_at}

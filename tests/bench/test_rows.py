@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.rows import ROWS
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+NEEDS_NOTHING_ELSE = {
+    "create": {"floor"},
+    "list": {"bare route"},
+    "call": {"bare route"},
+    "dispatch": {"ledger floor", "ledger floor with intents"},
+    "receipts": {"ledger floor"},
+    "growth": {"a hundredth"},
+    "neighbour": {"alone"},
+    "memory": {"a hundredth"},
+    "start": {"bare Python", "bare route"},
+}
+"""The other sides of each part that are there where the benchmark's own dependencies are not."""
+
+FIGURES = {
+    "create": {"ms", "list p99 ms meanwhile"},
+    "list": {"ms, one client"},
+    "dispatch": {"CPU ms a message", "statements a message", "commits a message", "messages a second"},
+    "receipts": {"CPU ms a receipt"},
+    "memory": {"MB more"},
+    "start": {"s"},
+}
+
+
+def bench(tmp_path: Path, *options: str) -> dict[str, Any]:
+    """Run the benchmark at its smallest sizes; return the document that it wrote."""
+    file, kept = tmp_path / "bench.json", tmp_path / "kept"
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--rounds", "1", "--json", str(file), "--kept", str(kept)]
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    for one in (*document["comparisons"], *document["figures"]):
+        assert f"| {one['case']} " in done.stdout, "not in the table"
+    return document
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("row", ROWS)
+def test_each_row_measures_both_sides(row: str, tmp_path: Path) -> None:
+    """Every part runs, compares with each side that needs nothing else, and gives its figures."""
+    document = bench(tmp_path, "--rows", row)
+    against = {one["against"] for one in document["comparisons"]}
+    assert against >= NEEDS_NOTHING_ELSE[row]
+    assert {one["what"] for one in document["figures"]} >= FIGURES.get(row, set())
+    for one in document["comparisons"]:
+        assert one["row"] == row
+        assert one["ratio"]["median"] == pytest.approx(one["ours"]["median"] / one["other"]["median"])
+        assert all(math.isfinite(one[side]["median"]) and one[side]["median"] > 0 for side in ("ours", "other"))
+
+
+def test_every_row_is_tested() -> None:
+    """A new part has to say here what it compares with."""
+    assert NEEDS_NOTHING_ELSE.keys() == ROWS.keys()
