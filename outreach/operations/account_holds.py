@@ -14,7 +14,7 @@ from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.work import Unit
 from outreach.operations.common import provider_of, touch_running
 from outreach.policy.settlement import LONGEST_WISH, Backoff
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 HELD: Final = "provider_hold"
 """Why a committed intent is withdrawn, and what keeps a campaign from sending, while a provider is left alone."""

@@ -6,7 +6,7 @@ from outreach.errors import Conflict
 from outreach.models.account import PROVIDERS
 from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 
 def lacking(tx: Transaction, workspace: Workspace, provider: str) -> list[str]:

@@ -18,7 +18,7 @@ from outreach.operations.common import held_back
 from outreach.policy.deciding import rule_of_outcome
 from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.analyser import Analyser
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 

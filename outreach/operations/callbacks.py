@@ -17,7 +17,7 @@ from outreach.operations.common import workspace_of
 from outreach.policy.settlement import Backoff
 from outreach.protocols.adapter import CallbackEvent, InboundText
 from outreach.protocols.analyser import Analyser
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 _NOWHERE: Final = frozenset({"unmatched", "mismatched"})
 """Results of events that belonged to nothing: they have not been processed."""

@@ -25,7 +25,7 @@ from outreach.operations.accounts import lacking
 from outreach.operations.common import campaign_of, campaign_unit, note, require_available, workspace_of
 from outreach.policy.holidays import closed_dates, refill
 from outreach.policy.opening import next_open
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 
 def move(

@@ -15,7 +15,7 @@ from outreach.operations.campaign_moves import complete_if_done
 from outreach.operations.common import campaign_unit
 from outreach.operations.recipients import put_recipient
 from outreach.policy.settlement import close_recipient, closed_as, receipt_timed_out
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 _EVER: Final = timedelta(days=3650)
 """Further ahead than anything is due."""

@@ -11,7 +11,7 @@ from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import AuditEntry, Lease, Unit
 from outreach.models.workspace import Workspace
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 
 def workspace_of(tx: Transaction, workspace_id: str) -> Workspace:

@@ -11,7 +11,7 @@ from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.operations.campaign_moves import move
 from outreach.operations.common import provider_of
 from outreach.policy.error_budget import LOOK_BACK, counts, is_spent
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 _ACCOUNT_FAILURES: Final[dict[str, PauseReason]] = {
     "provider_auth": "provider_auth",

@@ -10,7 +10,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.policy.flow_course import go_to
 from outreach.policy.settlement import ended
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 
 def steps_of(tx: Transaction, campaign: Campaign) -> tuple[FlowStep, ...] | None:

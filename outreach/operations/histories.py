@@ -16,7 +16,7 @@ from outreach.models.unsubscribe import Unsubscribe
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.policy.deciding import rule_of_outcome, rule_of_recipient
 from outreach.policy.phones import normalise
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 _LATEST: Final = 500
 """Moves of a campaign, or of its workspace, that are looked at: the latest so many."""

@@ -11,7 +11,7 @@ from outreach.models.trail import Rule
 from outreach.models.work import Run
 from outreach.models.workspace import Workspace
 from outreach.operations.recipients import put_recipient
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 CONTACT_HOURS: Final = "contact_hours"
 FREQUENCY_CAP: Final = "frequency_cap"

@@ -25,7 +25,7 @@ from outreach.policy.senders import sender_of
 from outreach.policy.texts import quoted, storable
 from outreach.policy.words import words_of
 from outreach.protocols.adapter import InboundText
-from outreach.protocols.storage import AlreadyThere, Transaction
+from outreach.working_set import AlreadyThere, Transaction
 
 _LONGEST_EVIDENCE: Final = 200
 """Characters of a message that the register keeps."""

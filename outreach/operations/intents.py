@@ -17,7 +17,7 @@ from outreach.operations.recipients import put_recipient, untouched
 from outreach.operations.wave import Intent, Wave
 from outreach.policy.call_settlement import second_leg_until
 from outreach.policy.caller_ids import caller_id
-from outreach.protocols.storage import AlreadyThere, Transaction
+from outreach.working_set import AlreadyThere, Transaction
 
 
 def open_dispatch(

@@ -14,7 +14,7 @@ from outreach.models.work import HighWater, Home, Lease
 from outreach.operations.campaign_moves import move
 from outreach.operations.common import note, require_lease
 from outreach.policy.pacing import spacing
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 
 @attrs.frozen(kw_only=True)

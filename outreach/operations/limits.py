@@ -11,7 +11,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.directory import Number
 from outreach.policy.pacing import next_slot, spacing
 from outreach.policy.phones import normalise
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 FREQUENCY_WINDOW: Final = timedelta(hours=24)
 

@@ -14,7 +14,7 @@ from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
 from outreach.operations import trail
 from outreach.operations.common import note
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 LOADING_LEASE: Final = timedelta(minutes=2)
 """A loading campaign that got no chunk for this long is a leftover of a crash."""

@@ -19,7 +19,7 @@ from outreach.models.trail import Rule
 from outreach.operations import settling
 from outreach.policy.settlement import Backoff
 from outreach.protocols.analyser import Analyser
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 _AT_ONCE: Final = 50
 """Events of one message or call that are caught up with in one transaction; a provider tells some ten at the most."""

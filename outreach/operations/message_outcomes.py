@@ -13,7 +13,7 @@ from outreach.models.states import DispatchState, MessageStatus
 from outreach.models.work import Unit
 from outreach.operations.common import held_back
 from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 
 def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, now: datetime) -> None:

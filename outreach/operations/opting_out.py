@@ -10,7 +10,7 @@ from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.trail import Rule
 from outreach.operations.recipient_outcomes import store
 from outreach.policy.settlement import ended
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 _GO_ON: Final = frozenset({CampaignStatus.ACTIVE, CampaignStatus.PAUSED})
 """Campaigns whose waiting recipients would be contacted again; those that are over close theirs themselves."""

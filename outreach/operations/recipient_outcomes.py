@@ -36,7 +36,7 @@ from outreach.policy.settlement import (
     settle_recipient,
 )
 from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 
 def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backoff, now: datetime, *, by: Rule) -> None:

@@ -17,7 +17,7 @@ from outreach.operations.flows import go_on, steps_of
 from outreach.operations.wave import Ending, Hold, Move
 from outreach.policy.call_settlement import drop_second_leg
 from outreach.policy.settlement import waiting
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 
 def put_recipient(

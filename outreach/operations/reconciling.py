@@ -14,7 +14,7 @@ from outreach.models.trail import Rule
 from outreach.operations.common import note
 from outreach.operations.settling import settle
 from outreach.policy.settlement import Backoff
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 Decision = Literal["assume_sent", "retry"]
 

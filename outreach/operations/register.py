@@ -14,7 +14,7 @@ from outreach.operations import trail
 from outreach.operations.common import note, reply_settings_of
 from outreach.operations.opting_out import end_waiting
 from outreach.operations.trail import ENGINE
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 _LONGEST_CODE: Final = 100
 """Characters of a provider's code that are kept as evidence."""

@@ -10,7 +10,7 @@ import attrs
 
 from outreach.errors import InvalidRequest, RateLimited, RequestInProgress
 from outreach.models.work import RequestWindow, StoredRequest
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 WINDOW: Final = timedelta(seconds=60)
 RUNNING_LEASE: Final = timedelta(seconds=60)

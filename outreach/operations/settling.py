@@ -16,7 +16,7 @@ from outreach.policy.error_budget import OURS
 from outreach.policy.settlement import Backoff, may_settle
 from outreach.policy.standing import REACHED_NOBODY
 from outreach.protocols.analyser import Analyser
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 
 def settle(

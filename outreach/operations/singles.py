@@ -25,7 +25,7 @@ from outreach.operations.limits import pace_of_number
 from outreach.operations.register import obstacle
 from outreach.policy.settlement import Backoff
 from outreach.policy.standing import REACHED_NOBODY
-from outreach.protocols.storage import AlreadyThere, Transaction
+from outreach.working_set import AlreadyThere, Transaction
 
 _CANCELED_BY: Final[Mapping[str, Rule]] = MappingProxyType(
     {

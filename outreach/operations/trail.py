@@ -19,7 +19,7 @@ from outreach.models.states import CampaignMove, DispatchState, RecipientStatus,
 from outreach.models.trail import UNCLEAR, Rule, TrailEntry, What
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.policy.deciding import rule_of_move, rule_of_outcome, rule_of_recipient
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 ENGINE: Final = "engine"
 """The actor of what nobody asked for."""

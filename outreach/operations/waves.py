@@ -26,7 +26,7 @@ from outreach.operations.register import obstacle
 from outreach.operations.wave import Basis, Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.policy.call_settlement import second_leg_is_late
 from outreach.policy.pacing import next_slot, spacing
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 
 def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> Plan | None:

@@ -12,7 +12,7 @@ from outreach.models.workspace import ApiKey, Workspace
 from outreach.operations import trail
 from outreach.operations.common import note, touch_running, workspace_of
 from outreach.operations.holds import rules_of
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 
 @attrs.frozen(kw_only=True)

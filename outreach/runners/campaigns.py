@@ -18,13 +18,14 @@ from outreach.operations import campaign_moves, closing, holds, trail, waves
 from outreach.operations.limits import SenderPace
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.runners.channels import CampaignChannel, Decision
 from outreach.runners.errand import Errand, account_of
 from outreach.runners.hours import Hours, earliest, hours_of
 from outreach.runners.outbox import Outbox
 from outreach.runners.turns import Turns
 from outreach.runners.worker import Worker
+from outreach.working_set import Transaction
 
 _SLICE: Final = 300
 """Rows that one transaction of closing or releasing touches: five hundred held the writer for 83 to 106 ms."""

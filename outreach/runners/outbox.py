@@ -18,10 +18,11 @@ from outreach.models.states import DispatchState
 from outreach.operations import account_holds
 from outreach.operations.waves import may_start
 from outreach.protocols.dispatcher import Nudge
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.runners.errand import Ask, Errand
 from outreach.runners.places import Places
 from outreach.runners.worker import Worker
+from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 

@@ -23,11 +23,12 @@ from outreach.operations import matching, reconciling
 from outreach.operations.common import workspace_of
 from outreach.operations.reconciling import Deadlines
 from outreach.protocols.carrier import Carrier, LookUp
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.errand import account_of
 from outreach.runners.worker import Worker
+from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 

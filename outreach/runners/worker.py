@@ -19,7 +19,8 @@ from outreach.models.work import DueWork
 from outreach.operations import account_holds, leases, matching, settling, singles
 from outreach.policy.settlement import Backoff
 from outreach.protocols.analyser import Analyser
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
+from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ from outreach.operations import account_holds
 from outreach.operations.common import note, workspace_of
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
-from outreach.protocols.storage import Transaction
 from outreach.runners.connections import Connections
 from outreach.services.context import ServiceContext
 from outreach.vault import Vault
+from outreach.working_set import Transaction
 
 _LONGEST_VALUE: Final = 10_000
 _NO_ADDRESS: Final = (

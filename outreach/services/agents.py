@@ -11,9 +11,9 @@ from outreach.errors import InvalidRequest
 from outreach.models.directory import Agent, AgentDirection, VoicemailPolicy, VoiceProviderName
 from outreach.operations.common import agent_of, note, workspace_of
 from outreach.policy.texts import text_problem
-from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice, check_name, check_phone
 from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
 
 _LONGEST_MESSAGE: Final = 1000
 _SHORTEST_CALL: Final = 10

@@ -14,10 +14,10 @@ from outreach.operations.callbacks import Intake
 from outreach.operations.common import workspace_of
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
 from outreach.protocols.analyser import Analyser
-from outreach.protocols.storage import Transaction
 from outreach.runners.connections import Connections
 from outreach.runners.worker import backoff_of
 from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 

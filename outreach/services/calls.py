@@ -18,9 +18,9 @@ from outreach.operations.common import agent_of, require_available, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.phones import is_dialable, reached_at
 from outreach.policy.variables import as_text
-from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
 from outreach.services.requests import Claim
+from outreach.working_set import Transaction
 
 _POLL_SECONDS: Final = 0.02
 _WAITING: Final = {CallStatus.QUEUED, CallStatus.DISPATCHING}

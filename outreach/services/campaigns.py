@@ -21,9 +21,9 @@ from outreach.operations.account_holds import hold_of_campaign
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, note
 from outreach.operations.histories import histories
 from outreach.policy.readiness import is_ready
-from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_name
 from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
 
 MAX_PAGE_SIZE: Final = 100
 _BATCH: Final = 500

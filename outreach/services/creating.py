@@ -20,11 +20,11 @@ from outreach.operations.common import agent_of, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.holidays import refill
 from outreach.policy.readiness import is_ready
-from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.preparing import RecipientSource, chunks
 from outreach.services.requests import Claim
+from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ import anyio
 from outreach.convert.events import event_of
 from outreach.errors import Conflict, InvalidRequest, StorageError
 from outreach.models.events import Event
-from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
 
 _STRETCH: Final = 500
 """Entries of the trail that are read at a time."""

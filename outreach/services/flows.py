@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from outreach.models.directory import Flow, FlowStep
 from outreach.operations.common import note, workspace_of
 from outreach.policy.flows import check_steps
-from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_name
 from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
 
 
 class Flows:

@@ -21,10 +21,10 @@ from outreach.policy.segments import count_segments
 from outreach.policy.senders import sender_of
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import InboundText
-from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice
 from outreach.services.context import ServiceContext
 from outreach.services.requests import Claim
+from outreach.working_set import Transaction
 
 MAX_BODY = 1600
 

@@ -8,9 +8,9 @@ from outreach.errors import InvalidRequest, NotFound
 from outreach.models.carriers import CARRIERS, CarrierName
 from outreach.models.directory import Number
 from outreach.operations.common import note, workspace_of
-from outreach.protocols.storage import AlreadyThere, Transaction
 from outreach.services.checks import check_phone
 from outreach.services.context import ServiceContext
+from outreach.working_set import AlreadyThere, Transaction
 
 
 class Numbers:

@@ -11,8 +11,8 @@ from outreach.models.settings import ReplySettings, ReplySettingsChange
 from outreach.operations.common import note, reply_settings_of, workspace_of
 from outreach.policy.replies import ReplyText, reply_text
 from outreach.policy.texts import text_problem
-from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
 
 MAX_REPLY: Final = 320
 """Characters of an answer: two segments of plain letters."""

@@ -14,8 +14,8 @@ import attrs
 from outreach.errors import RequestInProgress
 from outreach.operations import requests as operations
 from outreach.operations.requests import Answer, Quota
-from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
 
 _POLL_SECONDS: Final = 0.05
 

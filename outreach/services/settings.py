@@ -10,8 +10,8 @@ from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettings, SmsSettingsChange
 from outreach.operations.common import call_settings_of, note, settings_of, touch_running, workspace_of
 from outreach.policy.texts import text_problem
-from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
 
 MAX_FOOTER: Final = 120
 MAX_VARIABLES: Final = 1000

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from outreach.models.directory import Trunk
 from outreach.operations.common import note, workspace_of
-from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_name
 from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
 
 
 class Trunks:

@@ -14,9 +14,9 @@ from outreach.operations.common import note, workspace_of
 from outreach.operations.opting_out import end_waiting
 from outreach.operations.register import put_on_register, take_off_register
 from outreach.policy.phones import normalise, reached_at
-from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice
 from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
 
 _PAGE: Final = 500
 

@@ -35,7 +35,7 @@ def storage_for(url: str, *, clock: Clock, host: str | None = None, create: bool
 
             return for_url(url, clock=clock, host=host, create=create)
         case "memory":
-            from outreach.storage.memory import MemoryStorage
+            from outreach.storage.sqlite.memory import MemoryStorage
 
             return MemoryStorage(clock=clock)
         case _:

@@ -7,7 +7,7 @@ import pytest
 from outreach import MessageStatus, Outreach, SystemClock
 from outreach.models.call import Call
 from outreach.models.message import Message
-from outreach.storage.memory import MemoryStorage
+from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import WORKSPACE_ID, make_account_hold, make_call, make_message
 from outreach_server.cli.holding import held_until, why_queued
 

@@ -10,8 +10,8 @@ import pytest
 from outreach import Outreach
 from outreach.clock import Clock, SystemClock
 from outreach.protocols.storage import Storage
-from outreach.storage.memory import MemoryStorage
 from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_workspace
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE, THERE

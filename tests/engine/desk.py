@@ -6,7 +6,7 @@ from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
 from outreach.runners.connections import Connections
 from outreach.runners.desk import ProviderDesk
-from outreach.storage.memory import MemoryStorage
+from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.vault import Vault
 
 

@@ -13,12 +13,13 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignStatus
 from outreach.operations import closing, waves
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.runners.sms_channel import SmsChannel
 from outreach.testing.builders import make_flow
 from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE
+from outreach.working_set import Transaction
 from tests.engine.desk import desk_of
 from tests.engine.given import EPOCH, given_active
 

@@ -17,9 +17,10 @@ from outreach.operations import settling, waves
 from outreach.operations.common import settings_of
 from outreach.operations.wave import Basis, Committed, Ending, Intent, Wave
 from outreach.policy.settlement import Backoff
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, new_id
 from outreach.testing.storage_tables.base_contract import HERE, pending, publish
+from outreach.working_set import Transaction
 
 EPOCH = 1
 BACKOFF = Backoff(first=timedelta(seconds=1), longest=timedelta(seconds=300))

@@ -13,8 +13,8 @@ from outreach import CallbackRejected, NewMessage, NotFound, Outreach, Recipient
 from outreach.models.dispatch import Outcome
 from outreach.models.states import MessageStatus
 from outreach.protocols.carrier import OutboundMessage
-from outreach.protocols.storage import Transaction
 from outreach.testing.carriers import ScriptedCarrier, accept, hang
+from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import until
 from tests.engine.test_accounts import live

@@ -12,10 +12,11 @@ from outreach.models.states import RecipientStatus
 from outreach.models.trail import Rule
 from outreach.operations import holds, waves
 from outreach.operations.wave import Hold
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_workspace
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.storage_tables.base_contract import HERE
+from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active, recipient
 from tests.engine.rig import Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches, until

@@ -10,10 +10,11 @@ from outreach.models.business_hours import DAYS, BusinessHours, Window
 from outreach.models.directory import FlowStep
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.states import RecipientStatus, WorkspaceMode
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import make_campaign, make_prepared, make_workspace
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.storage_tables.base_contract import pending, publish
+from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
 from tests.engine.given import recipient, reread

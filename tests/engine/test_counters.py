@@ -25,13 +25,14 @@ from outreach.operations import campaign_moves as moves
 from outreach.operations import closing, settling, waves
 from outreach.operations.wave import Ending
 from outreach.policy.standing import REACHED_NOBODY
-from outreach.protocols.storage import Storage, Transaction
-from outreach.storage.memory import MemoryStorage
+from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, make_unsubscribe, make_workspace
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE, pending, publish
 from outreach.voice.analysis import ProviderVerdict
+from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, make_wave
 from tests.engine.trail import check_history
 

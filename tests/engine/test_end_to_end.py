@@ -14,7 +14,7 @@ from anyio.abc import TaskStatus
 from outreach import CallStatus, ConfigError, NewCall, NewMessage, Outreach, SimulatorConfig, SystemClock
 from outreach.config import EngineConfig
 from outreach.policy.pacing import spacing
-from outreach.storage.memory import MemoryStorage
+from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until

@@ -30,10 +30,11 @@ from outreach import (
 )
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import make_trail_entry, new_id
 from outreach.testing.carriers import ScriptedVoice
+from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, POSITIVE, ends, given_agent
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace

@@ -13,7 +13,7 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
 from outreach.operations import settling
 from outreach.protocols.storage import Storage
-from outreach.storage.memory import MemoryStorage
+from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_inbound, make_unsubscribe, make_workspace
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE

@@ -15,7 +15,7 @@ from outreach.models.states import MessageStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.unsubscribe import UnsubscribeScope
 from outreach.operations import singles, waves
 from outreach.operations.singles import IntentTerms
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.transaction import Tables
 from outreach.testing.builders import (
@@ -28,6 +28,7 @@ from outreach.testing.builders import (
     new_id,
 )
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
+from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, EPOCH
 from tests.engine.writing import OURS, PERSON, answers, entry, make_text, messages_of, take_in, write
 

@@ -13,9 +13,10 @@ from outreach.models.states import CallStatus, CampaignStatus, DispatchState, Me
 from outreach.models.work import HighWater, Home
 from outreach.operations import leases, singles
 from outreach.operations.leases import Takeover
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_campaign, make_dispatch, make_message, make_run
 from outreach.testing.storage_tables.base_contract import HERE, TICK, given_campaign
+from outreach.working_set import Transaction
 from tests.engine.given import reread, settle
 
 pytestmark = pytest.mark.anyio

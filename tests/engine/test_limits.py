@@ -18,7 +18,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations import campaign_moves, settling, singles, waves
 from outreach.operations.limits import LOOK_AGAIN
 from outreach.operations.singles import IntentTerms
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.runners.outbox import Outbox
 from outreach.testing.builders import (
     NOW,
@@ -37,6 +37,7 @@ from outreach.testing.carriers import ScriptedCarrier, Step, accept
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE, TICK, pending, publish
 from outreach.voice.analysis import ProviderVerdict
+from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (
     ACCEPTED,

@@ -16,7 +16,7 @@ from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.protocols.carrier import LookUp, OutboundMessage
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
 from outreach.runners import reconciler as reconciler_module
 from outreach.runners.reconciler import Reconciler
@@ -37,6 +37,7 @@ from outreach.testing.builders import (
 from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, drop, hang, not_sent, refuse
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.voice.analysis import ProviderVerdict
+from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.desk import desk_of

@@ -33,7 +33,7 @@ from outreach import (
     prepare,
 )
 from outreach.models.recipient import PreparedRecipient
-from outreach.storage.memory import MemoryStorage
+from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, new_id
 from outreach.testing.clock import ManualClock
 from tests.engine.rig import contacts, given_campaign, given_workspace

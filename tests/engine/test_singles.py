@@ -32,7 +32,7 @@ from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState
 from outreach.operations import account_holds, settling, singles
 from outreach.operations.singles import IntentTerms
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -46,6 +46,7 @@ from outreach.testing.builders import (
 from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, accept, defer, hang, refuse
 from outreach.testing.storage_tables.base_contract import HERE, TICK
 from outreach.voice.analysis import ProviderVerdict
+from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import BACKOFF
 from tests.engine.rig import QUICK, dispatching, given_workspace, until

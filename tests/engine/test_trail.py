@@ -18,10 +18,11 @@ from outreach.operations.opting_out import end_waiting
 from outreach.operations.reconciling import Deadlines
 from outreach.operations.register import put_on_register
 from outreach.operations.workspaces import WorkspaceChange
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_dispatch, make_unsubscribe
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE, THERE
+from outreach.working_set import Transaction
 from tests.engine.given import (
     ACCEPTED,
     BACKOFF,

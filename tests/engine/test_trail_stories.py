@@ -29,10 +29,11 @@ from outreach.models.states import CallStatus
 from outreach.operations import settling, trail, waves
 from outreach.operations.histories import histories
 from outreach.operations.wave import Committed, Move
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_inbound, make_unsubscribe, new_id
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.storage_tables.base_contract import HERE
+from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
 from tests.engine.given import ACCEPTED, given_active, make_wave, recipient, refused, settle

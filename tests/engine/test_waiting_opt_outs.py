@@ -14,9 +14,10 @@ from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.trail import Rule
 from outreach.operations import campaign_moves, opting_out
 from outreach.operations.wave import Hold
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import HERE, THERE, pending, publish
+from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (
     commit,

@@ -19,9 +19,10 @@ from outreach.operations.recipients import put_recipient
 from outreach.operations.wave import Committed, Ending, Hold, Wave
 from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.policy.settlement import waiting
-from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_dispatch, make_lease, make_run, make_unsubscribe, make_workspace
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
+from outreach.working_set import AlreadyThere, Transaction
 from tests.engine.given import (
     ACCEPTED,
     EPOCH,

@@ -13,9 +13,10 @@ from outreach.models.states import CallStatus, DispatchState, MessageStatus, Rec
 from outreach.models.trail import ContactHistory, TrailStep, What
 from outreach.operations import settling
 from outreach.operations.histories import histories
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.storage_tables.base_contract import HERE
 from outreach.voice.analysis import ProviderVerdict
+from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, recipient
 
 

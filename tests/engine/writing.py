@@ -13,9 +13,10 @@ from outreach.models.unsubscribe import Unsubscribe
 from outreach.operations import inbound
 from outreach.operations.common import workspace_of
 from outreach.protocols.adapter import InboundText
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, new_id
 from outreach.testing.storage_tables.base_contract import HERE
+from outreach.working_set import Transaction
 
 PERSON: Final = "+14155550123"
 OURS: Final = "+14155550199"

@@ -16,11 +16,11 @@ from outreach.models.dispatch import Outcome
 from outreach.models.states import DispatchState
 from outreach.operations import singles
 from outreach.operations.singles import IntentTerms
-from outreach.protocols.storage import Transaction
 from outreach.runners.worker import Worker
-from outreach.storage.memory import MemoryStorage
+from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_lease, new_id
 from outreach.voice.analysis import ProviderVerdict
+from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, EPOCH
 from tests.providers.carriers import CARRIERS, SENDER, CarrierPart
 from tests.providers.parts import PUBLIC_URL, Event, Part, Taken

@@ -22,12 +22,12 @@ from outreach.operations import (
 from outreach.operations.recipients import put_recipient
 from outreach.operations.wave import Committed, Intent, Plan, Wave
 from outreach.policy.settlement import Backoff
-from outreach.protocols.storage import Transaction
 from outreach.runners import outbox
 from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.channels import CampaignChannel
 from outreach.runners.reconciler import Reconciler
 from outreach.runners.worker import Worker
+from outreach.working_set import Transaction
 from tests.simulation import broken_records, broken_tenancy, broken_waits
 
 

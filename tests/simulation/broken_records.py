@@ -16,9 +16,9 @@ from outreach.models.states import DispatchState, RecipientStatus
 from outreach.operations import inbound, leases, message_outcomes, recipient_outcomes, reconciling
 from outreach.policy import settlement
 from outreach.policy.settlement import ended
-from outreach.protocols.storage import Transaction
 from outreach.runners import outbox
 from outreach.runners.worker import Worker
+from outreach.working_set import Transaction
 
 
 def fail_without_cause(patch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.operations import inbound, register
-from outreach.protocols.storage import Transaction
 from outreach.services import unsubscribes
+from outreach.working_set import Transaction
 
 
 def opt_out_everywhere(patch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ from outreach.operations import campaign_moves, error_budget, intents, reconcili
 from outreach.operations import recipient_outcomes as outcomes
 from outreach.operations.recipients import put_recipient
 from outreach.policy import caller_ids
-from outreach.protocols.storage import Transaction
 from outreach.runners.call_channel import CallChannel
+from outreach.working_set import Transaction
 
 
 def believe_too_early(patch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,6 @@ from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.trail import What
 from outreach.models.work import Home, Unit
-from outreach.protocols.storage import AlreadyThere
 from outreach.storage.memory.journal import Journal, Undoable
 from outreach.storage.memory.table import Table
 from outreach.storage.memory.transaction import Tables
@@ -48,6 +47,7 @@ from outreach.testing.builders import (
     make_window,
     make_workspace,
 )
+from outreach.working_set import AlreadyThere
 
 Step = Callable[[Tables], object]
 

@@ -12,8 +12,8 @@ from anyio.lowlevel import checkpoint
 
 from outreach.errors import StorageError
 from outreach.models.business_hours import Window
-from outreach.protocols.storage import Storage, Transaction
-from outreach.storage.memory import MemoryStorage
+from outreach.protocols.storage import Storage
+from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import (
     WORKSPACE_ID,
     make_agent,
@@ -24,6 +24,7 @@ from outreach.testing.builders import (
 )
 from outreach.testing.storage_contract import StorageContract
 from outreach.testing.storage_tables.base_contract import publish
+from outreach.working_set import Transaction
 
 
 class TestMemoryStorage(StorageContract):

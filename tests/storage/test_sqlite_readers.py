@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from outreach.errors import StorageError
-from outreach.protocols.storage import Transaction
 from outreach.storage.sqlite import SqliteStorage
+from outreach.working_set import Transaction
 from tests.storage.sqlite_support import appending, opened, subjects
 
 pytestmark = pytest.mark.anyio

@@ -13,9 +13,9 @@ from sqlite_utils import Database
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import Unit
-from outreach.protocols.storage import AlreadyThere, Transaction
 from outreach.storage.sqlite import SqliteStorage, schema, sql
 from outreach.storage.sqlite.transaction import SqliteTransaction
+from outreach.working_set import AlreadyThere, Transaction
 from tests.storage.sqlite_support import NOW, campaign, contacts, dispatch, opened, set_up, workspace
 
 SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))

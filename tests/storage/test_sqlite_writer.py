@@ -15,8 +15,8 @@ import pytest
 
 from outreach.clock import SystemClock
 from outreach.errors import StorageError
-from outreach.protocols.storage import AlreadyThere, Transaction
 from outreach.storage.sqlite import SqliteStorage
+from outreach.working_set import AlreadyThere, Transaction
 from tests.storage.sqlite_support import NOW, appending, campaign, contacts, entry, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ import sqlite3
 from typing import Final
 
 from outreach.errors import StorageError
-from outreach.protocols.storage import AlreadyThere
+from outreach.working_set import AlreadyThere
 
 _TAKEN: Final = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID}

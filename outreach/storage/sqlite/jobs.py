@@ -12,8 +12,9 @@ from typing import Any
 
 import attrs
 
-from outreach.protocols.storage import Operation, Transaction
+from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.errors import translate
+from outreach.working_set import Transaction
 
 
 @attrs.define(eq=False, kw_only=True)

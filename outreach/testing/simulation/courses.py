@@ -9,11 +9,11 @@ from typing import Final
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignStatus, DispatchState, WorkspaceStatus
 from outreach.operations.common import provider_of
-from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.intents import ACCOUNT_TROUBLE
 from outreach.testing.simulation.ledger import Broken, Ledger
 from outreach.testing.simulation.touched import Touched
+from outreach.working_set import Transaction
 
 _TROUBLE: Final = ACCOUNT_TROUBLE | {"bad_sender", "rejected"}
 _OURS: Final = frozenset({"worker_lost", "interrupted"})

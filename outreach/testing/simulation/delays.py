@@ -8,10 +8,10 @@ from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import call_settings_of, settings_of
-from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.intents import NOBODY_TALKED
 from outreach.testing.simulation.ledger import Broken, Ledger, named
+from outreach.working_set import Transaction
 
 _S = RecipientStatus
 

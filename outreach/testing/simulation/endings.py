@@ -11,11 +11,11 @@ from outreach.models.dispatch import ASSUMED_SENT, Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.common import settings_of
-from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.books import Books
 from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.intents import ACCOUNT_TROUBLE, MAY_PASS, NOBODY_TALKED
 from outreach.testing.simulation.ledger import Broken, Ledger, named
+from outreach.working_set import Transaction
 
 _S = RecipientStatus
 _CLOSED_BY: Final = {_S.CANCELED: CampaignStatus.CANCELLED, _S.EXPIRED: CampaignStatus.EXPIRED}

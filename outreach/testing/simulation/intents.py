@@ -11,11 +11,11 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.common import workspace_of
-from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.books import Books
 from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.ledger import Broken, Ledger, Subject, named, subject_of
 from outreach.testing.simulation.slots import SlotChecks
+from outreach.working_set import Transaction
 
 _DAY: Final = timedelta(hours=24)
 _UNHEARD: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED})

@@ -12,7 +12,6 @@ from outreach.models.dispatch import ASSUMED_SENT, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.books import Books, Reached
 from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.courses import CourseChecks
@@ -27,6 +26,7 @@ from outreach.testing.simulation.singles import SingleChecks
 from outreach.testing.simulation.standing import StandingChecks
 from outreach.testing.simulation.touched import Touched, nothing
 from outreach.testing.simulation.waits import WaitChecks
+from outreach.working_set import Transaction
 
 AUDIT_EVERY: Final = 200
 """After so many commits everything is compared with the database, and not only what was written."""

@@ -14,8 +14,8 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState, RecipientStatus
-from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.touched import RecipientKey, Touched
+from outreach.working_set import Transaction
 
 Subject = tuple[str, str, int]
 """What dispatches are for: ("recipient", campaign, position), ("message", id, 0) or ("call", id, 0)."""

@@ -7,10 +7,10 @@ from typing import Final
 
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.states import DispatchState, MessageStatus
-from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.books import Books
 from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.ledger import Broken
+from outreach.working_set import Transaction
 
 _D = DispatchState
 _MOVES: Final = {

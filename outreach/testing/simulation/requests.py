@@ -10,11 +10,11 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignStatus, DispatchState
 from outreach.models.workspace import Workspace
 from outreach.operations.common import workspace_of
-from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.books import Books, Reached
 from outreach.testing.simulation.intents import is_forbidden
 from outreach.testing.simulation.ledger import Broken, Ledger, Subject, named, subject_of
 from outreach.testing.simulation.reference import campaign_is_open, most_in_a_minute, person_is_awake
+from outreach.working_set import Transaction
 
 
 class RequestChecks:

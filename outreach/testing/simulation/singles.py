@@ -11,10 +11,10 @@ from outreach.models.carriers import Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
-from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.books import Books, Reached
 from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.ledger import Broken, Ledger, Subject, named
+from outreach.working_set import Transaction
 
 _TAKEN: Final = frozenset({MessageStatus.ACCEPTED, MessageStatus.SENT, MessageStatus.DELIVERED})
 _BACK: Final = frozenset(

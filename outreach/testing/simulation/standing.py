@@ -9,9 +9,9 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.courses import CourseChecks, is_spent
 from outreach.testing.simulation.ledger import Broken, Ledger, named, subject_of
+from outreach.working_set import Transaction
 
 _D = DispatchState
 _OPEN: Final = frozenset(

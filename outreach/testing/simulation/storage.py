@@ -13,13 +13,14 @@ from typing import Final, Protocol, Self, TypeVar
 
 from outreach.errors import StorageError
 from outreach.models.work import HighWater, Home
-from outreach.protocols.storage import DispatchLock, Operation, Transaction
+from outreach.protocols.storage import DispatchLock, Operation
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.transaction import Tables
 from outreach.storage.sqlite.schema import bring_up_to_date
 from outreach.storage.sqlite.transaction import SqliteTransaction
 from outreach.testing.simulation.faults import Faults
 from outreach.testing.simulation.touched import NotingTransaction, Touched
+from outreach.working_set import Transaction
 
 T = TypeVar("T")
 

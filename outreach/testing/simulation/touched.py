@@ -14,7 +14,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus
-from outreach.protocols.storage import Transaction
+from outreach.working_set import Transaction
 
 RecipientKey = tuple[str, int]
 """Campaign and position."""

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from outreach.models.dispatch import Outcome
 from outreach.models.reports import Report
-from outreach.protocols.storage import Transaction
 from outreach.testing.simulation.books import Reached
 from outreach.testing.simulation.invariants import Invariants
 from outreach.testing.simulation.ledger import Broken
 from outreach.testing.simulation.touched import Touched
+from outreach.working_set import Transaction
 
 
 class Watched:

@@ -10,7 +10,7 @@ import pytest
 
 from outreach.models.account import CallbackRecord
 from outreach.models.states import CallStatus
-from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
     make_account,
@@ -28,6 +28,7 @@ from outreach.testing.storage_tables.base_contract import (
     ContractBase,
     awkward_moments,
 )
+from outreach.working_set import AlreadyThere, Transaction
 
 
 class AccountsContract(ContractBase):

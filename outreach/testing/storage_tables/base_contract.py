@@ -12,8 +12,9 @@ import pytest
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, WORKSPACE_ID, make_campaign, make_prepared, make_workspace
+from outreach.working_set import Transaction
 
 HERE: Final = WORKSPACE_ID
 THERE: Final = "0195554e-0000-7000-8000-00000000beef"

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, MessageStatus
-from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_inbound, make_message, new_id
 from outreach.testing.storage_tables.base_contract import (
     BIGGEST,
@@ -21,6 +21,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_recipients,
 )
+from outreach.working_set import AlreadyThere, Transaction
 
 
 async def given_agent(storage: Storage, workspace_id: str = HERE) -> str:

@@ -9,9 +9,10 @@ import pytest
 from outreach.models.campaign import Campaign
 from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_call_campaign, make_campaign, new_id
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK, ContractBase, publish
+from outreach.working_set import Transaction
 
 NAMES = {
     "accents": "Été à Paris",

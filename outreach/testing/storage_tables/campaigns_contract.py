@@ -11,7 +11,7 @@ from outreach.models.business_hours import BusinessHours, Window
 from outreach.models.campaign import AgentSnapshot, CliGroupEntry, Counters
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.states import CampaignStatus
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -34,6 +34,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_campaign,
 )
+from outreach.working_set import Transaction
 
 
 class CampaignsContract(ContractBase):

@@ -11,7 +11,7 @@ import pytest
 
 from outreach.models.directory import FlowStep
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
-from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -31,6 +31,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
 )
+from outreach.working_set import AlreadyThere, Transaction
 
 OWNED: dict[str, Callable[..., Any]] = {
     "keys": make_key,

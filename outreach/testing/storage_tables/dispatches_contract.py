@@ -12,7 +12,7 @@ import pytest
 
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState, MessageStatus
-from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, new_id
 from outreach.testing.storage_tables.base_contract import (
     BIGGEST,
@@ -24,6 +24,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_recipients,
 )
+from outreach.working_set import AlreadyThere, Transaction
 
 UNSETTLED = [DispatchState.DISPATCHING, DispatchState.UNKNOWN]
 SETTLED = [state for state in DispatchState if state not in UNSETTLED]

@@ -11,7 +11,7 @@ import pytest
 from outreach.models.recipient import Recipient
 from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, RecipientStatus
 from outreach.policy.call_settlement import DOUBLE_DIAL
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_prepared, new_id
 from outreach.testing.storage_tables.base_contract import (
     HERE,
@@ -21,6 +21,7 @@ from outreach.testing.storage_tables.base_contract import (
     given_campaign,
     given_recipients,
 )
+from outreach.working_set import Transaction
 
 State = tuple[RecipientStatus, datetime | None]
 PENDING: State = (RecipientStatus.PENDING, None)

@@ -10,7 +10,7 @@ import pytest
 
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignStatus
-from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
     make_campaign,
@@ -25,6 +25,7 @@ from outreach.testing.storage_tables.base_contract import (
     given_campaign,
     pending,
 )
+from outreach.working_set import AlreadyThere, Transaction
 
 UNTIL = NOW + timedelta(minutes=5)
 

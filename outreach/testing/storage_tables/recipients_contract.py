@@ -13,7 +13,7 @@ import pytest
 from outreach.models.campaign import Counters, contribution
 from outreach.models.recipient import Recipient, RecipientGroup
 from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, OPEN_RECIPIENT_STATUSES, RecipientStatus
-from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_recipient, make_unsubscribe, new_id
 from outreach.testing.storage_tables.base_contract import (
     BIGGEST,
@@ -27,6 +27,7 @@ from outreach.testing.storage_tables.base_contract import (
     given_recipients,
     publish,
 )
+from outreach.working_set import AlreadyThere, Transaction
 
 NESTED: dict[str, Any] = {
     "": None,

@@ -9,7 +9,7 @@ import pytest
 
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.unsubscribe import UnsubscribeScope
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import (
     BIGGEST,
@@ -20,6 +20,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
 )
+from outreach.working_set import Transaction
 
 
 class RegisterContract(ContractBase):

@@ -7,7 +7,7 @@ from datetime import datetime
 import attrs
 import pytest
 
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_audit_entry, make_stored_request, make_window
 from outreach.testing.storage_tables.base_contract import (
     BIGGEST,
@@ -18,6 +18,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
 )
+from outreach.working_set import Transaction
 
 
 class RequestsContract(ContractBase):

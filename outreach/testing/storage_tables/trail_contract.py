@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from outreach.models.trail import Rule, TrailEntry, What
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_trail_entry, new_id
 from outreach.testing.storage_tables.base_contract import (
     BIGGEST,
@@ -21,6 +21,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_campaign,
 )
+from outreach.working_set import Transaction
 
 
 async def append(storage: Storage, *entries: TrailEntry) -> None:

@@ -14,7 +14,7 @@ from outreach.errors import StorageError
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.work import Unit
-from outreach.protocols.storage import AlreadyThere, Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -29,6 +29,7 @@ from outreach.testing.builders import (
     new_id,
 )
 from outreach.testing.storage_tables.base_contract import HERE, TICK, ContractBase, given_campaign
+from outreach.working_set import AlreadyThere, Transaction
 
 
 class Broken(Exception):

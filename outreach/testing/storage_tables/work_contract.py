@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from outreach.models.work import DueWork, HighWater, Home, Unit
-from outreach.protocols.storage import Storage, Transaction
+from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_lease, make_run, new_id
 from outreach.testing.storage_tables.base_contract import (
     BIGGEST,
@@ -21,6 +21,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_campaign,
 )
+from outreach.working_set import Transaction
 
 CAMPAIGN: Final = Unit("campaign", HERE, new_id())
 CALL: Final = Unit("call", HERE, new_id())
