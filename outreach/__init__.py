@@ -20,6 +20,7 @@ from outreach.convert.json_text import parse_json
 from outreach.convert.requests import read_new_call, read_new_message, read_settings_change
 from outreach.engine import Outreach
 from outreach.errors import (
+    AccountMissing,
     AgentInactive,
     AgentNotOutbound,
     CallbackRejected,
@@ -92,6 +93,7 @@ from outreach.models.states import (
     WorkspaceStatus,
 )
 from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
+from outreach.models.unset import UNSET, Unset
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import ApiKey, CreatedKey, Workspace
@@ -104,8 +106,8 @@ from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.services.accounts import AccountSummary
 from outreach.services.agents import AgentChange
 from outreach.services.events import EventStream
+from outreach.services.once import KeyedRequest
 from outreach.services.preparing import prepare
-from outreach.services.requests import Attempt, Claim
 from outreach.services.unsubscribes import RegisterImport
 
 __version__ = "0.1.0"
@@ -115,8 +117,10 @@ __all__ = [
     "PROVIDERS",
     "PUBLIC_URL_VARIABLE",
     "RULES",
+    "UNSET",
     "Account",
     "AccountCheck",
+    "AccountMissing",
     "AccountSummary",
     "Agent",
     "AgentChange",
@@ -124,7 +128,6 @@ __all__ = [
     "AgentNotOutbound",
     "Answer",
     "ApiKey",
-    "Attempt",
     "AuditEntry",
     "BusinessHours",
     "Call",
@@ -143,7 +146,6 @@ __all__ = [
     "CannotStart",
     "CarrierName",
     "Channel",
-    "Claim",
     "CliGroupEntry",
     "Clock",
     "ConfigError",
@@ -170,6 +172,7 @@ __all__ = [
     "IllegalTransition",
     "InboundMessage",
     "InvalidRequest",
+    "KeyedRequest",
     "LeaseLost",
     "Message",
     "MessageReceived",
@@ -210,6 +213,7 @@ __all__ = [
     "TrailStep",
     "Trunk",
     "Unauthorized",
+    "Unset",
     "Unsubscribe",
     "VoicemailPolicy",
     "What",
