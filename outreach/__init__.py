@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from outreach.convert.requests import read_new_call, read_new_message, read_settings_change
     from outreach.engine import Outreach
     from outreach.errors import (
+        AccountMissing,
         AgentInactive,
         AgentNotOutbound,
         CallbackRejected,
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
         WorkspaceStatus,
     )
     from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
+    from outreach.models.unset import UNSET, Unset
     from outreach.models.unsubscribe import Unsubscribe
     from outreach.models.work import AuditEntry
     from outreach.models.workspace import ApiKey, CreatedKey, Workspace
@@ -109,8 +111,8 @@ if TYPE_CHECKING:
     from outreach.services.accounts import AccountSummary
     from outreach.services.agents import AgentChange
     from outreach.services.events import EventStream
+    from outreach.services.once import KeyedRequest
     from outreach.services.preparing import prepare
-    from outreach.services.requests import Attempt, Claim
     from outreach.services.unsubscribes import RegisterImport
 
 __version__ = "0.1.0"
@@ -120,8 +122,10 @@ __all__ = [
     "PROVIDERS",
     "PUBLIC_URL_VARIABLE",
     "RULES",
+    "UNSET",
     "Account",
     "AccountCheck",
+    "AccountMissing",
     "AccountSummary",
     "Agent",
     "AgentChange",
@@ -129,7 +133,6 @@ __all__ = [
     "AgentNotOutbound",
     "Answer",
     "ApiKey",
-    "Attempt",
     "AuditEntry",
     "BusinessHours",
     "Call",
@@ -148,7 +151,6 @@ __all__ = [
     "CannotStart",
     "CarrierName",
     "Channel",
-    "Claim",
     "CliGroupEntry",
     "Clock",
     "ConfigError",
@@ -175,6 +177,7 @@ __all__ = [
     "IllegalTransition",
     "InboundMessage",
     "InvalidRequest",
+    "KeyedRequest",
     "LeaseLost",
     "Message",
     "MessageReceived",
@@ -215,6 +218,7 @@ __all__ = [
     "TrailStep",
     "Trunk",
     "Unauthorized",
+    "Unset",
     "Unsubscribe",
     "VoicemailPolicy",
     "What",
@@ -273,10 +277,11 @@ _NAMES: Final = {
     ),
     "engine": ("Outreach",),
     "errors": (
+        "AccountMissing",
         "AgentInactive",
         "AgentNotOutbound",
-        "CallbackRejected",
         "CallInProgress",
+        "CallbackRejected",
         "CannotStart",
         "ConfigError",
         "Conflict",
@@ -384,6 +389,10 @@ _NAMES: Final = {
         "TrailStep",
         "What",
     ),
+    "models.unset": (
+        "UNSET",
+        "Unset",
+    ),
     "models.unsubscribe": ("Unsubscribe",),
     "models.work": ("AuditEntry",),
     "models.workspace": (
@@ -406,11 +415,8 @@ _NAMES: Final = {
     "services.accounts": ("AccountSummary",),
     "services.agents": ("AgentChange",),
     "services.events": ("EventStream",),
+    "services.once": ("KeyedRequest",),
     "services.preparing": ("prepare",),
-    "services.requests": (
-        "Attempt",
-        "Claim",
-    ),
     "services.unsubscribes": ("RegisterImport",),
 }
 """Where each name is, as the imports above tell type checkers."""

@@ -39,6 +39,7 @@ from outreach.services.creating import CampaignCreation
 from outreach.services.dispatches import Dispatches
 from outreach.services.events import Events
 from outreach.services.flows import Flows
+from outreach.services.home import Home, HomeStorage
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
 from outreach.services.replies import Replies
@@ -58,7 +59,9 @@ _log = logging.getLogger(__name__)
 class Outreach:
     """The engine: campaigns, calls and messages of many workspaces over one database.
 
-    Use it as an async context manager, on asyncio. It installs no signal handler, no logging set-up and
+    Use it as an async context manager, on asyncio. It belongs to the event loop and the process that it was opened in:
+    a call from another loop, another thread or a forked child raises `ConfigError`; threads hand their calls over, with
+    `anyio.from_thread.run` or `asyncio.run_coroutine_threadsafe`. It installs no signal handler, no logging set-up and
     nothing global; errors of its background work never cancel the host's code.
 
         async with Outreach.open("sqlite:///app.db", dispatch=True) as engine:
@@ -111,6 +114,7 @@ class Outreach:
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
     ) -> None:
+        _check_kinds(storage=storage, config=config, simulator=simulator)
         self._storage = storage
         self._dispatch = dispatch
         self._clock = clock or SystemClock()
@@ -130,9 +134,11 @@ class Outreach:
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
         self._stack: AsyncExitStack | None = None
+        self._home = Home()
         self._grace_ends = 0.0
         context = ServiceContext(
-            storage=storage,
+            home=self._home,
+            storage=HomeStorage(storage, self._home),
             clock=self._clock,
             ids=self._ids,
             config=self._config,
@@ -190,6 +196,9 @@ class Outreach:
         Raises:
             ConfigError: The URL or a variable is not valid.
         """
+        given: object = url
+        if not isinstance(given, str):
+            raise ConfigError(f"The database is {given!r}; it must be a URL such as 'sqlite:///app.db'.")
         clock = clock or SystemClock()
         return cls(
             storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None, create=create),
@@ -206,14 +215,12 @@ class Outreach:
         """Open the database and, where asked for, begin to dispatch.
 
         Raises:
-            ConfigError: The running event loop is not asyncio's.
+            ConfigError: The running event loop is not asyncio's, or the engine is open already.
             StorageError: The database cannot be used.
         """
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            raise ConfigError("The engine runs on asyncio, as its SQLite driver does; this is another loop.") from None
+        self._home.settle()
         async with AsyncExitStack() as stack:
+            stack.callback(self._home.leave)
             await stack.enter_async_context(self._storage)
             stack.push_async_callback(self._connections.aclose)
             self.create_campaign.open()
@@ -229,7 +236,11 @@ class Outreach:
         """Stop dispatching, letting what is in flight end within the grace, and close the database.
 
         Campaigns that are being loaded are not created; within the same grace nothing of them is left.
+
+        Raises:
+            ConfigError: It was opened in another process, thread or event loop.
         """
+        self._home.require()
         self.events.close()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
@@ -294,6 +305,19 @@ class Outreach:
             # Not awaited itself: whoever waited for its start has heard of an error, and later ones are logged.
             await asyncio.gather(root, return_exceptions=True)
         self._dispatcher = None
+
+
+def _check_kinds(*, storage: object, config: object, simulator: object) -> None:
+    """Check what is easily confused: an address is no storage, and a mapping no configuration.
+
+    Raises:
+        ConfigError: Something is of another kind.
+    """
+    if isinstance(storage, str):
+        raise ConfigError("Outreach takes a storage. For a database by its URL: Outreach.open(url).")
+    for name, value, kind in (("config", config, EngineConfig), ("simulator", simulator, SimulatorConfig)):
+        if value is not None and not isinstance(value, kind):
+            raise ConfigError(f"{name} is {value!r}; it must be an outreach.{kind.__name__}.")
 
 
 async def _supervise(dispatcher: Dispatcher, started: asyncio.Future[None]) -> None:

@@ -8,6 +8,7 @@ import attrs
 
 from outreach.errors import NotFound, Unauthorized
 from outreach.models.states import WorkspaceStatus
+from outreach.models.unset import UNSET, Unset, given
 from outreach.models.workspace import ApiKey, Workspace
 from outreach.operations import trail
 from outreach.operations.common import note, touch_running, workspace_of
@@ -17,22 +18,22 @@ from outreach.working_set import Transaction
 
 @attrs.frozen(kw_only=True)
 class WorkspaceChange:
-    """What to change of a workspace; None leaves a field as it is.
+    """What to change of a workspace; `UNSET` leaves a field as it is.
 
     Attributes:
-        unlimited_requests: Take the request limit away; it goes before `request_limit`.
+        request_limit: Requests a minute over all its keys; None takes the limit away.
+        default_region: Region in which local numbers are read; None reads international ones only.
         contact_hours: Whether people are contacted between 8 and 21 of their own clocks only.
-        frequency_cap: How many dispatches may go to one number in 24 hours; 0 takes the cap away.
+        frequency_cap: How many dispatches may go to one number in 24 hours; None takes the cap away.
     """
 
-    name: str | None = None
-    status: WorkspaceStatus | None = None
-    sms_campaigns_enabled: bool | None = None
-    request_limit: int | None = None
-    unlimited_requests: bool = False
-    default_region: str | None = None
-    contact_hours: bool | None = None
-    frequency_cap: int | None = None
+    name: str | Unset = UNSET
+    status: WorkspaceStatus | Unset = UNSET
+    sms_campaigns_enabled: bool | Unset = UNSET
+    request_limit: int | Unset | None = UNSET
+    default_region: str | Unset | None = UNSET
+    contact_hours: bool | Unset = UNSET
+    frequency_cap: int | Unset | None = UNSET
 
 
 def create(tx: Transaction, workspace: Workspace, *, actor: str) -> Workspace:
@@ -57,26 +58,7 @@ def update(tx: Transaction, workspace_id: str, change: WorkspaceChange, *, now: 
         NotFound: There is no such workspace.
     """
     before = workspace_of(tx, workspace_id)
-    after = attrs.evolve(
-        before,
-        name=before.name if change.name is None else change.name,
-        status=before.status if change.status is None else change.status,
-        sms_campaigns_enabled=(
-            before.sms_campaigns_enabled if change.sms_campaigns_enabled is None else change.sms_campaigns_enabled
-        ),
-        request_limit=(
-            None
-            if change.unlimited_requests
-            else before.request_limit
-            if change.request_limit is None
-            else change.request_limit
-        ),
-        default_region=before.default_region if change.default_region is None else change.default_region,
-        contact_hours=before.contact_hours if change.contact_hours is None else change.contact_hours,
-        frequency_cap=before.frequency_cap if change.frequency_cap is None else change.frequency_cap or None,
-        revision=before.revision + 1,
-        updated_at=now,
-    )
+    after = attrs.evolve(before, **given(change), revision=before.revision + 1, updated_at=now)
     tx.workspaces.update(after)
     touch_running(tx, workspace_id, now)
     rules = rules_of(after) if rules_of(after) != rules_of(before) else None
@@ -111,14 +93,14 @@ def create_key(tx: Transaction, key: ApiKey, *, actor: str) -> ApiKey:
     return key
 
 
-def revoke_key(tx: Transaction, key_id: str, *, now: datetime, actor: str) -> ApiKey:
+def revoke_key(tx: Transaction, workspace_id: str, key_id: str, *, now: datetime, actor: str) -> ApiKey:
     """Make a key worthless; one that is revoked already stays as it is.
 
     Raises:
-        NotFound: There is no such key.
+        NotFound: The workspace has no such key.
     """
     key = tx.keys.get(key_id)
-    if key is None:
+    if key is None or key.workspace_id != workspace_id:
         raise NotFound("key", key_id)
     if key.revoked_at is not None:
         return key
@@ -137,5 +119,5 @@ def authenticate(tx: Transaction, digest: str) -> Workspace:
     key = tx.keys.by_digest(digest)
     workspace = tx.workspaces.get(key.workspace_id) if key is not None and key.revoked_at is None else None
     if workspace is None:
-        raise Unauthorized("The API key is not valid. Create one with: outreach-server keys create WORKSPACE_ID")
+        raise Unauthorized("The API key is not valid: it is unknown, or was revoked.")
     return workspace

@@ -9,10 +9,13 @@ import attrs
 
 from outreach.errors import InvalidRequest
 from outreach.models.directory import Agent, AgentDirection, VoicemailPolicy, VoiceProviderName
+from outreach.models.unset import UNSET, Unset
+from outreach.operations.campaign_moves import settle_setups_of_agent
 from outreach.operations.common import agent_of, note, workspace_of
 from outreach.policy.texts import text_problem
-from outreach.services.checks import check_choice, check_name, check_phone
+from outreach.services.checks import changes_of, check_choice, check_name, check_phone
 from outreach.services.context import ServiceContext
+from outreach.services.once import Keys
 from outreach.working_set import Transaction
 
 _LONGEST_MESSAGE: Final = 1000
@@ -20,20 +23,28 @@ _SHORTEST_CALL: Final = 10
 _LONGEST_CALL: Final = 43_200
 """The bounds are the narrowest of the providers' (Vapi: voicemailMessage, maxDurationSeconds)."""
 
+_CLEARABLE: Final = (
+    "from_number", "provider_agent_id", "placeholders", "voicemail", "voicemail_message", "max_call_seconds",
+)  # fmt: skip
+
 
 @attrs.frozen(kw_only=True)
 class AgentChange:
-    """What to change of an agent; None leaves a field as it is."""
+    """What to change of an agent; `UNSET` leaves a field as it is.
 
-    name: str | None = None
-    is_active: bool | None = None
-    allow_outbound: bool | None = None
-    from_number: str | None = None
-    provider_agent_id: str | None = None
-    placeholders: Sequence[str] | None = None
-    voicemail: VoicemailPolicy | None = None
-    voicemail_message: str | None = None
-    max_call_seconds: int | None = None
+    None clears what an agent can be without: its number, its identifier at the provider, its placeholders (then it
+    accepts any), what it does at a machine, and how long its calls may last.
+    """
+
+    name: str | Unset = UNSET
+    is_active: bool | Unset = UNSET
+    allow_outbound: bool | Unset = UNSET
+    from_number: str | Unset | None = UNSET
+    provider_agent_id: str | Unset | None = UNSET
+    placeholders: Sequence[str] | Unset | None = UNSET
+    voicemail: VoicemailPolicy | Unset | None = UNSET
+    voicemail_message: str | Unset | None = UNSET
+    max_call_seconds: int | Unset | None = UNSET
 
 
 class Agents:
@@ -41,6 +52,7 @@ class Agents:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._keys = Keys(context)
 
     async def create(
         self,
@@ -57,6 +69,7 @@ class Agents:
         voicemail: VoicemailPolicy | None = None,
         voicemail_message: str | None = None,
         max_call_seconds: int | None = None,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Agent:
         """Make an agent.
@@ -74,11 +87,14 @@ class Agents:
             voicemail: What its calls do when a machine answers; None leaves it to the agent as the provider has it.
             voicemail_message: What they leave there, 1 to 1,000 characters; goes with `leave_message`.
             max_call_seconds: How long a call may last, 10 to 43,200; None leaves it to the provider.
+            idempotency_key: Names this one agent, such as `order-42`: within a day the same key makes no other one, and
+                returns it.
             actor: Who does it, for the audit trail.
 
         Raises:
             NotFound: There is no such workspace.
-            InvalidRequest: A value is out of its bounds.
+            InvalidRequest: A value is out of its bounds, or the key was used with other content.
+            RequestInProgress: The first call with this key still runs.
         """
         check_name("name", name, 255)
         check_choice("provider", provider, get_args(VoiceProviderName))
@@ -111,33 +127,48 @@ class Agents:
             return agent
 
         identifier = self._context.ids()
-        return await self._context.storage.write(operation)
+        content = (
+            name, provider, direction, allow_outbound, is_active, provider_agent_id, placeholders, from_number,
+            voicemail, voicemail_message, max_call_seconds,
+        )  # fmt: skip
+        return await self._keys.written(
+            workspace_id,
+            "agents.create",
+            idempotency_key,
+            operation,
+            content=content,
+            find=lambda tx, agent_id: tx.agents.get(workspace_id, agent_id),
+            kind="agent",
+        )
 
     async def update(self, workspace_id: str, agent_id: str, change: AgentChange, *, actor: str = "library") -> Agent:
-        """Change an agent.
+        """Change an agent; campaigns that have not started become ready, or drafts, by whether it may call then.
 
         Raises:
             NotFound: The workspace has no such agent.
             InvalidRequest: A value is out of its bounds.
         """
-        if change.name is not None:
-            check_name("name", change.name, 255)
+        changes = changes_of(change, clearable=_CLEARABLE)
+        if "name" in changes:
+            check_name("name", changes["name"], 255)
+        if changes.get("placeholders") is not None:
+            changes["placeholders"] = tuple(changes["placeholders"])
+        if "voicemail" in changes and changes["voicemail"] != "leave_message":
+            # What was to be left there goes with the policy that left it.
+            changes.setdefault("voicemail_message", None)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Agent:
             workspace = workspace_of(tx, workspace_id)
             before = agent_of(tx, workspace_id, agent_id)
-            changes = attrs.asdict(change, filter=lambda _, value: value is not None)
-            if change.placeholders is not None:
-                changes["placeholders"] = tuple(change.placeholders)
-            if change.from_number is not None:
-                changes["from_number"] = check_phone("from_number", change.from_number, workspace.default_region)
-            if change.voicemail == "hang_up":
-                # What was to be left there goes with the policy that left it.
-                changes["voicemail_message"] = None
-            after = attrs.evolve(before, **changes, revision=before.revision + 1, updated_at=now)
+            number = {}
+            if "from_number" in changes:
+                number["from_number"] = check_phone("from_number", changes["from_number"], workspace.default_region)
+            after = attrs.evolve(before, **changes | number, revision=before.revision + 1, updated_at=now)
             _check_calls(after)
             tx.agents.update(after)
+            if _callable(after) is not _callable(before):
+                settle_setups_of_agent(tx, after, now=now, actor=actor)
             note(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.update", subject=agent_id)
             return after
 
@@ -158,6 +189,10 @@ class Agents:
             NotFound: There is no such workspace.
         """
         return await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))
+
+
+def _callable(agent: Agent) -> bool:
+    return agent.is_active and agent.may_call_out
 
 
 def _check_calls(agent: Agent) -> None:

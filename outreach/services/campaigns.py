@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, get_args
 
 import attrs
 
@@ -14,19 +14,19 @@ from outreach.models.carriers import CARRIERS, Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.pages import Page
 from outreach.models.recipient import Recipient, RecipientGroup
-from outreach.models.states import CampaignMove, CampaignStatus
+from outreach.models.states import CampaignStatus
 from outreach.models.trail import ContactHistory
 from outreach.operations import campaign_moves as moves
 from outreach.operations.account_holds import hold_of_campaign
-from outreach.operations.common import agent_of, campaign_of, campaign_unit, note
+from outreach.operations.common import agent_of, campaign_of, campaign_unit, note, workspace_of
 from outreach.operations.histories import histories
-from outreach.policy.readiness import is_ready
-from outreach.services.checks import check_name
+from outreach.services.checks import changes_of, check_choice, check_name
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
 MAX_PAGE_SIZE: Final = 100
 _BATCH: Final = 500
+_CLEARABLE: Final = ("message_body", "sms_carrier", "sms_from_number", "sms_flow_id", "agent_id")
 
 
 class Campaigns:
@@ -53,6 +53,19 @@ class Campaigns:
         if campaign is None:
             raise NotFound("campaign", campaign_id)
         return campaign
+
+    async def obstacles(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        """Return everything that is in the way of a campaign's start now: the field that says it, and a sentence.
+
+        `start` raises `CannotStart` with the same. The fields that a draft lacks have the names of `CampaignUpdate`.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        now = self._context.now()
+        return await self._context.storage.read(
+            lambda tx: moves.obstacles(tx, campaign_of(tx, workspace_id, campaign_id), now)
+        )
 
     async def held_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
         """Return until when an active campaign sends nothing because its provider told us to come again later.
@@ -92,13 +105,22 @@ class Campaigns:
             search: Part of the name, case-insensitively; None or empty for all.
             page: From 1; past the end the page is empty.
             page_size: At least 1; more than 100 is served as 100.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: The page, its size, the status or the channel is none.
         """
+        if status is not None:
+            check_choice("status", status, tuple(CampaignStatus))
+            status = CampaignStatus(status)
+        if channel is not None:
+            check_choice("channel", channel, get_args(Channel))
         size = min(page_size, MAX_PAGE_SIZE)
         if page < 1 or size < 1:
             raise InvalidRequest.at("page" if page < 1 else "page_size", "must be at least 1")
         items, total = await self._context.storage.read(
             lambda tx: tx.campaigns.page(
-                workspace_id,
+                workspace_of(tx, workspace_id).id,
                 channel=channel,
                 status=status,
                 search=search or None,
@@ -129,11 +151,19 @@ class Campaigns:
         return await self._move(moves.unschedule, workspace_id, campaign_id, actor)
 
     async def stop_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
-        """Pause everything that is active or scheduled, in one workspace or in all; return what was paused."""
+        """Pause everything that is active or scheduled, in one workspace or in all; return what was paused.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
         clock = self._context.clock
-        paused = await self._context.storage.write(
-            lambda tx: moves.pause_all(tx, workspace_id, now=clock.now(), actor=actor)
-        )
+
+        def operation(tx: Transaction) -> Sequence[Campaign]:
+            if workspace_id is not None:
+                workspace_of(tx, workspace_id)
+            return moves.pause_all(tx, workspace_id, now=clock.now(), actor=actor)
+
+        paused = await self._context.storage.write(operation)
         for campaign in paused:
             self._context.wake(campaign_unit(campaign))
         return paused
@@ -148,22 +178,18 @@ class Campaigns:
             InvalidRequest: A value is out of its bounds.
             Conflict: The campaign has started.
         """
-        _check_update(change)
+        changes = changes_of(change, clearable=_CLEARABLE)
+        _check_update(changes)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Campaign:
             before = campaign_of(tx, workspace_id, campaign_id)
             if before.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
                 raise Conflict(f"A campaign that is {before.status} cannot be changed; only a draft or ready one can.")
-            after = attrs.evolve(_changed(tx, before, change), revision=before.revision + 1, updated_at=now)
+            after = attrs.evolve(_changed(tx, before, changes), revision=before.revision + 1, updated_at=now)
             tx.campaigns.update(after)
             note(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.update", subject=campaign_id)
-            agent = tx.agents.get(workspace_id, after.agent_id) if after.agent_id else None
-            ready = is_ready(after, agent)
-            if ready and after.status is CampaignStatus.DRAFT:
-                return moves.move(tx, after, CampaignMove.FINISH_SETUP, now=now, actor=actor)
-            if not ready and after.status is CampaignStatus.READY:
-                return moves.move(tx, after, CampaignMove.REOPEN_SETUP, now=now, actor=actor)
+            moves.settle_setup(tx, after, now=now, actor=actor)
             return campaign_of(tx, workspace_id, campaign_id)
 
         return await self._context.storage.write(operation)
@@ -210,9 +236,13 @@ class Campaigns:
         )
 
     async def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
-        """Return what the ledger holds of one recipient, oldest first."""
+        """Return what the ledger holds of one recipient, oldest first.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
         return await self._context.storage.read(
-            lambda tx: tx.dispatches.of_recipient(workspace_id, campaign_id, position)
+            lambda tx: tx.dispatches.of_recipient(workspace_id, campaign_of(tx, workspace_id, campaign_id).id, position)
         )
 
     async def why(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
@@ -246,13 +276,14 @@ class Campaigns:
         return campaign
 
 
-def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campaign:
+def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> Campaign:
     workspace_id = before.workspace_id
-    if change.sms_flow_id is not None and tx.flows.get(workspace_id, change.sms_flow_id) is None:
-        raise NotFound("flow", change.sms_flow_id)
-    if change.agent_id is not None:
-        agent_of(tx, workspace_id, change.agent_id)
-    given = attrs.asdict(change, filter=lambda _, value: value is not None)
+    flow_id, agent_id = changes.get("sms_flow_id"), changes.get("agent_id")
+    if flow_id is not None and tx.flows.get(workspace_id, flow_id) is None:
+        raise NotFound("flow", flow_id)
+    if agent_id is not None:
+        agent_of(tx, workspace_id, agent_id)
+    given = dict(changes)
     if "message_body" in given:
         given["sms_message_body"] = given.pop("message_body")
     if "sms_from_number" in given:
@@ -266,14 +297,16 @@ def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campa
     return attrs.evolve(before, **given)
 
 
-def _check_update(change: CampaignUpdate) -> None:
-    if change.name is not None:
-        check_name("name", change.name, 100)
-    if change.message_body is not None:
-        check_name("message_body", change.message_body, 1600, minimum=0)
-    if change.sms_from_number is not None:
-        check_name("sms_from_number", change.sms_from_number, 255, minimum=0)
-    if change.sms_carrier is not None and change.sms_carrier not in CARRIERS:
-        raise InvalidRequest.at("sms_carrier", f"must be one of {', '.join(CARRIERS)}")
-    if change.sms_rate_per_minute is not None and not 1 <= change.sms_rate_per_minute <= 600:
-        raise InvalidRequest.at("sms_rate_per_minute", "must be between 1 and 600")
+def _check_update(changes: Mapping[str, Any]) -> None:
+    if "name" in changes:
+        check_name("name", changes["name"], 100)
+    if changes.get("message_body") is not None:
+        check_name("message_body", changes["message_body"], 1600, minimum=0)
+    if changes.get("sms_from_number") is not None:
+        check_name("sms_from_number", changes["sms_from_number"], 255, minimum=0)
+    if changes.get("sms_carrier") is not None:
+        check_choice("sms_carrier", changes["sms_carrier"], CARRIERS)
+    if "sms_rate_per_minute" in changes:
+        rate = changes["sms_rate_per_minute"]
+        if type(rate) is not int or not 1 <= rate <= 600:
+            raise InvalidRequest.at("sms_rate_per_minute", "must be an integer from 1 to 600")

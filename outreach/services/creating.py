@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 
 import anyio
 import attrs
+import orjson
 
 from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
-from outreach.models.directory import Agent
 from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
-from outreach.operations.common import agent_of, workspace_of
+from outreach.operations.campaign_moves import setup_lacks, setup_status
+from outreach.operations.common import agent_of, campaign_of, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.holidays import refill
-from outreach.policy.readiness import is_ready
+from outreach.services.compared import ComparedContacts
 from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_new_call_campaign, check_new_sms_campaign
+from outreach.services.once import KeyedRequest, Keys, Once, finished, library_request
 from outreach.services.preparing import RecipientSource, chunks
-from outreach.services.requests import Claim
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 
-Render = Callable[[CampaignCreated], Answer]
-"""Makes the answer that an idempotency key replays."""
+Make = Callable[[RecipientSource, Once[CampaignCreated]], Awaitable[CampaignCreated]]
 
 
 class CampaignCreation:
@@ -37,6 +38,7 @@ class CampaignCreation:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._keys = Keys(context)
         self._running = 0
         self._closing = False
         self._idle = anyio.Event()
@@ -59,8 +61,7 @@ class CampaignCreation:
         campaign: NewSmsCampaign,
         recipients: RecipientSource,
         *,
-        claim: Claim | None = None,
-        render: Render | None = None,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> CampaignCreated:
         """Create an SMS campaign with its contacts (interface, section 4.3). Nothing is sent by this.
@@ -69,25 +70,48 @@ class CampaignCreation:
             workspace_id: Whose campaign it is.
             campaign: Everything but the contacts.
             recipients: At least one contact; any number of them, they are never all in memory.
-            claim: The idempotency key that the request holds, with `render`.
-            render: Makes the answer that is stored under the key, in the transaction that publishes the campaign.
+            idempotency_key: Names this one campaign, such as `order-42`: within a day the same key makes no other one,
+                and returns it as it is then. The same contacts have to come with it, in the same order.
             actor: Who does it, for the audit trail.
 
         Raises:
             NotFound: There is no such workspace.
             SmsCampaignsDisabled: SMS campaigns are not turned on for it.
-            InvalidRequest: A rule is broken, a flow is not the workspace's, or every contact is opted out.
+            InvalidRequest: A rule is broken, a flow is not the workspace's, every contact is opted out, or the key was
+                used with other content.
+            RequestInProgress: The first call with this key still runs.
         """
+        make = self._sms(workspace_id, campaign, actor)
+        return await self._keyed(workspace_id, "create_campaign.sms", idempotency_key, campaign, recipients, make)
+
+    async def answer_sms(
+        self,
+        workspace_id: str,
+        campaign: NewSmsCampaign,
+        recipients: RecipientSource,
+        *,
+        request: KeyedRequest | None,
+        render: Callable[[CampaignCreated], Answer],
+        actor: str,
+    ) -> Answer:
+        """Create an SMS campaign for an HTTP server, and return what it answers; a key replays the first answer.
+
+        Raises:
+            OutreachError: See `sms`.
+        """
+        make = self._sms(workspace_id, campaign, actor)
+        return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
+
+    def _sms(self, workspace_id: str, campaign: NewSmsCampaign, actor: str) -> Make:
         check_new_sms_campaign(campaign)
-        now = self._context.now()
 
         def draft(tx: Transaction) -> Campaign:
             _require_sms(workspace_of(tx, workspace_id))
             if campaign.sms_flow_id is not None and tx.flows.get(workspace_id, campaign.sms_flow_id) is None:
                 raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow")
-            return self._sms_draft(workspace_id, campaign, now)
+            return self._sms_draft(workspace_id, campaign, self._context.now())
 
-        return await self._create(workspace_id, draft, recipients, claim=claim, render=render, actor=actor)
+        return partial(self._create, workspace_id, draft, actor)
 
     async def call(
         self,
@@ -95,27 +119,48 @@ class CampaignCreation:
         campaign: NewCallCampaign,
         recipients: RecipientSource,
         *,
-        claim: Claim | None = None,
-        render: Render | None = None,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> CampaignCreated:
         """Create a calling campaign with its contacts; see `sms` for the arguments.
 
         Raises:
             NotFound: There is no such workspace, or it has no such agent or trunk.
-            InvalidRequest: A rule is broken, or every contact is opted out.
+            InvalidRequest: A rule is broken, every contact is opted out, or the key was used with other content.
+            RequestInProgress: The first call with this key still runs.
         """
+        make = self._call(workspace_id, campaign, actor)
+        return await self._keyed(workspace_id, "create_campaign.call", idempotency_key, campaign, recipients, make)
+
+    async def answer_call(
+        self,
+        workspace_id: str,
+        campaign: NewCallCampaign,
+        recipients: RecipientSource,
+        *,
+        request: KeyedRequest | None,
+        render: Callable[[CampaignCreated], Answer],
+        actor: str,
+    ) -> Answer:
+        """Create a calling campaign for an HTTP server, and return what it answers; a key replays the first answer.
+
+        Raises:
+            OutreachError: See `call`.
+        """
+        make = self._call(workspace_id, campaign, actor)
+        return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
+
+    def _call(self, workspace_id: str, campaign: NewCallCampaign, actor: str) -> Make:
         check_new_call_campaign(campaign)
-        now = self._context.now()
 
         def draft(tx: Transaction) -> Campaign:
             workspace_of(tx, workspace_id)
-            agent = agent_of(tx, workspace_id, campaign.agent_id)
+            agent_of(tx, workspace_id, campaign.agent_id)
             if campaign.sip_trunk_id is not None and tx.trunks.get(workspace_id, campaign.sip_trunk_id) is None:
                 raise NotFound("trunk", campaign.sip_trunk_id)
-            return self._call_draft(workspace_id, campaign, agent, now)
+            return self._call_draft(workspace_id, campaign, self._context.now())
 
-        return await self._create(workspace_id, draft, recipients, claim=claim, render=render, actor=actor)
+        return partial(self._create, workspace_id, draft, actor)
 
     async def check_sms_enabled(self, workspace_id: str) -> None:
         """Check that SMS campaigns are turned on, before a body is even looked at.
@@ -125,17 +170,51 @@ class CampaignCreation:
         """
         await self._context.storage.read(lambda tx: _require_sms(workspace_of(tx, workspace_id)))
 
+    async def _keyed(
+        self,
+        workspace_id: str,
+        operation: str,
+        idempotency_key: str | None,
+        campaign: NewSmsCampaign | NewCallCampaign,
+        recipients: RecipientSource,
+        make: Make,
+    ) -> CampaignCreated:
+        """Create a campaign for a program that embeds the engine."""
+        request = library_request(operation, idempotency_key, campaign)
+        if request is None:
+            return await make(recipients, Once())
+        contacts = ComparedContacts(recipients)
+
+        def render(created: CampaignCreated) -> Answer:
+            stored = {"id": created.campaign.id, "excluded": created.opted_out_excluded, "contacts": contacts.digest}
+            return Answer(body=orjson.dumps(stored))
+
+        made = await self._keys.once(workspace_id, request, render=render, make=partial(make, contacts.each()))
+        if not isinstance(made, Answer):
+            return made
+        stored = orjson.loads(made.body)
+        if await contacts.read_all() != stored["contacts"]:
+            raise InvalidRequest.at(request.where, "was used before with other contacts; use a new key")
+
+        def read(tx: Transaction) -> CampaignCreated:
+            found = campaign_of(tx, workspace_id, stored["id"])
+            return CampaignCreated(
+                campaign=found, opted_out_excluded=stored["excluded"], missing=setup_lacks(tx, found)
+            )
+
+        return await self._context.storage.read(read)
+
     async def _create(
         self,
         workspace_id: str,
         draft: Callable[[Transaction], Campaign],
-        recipients: RecipientSource,
-        *,
-        claim: Claim | None,
-        render: Render | None,
         actor: str,
+        recipients: RecipientSource,
+        once: Once[CampaignCreated],
     ) -> CampaignCreated:
         context = self._context
+        # Before anything of this object is touched that belongs to the engine's loop.
+        context.home.require()
 
         def begin(tx: Transaction) -> tuple[Campaign, str | None]:
             campaign = draft(tx)
@@ -146,22 +225,23 @@ class CampaignCreation:
         try:
             campaign, region = await context.storage.write(begin)
             try:
-                loaded, excluded = await self._load(campaign, recipients, region, claim)
+                loaded, excluded = await self._load(campaign, recipients, region, once)
 
                 def publish(tx: Transaction) -> CampaignCreated:
                     published, left_out = loading.publish(
                         tx,
-                        campaign,
+                        # By what holds now: the agent may have changed since the loading began.
+                        attrs.evolve(campaign, status=setup_status(tx, campaign)),
                         loaded=loaded,
                         excluded=excluded,
                         since=campaign.created_at,
                         now=context.now(),
                         actor=actor,
                     )
-                    created = CampaignCreated(campaign=published, opted_out_excluded=left_out)
-                    if claim is not None and render is not None:
-                        claim.finish(tx, render(created), context)
-                    return created
+                    created = CampaignCreated(
+                        campaign=published, opted_out_excluded=left_out, missing=setup_lacks(tx, published)
+                    )
+                    return finished(tx, created, once)
 
                 return await context.storage.write(publish)
             except BaseException:
@@ -175,7 +255,7 @@ class CampaignCreation:
                 self._idle.set()
 
     async def _load(
-        self, campaign: Campaign, recipients: RecipientSource, region: str | None, claim: Claim | None
+        self, campaign: Campaign, recipients: RecipientSource, region: str | None, once: Once[CampaignCreated]
     ) -> tuple[Counters, int]:
         context = self._context
         position = excluded = 0
@@ -185,8 +265,7 @@ class CampaignCreation:
                 raise StorageError("The engine is being closed; the campaign was not created.")
 
             def write(tx: Transaction, chunk: object = chunk, position: int = position) -> loading.ChunkResult:
-                if claim is not None:
-                    claim.keep(tx, context)
+                once.keep(tx)
                 return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())  # type: ignore[arg-type]
 
             result = await context.storage.write(write, bulk=True)
@@ -215,7 +294,7 @@ class CampaignCreation:
 
     def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, now: datetime) -> Campaign:
         hours = new.business_hours
-        campaign = Campaign(
+        return Campaign(
             id=self._context.ids(),
             workspace_id=workspace_id,
             channel="sms",
@@ -239,12 +318,11 @@ class CampaignCreation:
             created_at=now,
             updated_at=now,
         )
-        return _with_status(campaign, None)
 
-    def _call_draft(self, workspace_id: str, new: NewCallCampaign, agent: Agent, now: datetime) -> Campaign:
+    def _call_draft(self, workspace_id: str, new: NewCallCampaign, now: datetime) -> Campaign:
         hours = new.business_hours
         concurrency = new.batch_concurrency or (hours.batch_concurrency if hours else 10)
-        campaign = Campaign(
+        return Campaign(
             id=self._context.ids(),
             workspace_id=workspace_id,
             channel="call",
@@ -268,12 +346,6 @@ class CampaignCreation:
             created_at=now,
             updated_at=now,
         )
-        return _with_status(campaign, agent)
-
-
-def _with_status(campaign: Campaign, agent: Agent | None) -> Campaign:
-    status = CampaignStatus.READY if is_ready(campaign, agent) else CampaignStatus.DRAFT
-    return attrs.evolve(campaign, status=status)
 
 
 def _require_sms(workspace: Workspace) -> None:

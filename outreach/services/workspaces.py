@@ -7,7 +7,9 @@ import secrets
 from collections.abc import Sequence
 from typing import Final
 
-from outreach.errors import InvalidRequest, Unauthorized
+import attrs
+
+from outreach.errors import InvalidRequest, NotFound, Unauthorized
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, ApiKey, CreatedKey, Workspace
@@ -15,8 +17,9 @@ from outreach.operations import workspaces as operations
 from outreach.operations.common import note, workspace_of
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import is_region
-from outreach.services.checks import check_choice, check_name
+from outreach.services.checks import changes_of, check_choice, check_name
 from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
 
 KEY_PREFIX: Final = "outreach_"
 """What every API key begins with, so that people and secret scanners recognise one."""
@@ -63,12 +66,13 @@ class Workspaces:
         check_choice("mode", mode, tuple(WorkspaceMode))
         _check_limit(request_limit)
         _check_region(default_region)
-        _check_cap(frequency_cap, minimum=1)
+        _check_cap(frequency_cap)
+        mode = WorkspaceMode(mode)
         now = self._context.now()
         workspace = Workspace(
             id=self._context.ids(),
             name=name,
-            mode=WorkspaceMode(mode),
+            mode=mode,
             status=WorkspaceStatus.ACTIVE,
             sms_campaigns_enabled=sms_campaigns_enabled,
             request_limit=request_limit,
@@ -88,13 +92,15 @@ class Workspaces:
             NotFound: There is no such workspace.
             InvalidRequest: A value is out of its bounds.
         """
-        if change.name is not None:
-            check_name("name", change.name, 255)
-        if change.status is not None:
-            check_choice("status", change.status, tuple(WorkspaceStatus))
-        _check_limit(change.request_limit)
-        _check_region(change.default_region)
-        _check_cap(change.frequency_cap, minimum=0)
+        changes = changes_of(change, clearable=("request_limit", "default_region", "frequency_cap"))
+        if "name" in changes:
+            check_name("name", changes["name"], 255)
+        if "status" in changes:
+            check_choice("status", changes["status"], tuple(WorkspaceStatus))
+            change = attrs.evolve(change, status=WorkspaceStatus(changes["status"]))
+        _check_limit(changes.get("request_limit"))
+        _check_region(changes.get("default_region"))
+        _check_cap(changes.get("frequency_cap"))
         clock = self._context.clock
         return await self._context.storage.write(
             lambda tx: operations.update(tx, workspace_id, change, now=clock.now(), actor=actor)
@@ -140,15 +146,26 @@ class Workspaces:
         """
         return await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
 
-    async def revoke_key(self, key_id: str, *, actor: str = "library") -> ApiKey:
-        """Make a key worthless at once.
+    async def find_key(self, key_id: str) -> ApiKey:
+        """Return a key of whatever workspace: for operators, whose commands name keys alone.
 
         Raises:
             NotFound: There is no such key.
         """
+        key = await self._context.storage.read(lambda tx: tx.keys.get(key_id))
+        if key is None:
+            raise NotFound("key", key_id)
+        return key
+
+    async def revoke_key(self, workspace_id: str, key_id: str, *, actor: str = "library") -> ApiKey:
+        """Make a key worthless at once.
+
+        Raises:
+            NotFound: The workspace has no such key.
+        """
         clock = self._context.clock
         return await self._context.storage.write(
-            lambda tx: operations.revoke_key(tx, key_id, now=clock.now(), actor=actor)
+            lambda tx: operations.revoke_key(tx, workspace_id, key_id, now=clock.now(), actor=actor)
         )
 
     async def authenticate(self, api_key: str) -> Workspace:
@@ -166,15 +183,36 @@ class Workspaces:
         return await self._context.storage.read(lambda tx: operations.authenticate(tx, digest))
 
     async def audit(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Return the newest entries of the audit trail, of a workspace or of all, newest first."""
-        return await self._context.storage.read(lambda tx: tx.audit.list(workspace_id, limit=limit))
+        """Return the newest entries of the audit trail, of a workspace or of all, newest first.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+
+        def operation(tx: Transaction) -> Sequence[AuditEntry]:
+            _require(tx, workspace_id)
+            return tx.audit.list(workspace_id, limit=limit)
+
+        return await self._context.storage.read(operation)
 
     async def note(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
-        """Append to the audit trail what an embedding application did."""
+        """Append to the audit trail what an embedding application did.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
         now = self._context.now()
-        await self._context.storage.write(
-            lambda tx: note(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject)
-        )
+
+        def operation(tx: Transaction) -> None:
+            _require(tx, workspace_id)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject)
+
+        await self._context.storage.write(operation)
+
+
+def _require(tx: Transaction, workspace_id: str | None) -> None:
+    if workspace_id is not None:
+        workspace_of(tx, workspace_id)
 
 
 def _digest(secret: str) -> str:
@@ -186,9 +224,9 @@ def _check_limit(limit: int | None) -> None:
         raise InvalidRequest.at("request_limit", "must be between 1 and 1000000 requests a minute")
 
 
-def _check_cap(cap: int | None, *, minimum: int) -> None:
-    if cap is not None and not minimum <= cap <= 1000:
-        raise InvalidRequest.at("frequency_cap", f"must be between {minimum} and 1000 in 24 hours")
+def _check_cap(cap: int | None) -> None:
+    if cap is not None and not 1 <= cap <= 1000:
+        raise InvalidRequest.at("frequency_cap", "must be between 1 and 1000 in 24 hours")
 
 
 def _check_region(region: str | None) -> None:

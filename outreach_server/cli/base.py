@@ -216,7 +216,7 @@ class Root(Group):
 
 def explain(error: OutreachError) -> str:
     """Return an error in words for somebody at a command line."""
-    from outreach import DatabaseMissing, InvalidRequest, NotFound
+    from outreach import PROVIDERS, AccountMissing, DatabaseMissing, InvalidRequest, NotFound
 
     match error:
         case NotFound():
@@ -225,6 +225,9 @@ def explain(error: OutreachError) -> str:
         case InvalidRequest() if len(error.details) > 1:
             lines = [f"  {detail.path}: {detail.message}" for detail in error.details]
             return "\n".join([f"{len(lines)} things are wrong:", *lines])
+        case AccountMissing() if error.provider in PROVIDERS:
+            command = f"outreach-server accounts connect {error.workspace_id} {error.provider}"
+            return f"{error.message} Connect one: {command}"
         case DatabaseMissing():
             return (
                 f"{error.message} Name another one with --database or {DATABASE_VARIABLE}, "

@@ -29,7 +29,9 @@ from outreach import (
     SystemClock,
     Unauthorized,
     WorkspaceChange,
+    WorkspaceMode,
     WorkspaceStatus,
+    WorkspaceUnavailable,
     prepare,
 )
 from outreach.models.recipient import PreparedRecipient
@@ -51,14 +53,14 @@ async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Out
     for wrong in ("", "x", "outreach_", key.api_key[:-1], key.api_key + "x", key.api_key.upper(), "outreach_é"):
         with pytest.raises(Unauthorized):
             await engine.workspaces.authenticate(wrong)
-    revoked = await engine.workspaces.revoke_key(key.id)
-    assert revoked == await engine.workspaces.revoke_key(key.id)
+    revoked = await engine.workspaces.revoke_key(mine.id, key.id)
+    assert revoked == await engine.workspaces.revoke_key(mine.id, key.id)
     with pytest.raises(Unauthorized):
         await engine.workspaces.authenticate(key.api_key)
     assert [one.id for one in await engine.workspaces.list_keys(mine.id)] == [key.id]
     assert list(await engine.workspaces.list_keys(other.id)) == []
     with pytest.raises(NotFound):
-        await engine.workspaces.revoke_key(new_id())
+        await engine.workspaces.revoke_key(mine.id, new_id())
 
 
 async def test_the_secret_of_a_key_is_nowhere_in_the_database(tmp_path: Path) -> None:
@@ -520,6 +522,7 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
         campaigns.update(mine.id, campaign.id, CampaignUpdate(name="Mine")),
         campaigns.groups(mine.id, campaign.id),
         campaigns.recount(mine.id, campaign.id),
+        campaigns.dispatches(mine.id, campaign.id, 0),
         anext(campaigns.recipients(mine.id, campaign.id)),
         engine.agents.get(mine.id, agent.id),
         engine.agents.update(mine.id, agent.id, AgentChange(name="Mine")),
@@ -541,7 +544,6 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
         with pytest.raises(NotFound):
             await attempt
     assert (await campaigns.list(mine.id)).total == 0
-    assert list(await campaigns.dispatches(mine.id, campaign.id, 0)) == []
     assert await engine.unsubscribes.stopped(mine.id, "sms", ["+14155550777"]) == frozenset()
     assert await engine.unsubscribes.remove(mine.id, "+14155550777") == 0
     assert [list(await service.list(mine.id)) for service in (engine.agents, engine.trunks, engine.flows)] == [
@@ -571,3 +573,22 @@ async def _hint(path: Path, workspace_id: str) -> str:
     async with Outreach.open(f"sqlite:///{path}") as engine:
         (key,) = await engine.workspaces.list_keys(workspace_id)
         return key.hint
+
+
+async def test_words_are_taken_where_an_enumeration_has_them(engine: Outreach) -> None:
+    """`"suspended"` is what the enumeration's member is equal to, and is as good."""
+    workspace = await engine.workspaces.create("Acme", mode="live")  # type: ignore[arg-type]
+    assert (workspace.mode, workspace.contact_hours) == (WorkspaceMode.LIVE, True)
+    suspended = await engine.workspaces.update(workspace.id, WorkspaceChange(status="suspended"))  # type: ignore[arg-type]
+    assert suspended.status is WorkspaceStatus.SUSPENDED
+    assert await engine.workspaces.get(workspace.id) == suspended
+    with pytest.raises(WorkspaceUnavailable):
+        await engine.messages.send(workspace.id, NewMessage(to="+14155550101", body="x"))
+    given_campaigns = await engine.campaigns.list(workspace.id, status="draft")  # type: ignore[arg-type]
+    assert given_campaigns.total == 0
+    with pytest.raises(InvalidRequest, match="must be one of active, suspended"):
+        await engine.workspaces.update(workspace.id, WorkspaceChange(status="asleep"))  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="status"):
+        await engine.campaigns.list(workspace.id, status="asleep")  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="channel"):
+        await engine.campaigns.list(workspace.id, channel="fax")  # type: ignore[arg-type]
