@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Generic, Self, TypeVar, overload
 
 import anyio
 
 from outreach.convert.events import event_of
 from outreach.errors import Conflict, InvalidRequest, StorageError
 from outreach.models.events import Event
+from outreach.operations.common import workspace_of
 from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
+
+E = TypeVar("E", bound=Event, covariant=True)
+A = TypeVar("A", bound=Event)
+B = TypeVar("B", bound=Event)
+C = TypeVar("C", bound=Event)
 
 _STRETCH: Final = 500
 """Entries of the trail that are read at a time."""
 
 
-class EventStream:
+class EventStream(Generic[E]):
     """The events that a subscriber has asked for, one after the other.
 
     It reads the decision trail of the database, a stretch at a time and only when the subscriber asks for more. So
@@ -39,17 +45,18 @@ class EventStream:
         context: ServiceContext,
         closing: anyio.Event,
         *,
-        kinds: tuple[type[Event], ...],
+        kinds: tuple[type[E], ...],
         workspace_id: str | None,
         since: int | None,
     ) -> None:
         self._context = context
         self._closing = closing
+        self._entered = False
         self._closed = anyio.Event()
         self._kinds = kinds
         self._workspace_id = workspace_id
         self._since = since
-        self._waiting: deque[Event] = deque()
+        self._waiting: deque[E] = deque()
         self._read_until = 0
         self.position = 0
 
@@ -57,9 +64,20 @@ class EventStream:
         """Begin to listen: what is committed from now on is told, or what was after `since`.
 
         Raises:
+            NotFound: There is no such workspace.
             Conflict: The database has not come as far as `since`: it is another one, or an older copy.
+            InvalidRequest: It has been entered before.
         """
-        last = await self._context.storage.read(lambda tx: tx.trail.last_number())
+        if self._entered:
+            raise InvalidRequest("A stream is entered once: subscribe again, with `since=stream.position` to go on.")
+        self._entered = True
+
+        def operation(tx: Transaction) -> int:
+            if self._workspace_id is not None:
+                workspace_of(tx, self._workspace_id)
+            return tx.trail.last_number()
+
+        last = await self._context.storage.read(operation)
         if self._since is not None and self._since > last:
             raise Conflict(
                 f"The database has come to event {last} only, not to {self._since}: it is another one, or was restored "
@@ -75,11 +93,21 @@ class EventStream:
         self._closed.set()
 
     def __aiter__(self) -> Self:
-        """Return itself: a stream is gone through once."""
+        """Return itself: a stream is gone through once.
+
+        Raises:
+            InvalidRequest: It has not been entered.
+        """
+        self._require_entered()
         return self
 
-    async def __anext__(self) -> Event:
-        """Return the next event; wait for it where there is none yet."""
+    async def __anext__(self) -> E:
+        """Return the next event; wait for it where there is none yet.
+
+        Raises:
+            InvalidRequest: It has not been entered.
+        """
+        self._require_entered()
         while not self._waiting:
             if self._closed.is_set() or self._closing.is_set():
                 raise StopAsyncIteration
@@ -95,6 +123,14 @@ class EventStream:
         event = self._waiting.popleft()
         self.position = event.number if self._waiting else self._read_until
         return event
+
+    def _require_entered(self) -> None:
+        if not self._entered:
+            # Only there it is decided from where on events are told: without it the whole history would be.
+            raise InvalidRequest(
+                "Enter the stream before you iterate over it: "
+                "async with engine.events.subscribe(...) as stream: async for event in stream: ..."
+            )
 
     async def _read(self) -> bool:
         """Read a stretch of the trail; return whether there was one."""
@@ -121,7 +157,34 @@ class Events:
         self._context = context
         self._closing: anyio.Event | None = None
 
-    def subscribe(self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None) -> EventStream:
+    @overload
+    def subscribe(self, *, workspace_id: str | None = None, since: int | None = None) -> EventStream[Event]: ...
+    @overload
+    def subscribe(
+        self, kind: type[A], /, *, workspace_id: str | None = None, since: int | None = None
+    ) -> EventStream[A]: ...
+    @overload
+    def subscribe(
+        self, kind: type[A], other: type[B], /, *, workspace_id: str | None = None, since: int | None = None
+    ) -> EventStream[A | B]: ...
+    @overload
+    def subscribe(
+        self,
+        kind: type[A],
+        other: type[B],
+        third: type[C],
+        /,
+        *,
+        workspace_id: str | None = None,
+        since: int | None = None,
+    ) -> EventStream[A | B | C]: ...
+    @overload
+    def subscribe(
+        self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None
+    ) -> EventStream[Event]: ...
+    def subscribe(
+        self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None
+    ) -> EventStream[Any]:
         """Return a stream of events; enter it to begin to listen.
 
             async with engine.events.subscribe(RecipientEnded, since=last_seen) as stream:
@@ -129,16 +192,23 @@ class Events:
                     ...
 
         Args:
-            kinds: Classes of events; none for all.
+            kinds: Classes of events, such as `RecipientEnded`; none for all. Up to three of them are known to type
+                checkers as the events of the stream.
             workspace_id: Of one workspace only; None for all.
             since: Go on after this number, which a stream's `position` or an event's `number` was; None to hear of
                 what is committed from now on. 0 begins with the first event of all.
 
         Raises:
-            InvalidRequest: `since` is negative.
+            InvalidRequest: A kind is no class of events, or `since` is no number from 0 on.
         """
-        if since is not None and since < 0:
-            raise InvalidRequest.at("since", "must be at least 0")
+        given: tuple[object, ...] = kinds
+        for index, kind in enumerate(given):
+            if not (isinstance(kind, type) and issubclass(kind, Event)):
+                raise InvalidRequest.at(
+                    f"kinds[{index}]", f"must be a class of events such as outreach.RecipientEnded, not {kind!r}"
+                )
+        if since is not None and (type(since) is not int or since < 0):
+            raise InvalidRequest.at("since", f"must be an integer of at least 0, not {since!r}")
         if self._closing is None:
             self._closing = anyio.Event()
         return EventStream(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, assert_type
 
 import anyio
 import anyio.lowlevel
@@ -21,6 +21,7 @@ from outreach import (
     NewCall,
     NewMessage,
     NewRecipient,
+    NotFound,
     OptedIn,
     OptedOut,
     Outreach,
@@ -40,13 +41,15 @@ from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given
 
 pytestmark = pytest.mark.anyio
 
+E = TypeVar("E", bound=Event)
+
 
 def engine_on(storage: Storage) -> Outreach:
     """Return an engine that does not dispatch and looks around quickly."""
     return Outreach(storage, config=QUICK)
 
 
-async def take(stream: EventStream, count: int) -> list[Event]:
+async def take(stream: EventStream[E], count: int) -> list[E]:
     """Return the next events, which must come."""
     with anyio.fail_after(30):
         return [await anext(stream) for _ in range(count)]
@@ -174,7 +177,7 @@ async def test_that_a_number_left_the_register_is_heard(open_storage: OpenStorag
             await engine.unsubscribes.add(workspace.id, "+14155550104")
             await engine.unsubscribes.remove(workspace.id, "+14155550104")
             heard = await take(stream, 3)
-        assert [(event.phone, event.actor) for event in heard if isinstance(event, OptedIn)] == [
+        assert [(event.phone, event.actor) for event in heard] == [
             ("+14155550101", "cli:ann"),
             ("+14155550103", None),
             ("+14155550104", "library"),
@@ -299,8 +302,59 @@ async def test_a_database_that_has_not_come_so_far_is_refused(engine: Outreach) 
         pass
     with pytest.raises(Conflict, match="has come to event 1 only, not to 2"):
         await engine.events.subscribe(since=2).__aenter__()
-    with pytest.raises(InvalidRequest, match="since"):
-        engine.events.subscribe(since=-1)
+
+
+async def test_events_have_the_type_that_was_asked_for(engine: Outreach) -> None:
+    """What a type checker knows of them; `make check` fails where it does not."""
+    workspace = await given_workspace(engine)
+    async with engine.events.subscribe(OptedOut, workspace_id=workspace.id) as stream:
+        assert_type(stream, EventStream[OptedOut])
+        await engine.unsubscribes.add(workspace.id, "+14155550101")
+        async for event in stream:
+            assert_type(event, OptedOut)
+            assert event.phone == "+14155550101"
+            break
+    assert_type(engine.events.subscribe(), EventStream[Event])
+    assert_type(engine.events.subscribe(OptedOut, OptedIn), EventStream[OptedOut | OptedIn])
+    three = engine.events.subscribe(OptedOut, OptedIn, MessageReceived)
+    assert_type(three, EventStream[OptedOut | OptedIn | MessageReceived])
+    four = engine.events.subscribe(OptedOut, OptedIn, MessageReceived, CallEnded)
+    assert_type(four, EventStream[Event])
+
+
+async def test_a_stream_that_was_not_entered_is_refused_at_once(engine: Outreach) -> None:
+    """It would tell all history: where events begin is decided as it is entered."""
+    workspace = await given_workspace(engine)
+    await engine.unsubscribes.add(workspace.id, "+14155550101")
+    with pytest.raises(InvalidRequest, match=r"async with engine\.events\.subscribe"):
+        [event async for event in engine.events.subscribe()]
+    with pytest.raises(InvalidRequest, match="Enter the stream before"):
+        await anext(engine.events.subscribe(since=0))
+    async with engine.events.subscribe() as stream:
+        pass
+    with pytest.raises(InvalidRequest, match="subscribe again"):
+        await stream.__aenter__()
+
+
+@pytest.mark.parametrize("kind", ["RecipientEnded", int, OptedOut | OptedIn, None])
+async def test_what_is_no_class_of_events_is_refused_at_once(engine: Outreach, kind: Any) -> None:
+    """In words, and not by a TypeError when the first event comes."""
+    with pytest.raises(InvalidRequest, match="must be a class of events") as caught:
+        engine.events.subscribe(OptedOut, kind)
+    assert [detail.path for detail in caught.value.details] == ["kinds[1]"]
+
+
+async def test_a_number_that_is_none_is_refused(engine: Outreach) -> None:
+    """A text, a share or a truth value is no place in the order of events."""
+    for since in (-1, "7", 1.5, True):
+        with pytest.raises(InvalidRequest, match="since"):
+            engine.events.subscribe(since=since)  # type: ignore[arg-type]
+
+
+async def test_events_of_a_workspace_that_is_not_there_are_refused(engine: Outreach) -> None:
+    """A slip in the identifier does not look like silence."""
+    with pytest.raises(NotFound):
+        await engine.events.subscribe(workspace_id=new_id()).__aenter__()
 
 
 async def test_a_stream_ends_with_its_engine(open_storage: OpenStorage) -> None:
@@ -358,14 +412,14 @@ async def test_a_subscriber_that_is_cancelled_or_fails_troubles_nobody(open_stor
                 await fail(rig.engine)
             await rig.engine.campaigns.start(workspace.id, campaign.id)
             events = await take(good, 3)
-        assert sorted(event.position for event in events if isinstance(event, RecipientEnded)) == [0, 1, 2]
+        assert sorted(event.position for event in events) == [0, 1, 2]
         assert rig.engine.health().failures == 0
 
 
 async def test_a_database_that_cannot_be_read_is_the_subscribers_to_hear(engine: Outreach) -> None:
     """Nothing is passed over in silence."""
-    workspace_id = new_id()
-    async with engine.events.subscribe(workspace_id=workspace_id) as stream:
+    workspace = await given_workspace(engine)
+    async with engine.events.subscribe(workspace_id=workspace.id) as stream:
         read = engine._storage.read
 
         async def unreadable(_: Any) -> Any:
