@@ -17,7 +17,6 @@ from outreach.carriers.simulator import SimulatedCarrier
 from outreach.clock import Clock, SystemClock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.dispatch.in_process import InProcessDispatcher
-from outreach.errors import ConfigError
 from outreach.ids import IdSource, UuidV7Source
 from outreach.models.work import Unit
 from outreach.protocols.analyser import Analyser
@@ -39,6 +38,7 @@ from outreach.services.creating import CampaignCreation
 from outreach.services.dispatches import Dispatches
 from outreach.services.events import Events
 from outreach.services.flows import Flows
+from outreach.services.home import Home, HomeStorage
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
 from outreach.services.replies import Replies
@@ -58,7 +58,9 @@ _log = logging.getLogger(__name__)
 class Outreach:
     """The engine: campaigns, calls and messages of many workspaces over one database.
 
-    Use it as an async context manager, on asyncio. It installs no signal handler, no logging set-up and
+    Use it as an async context manager, on asyncio. It belongs to the event loop and the process that it was opened in:
+    a call from another loop, another thread or a forked child raises `ConfigError`; threads hand their calls over, with
+    `anyio.from_thread.run` or `asyncio.run_coroutine_threadsafe`. It installs no signal handler, no logging set-up and
     nothing global; errors of its background work never cancel the host's code.
 
         async with Outreach.open("sqlite:///app.db", dispatch=True) as engine:
@@ -130,9 +132,11 @@ class Outreach:
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
         self._stack: AsyncExitStack | None = None
+        self._home = Home()
         self._grace_ends = 0.0
         context = ServiceContext(
-            storage=storage,
+            home=self._home,
+            storage=HomeStorage(storage, self._home),
             clock=self._clock,
             ids=self._ids,
             config=self._config,
@@ -206,14 +210,12 @@ class Outreach:
         """Open the database and, where asked for, begin to dispatch.
 
         Raises:
-            ConfigError: The running event loop is not asyncio's.
+            ConfigError: The running event loop is not asyncio's, or the engine is open already.
             StorageError: The database cannot be used.
         """
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            raise ConfigError("The engine runs on asyncio, as its SQLite driver does; this is another loop.") from None
+        self._home.settle()
         async with AsyncExitStack() as stack:
+            stack.callback(self._home.leave)
             await stack.enter_async_context(self._storage)
             stack.push_async_callback(self._connections.aclose)
             self.create_campaign.open()
@@ -229,7 +231,11 @@ class Outreach:
         """Stop dispatching, letting what is in flight end within the grace, and close the database.
 
         Campaigns that are being loaded are not created; within the same grace nothing of them is left.
+
+        Raises:
+            ConfigError: It was opened in another process, thread or event loop.
         """
+        self._home.require()
         self.events.close()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None

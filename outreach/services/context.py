@@ -11,7 +11,7 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig
 from outreach.ids import IdSource
 from outreach.models.work import Unit
-from outreach.protocols.storage import Storage
+from outreach.services.home import Home, HomeStorage
 
 
 @attrs.frozen(kw_only=True)
@@ -19,11 +19,14 @@ class ServiceContext:
     """The collaborators that the engine hands to its services.
 
     Attributes:
+        home: Where the engine was opened.
+        storage: Its storage, which refuses to be used from elsewhere.
         wake: Tells the dispatcher of this process that a unit has changed; does nothing where none runs.
         dispatching: Whether this process dispatches at this moment.
     """
 
-    storage: Storage
+    home: Home
+    storage: HomeStorage
     clock: Clock
     ids: IdSource
     config: EngineConfig

@@ -136,6 +136,8 @@ class CampaignCreation:
         actor: str,
     ) -> CampaignCreated:
         context = self._context
+        # Before anything of this object is touched that belongs to the engine's loop.
+        context.home.require()
 
         def begin(tx: Transaction) -> tuple[Campaign, str | None]:
             campaign = draft(tx)

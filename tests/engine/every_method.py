@@ -1,0 +1,117 @@
+"""Every method of the library, each with arguments that are valid by themselves."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import attrs
+
+from outreach import FlowStep, NewCall, NewCallCampaign, NewMessage, NewRecipient, NewSmsCampaign, Outreach
+from outreach.testing.builders import new_id
+
+_BY_NAME: dict[str, Any] = {
+    "name": "Acme",
+    "phone": "+14155550101",
+    "phones": ["+14155550101"],
+    "position": 0,
+    "channel": "sms",
+    "provider": "twilio",
+    "credentials": {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32},
+    "address": "sip.example.com",
+    "steps": (FlowStep(kind="send", body="Hi"),),
+    "decision": "retry",
+    "api_key": "outreach_00000000",
+    "actor": "library",
+    "action": "test",
+    "subject": "x",
+    "sender": "+14155550101",
+    "to": "+14155550102",
+    "body": "Hi",
+    "recipients": [NewRecipient(phone_number="+14155550101")],
+    "url": "https://example.com/",
+    "headers": {},
+}
+"""What a required argument is by its name."""
+
+_OF_THE_ENGINE = {"create_campaign.close"}
+"""What the engine calls, and nobody else."""
+
+_BY_TYPE: dict[type, Callable[[], Any]] = {
+    NewMessage: lambda: NewMessage(to="+14155550101", body="Hi", from_number="+14155550102", carrier="twilio"),
+    NewCall: lambda: NewCall(agent_id=new_id(), to="+14155550101"),
+    NewSmsCampaign: lambda: NewSmsCampaign(name="Spring", message_body="Hi"),
+    NewCallCampaign: lambda: NewCallCampaign(name="Spring", agent_id=new_id()),
+}
+"""What it is by its type."""
+
+
+@attrs.frozen(kw_only=True)
+class Method:
+    """A method of one of the engine's services that waits for something.
+
+    Attributes:
+        name: Such as `campaigns.get`.
+        takes_workspace: Whether it can be told of which workspace it is to be.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    takes_workspace: bool
+
+    async def call(self, workspace_id: str) -> None:
+        """Call it for a workspace, and go through what it yields."""
+        hints = typing.get_type_hints(self.function)
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for parameter in inspect.signature(self.function).parameters.values():
+            is_workspace = parameter.name == "workspace_id"
+            required = parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+            if not required and not is_workspace:
+                continue
+            value = workspace_id if is_workspace else _value(self.name, parameter.name, hints[parameter.name])
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                named[parameter.name] = value
+            elif parameter.kind is parameter.VAR_POSITIONAL:
+                positional.extend(value)
+            else:
+                positional.append(value)
+        found = self.function(*positional, **named)
+        if isinstance(found, Awaitable):
+            await found
+        else:
+            async for _ in found:
+                pass
+
+
+def every_method(engine: Outreach) -> Iterator[Method]:
+    """Find every public method of every service of an engine that waits for something."""
+    for service, instance in vars(engine).items():
+        if service.startswith("_") or not type(instance).__module__.startswith("outreach.services."):
+            continue
+        for name, function in inspect.getmembers(instance, inspect.ismethod):
+            waits = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+            if name.startswith("_") or not waits or f"{service}.{name}" in _OF_THE_ENGINE:
+                continue
+            takes_workspace = "workspace_id" in inspect.signature(function).parameters
+            yield Method(name=f"{service}.{name}", function=function, takes_workspace=takes_workspace)
+
+
+def _value(method: str, name: str, hint: Any) -> Any:
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    if name.endswith("_id") or name == "identifier":
+        return new_id()
+    if name == "rows":
+        return _rows()
+    if isinstance(hint, type) and hint in _BY_TYPE:
+        return _BY_TYPE[hint]()
+    if isinstance(hint, type) and hint.__name__.endswith(("Change", "Update")):
+        return hint()
+    raise AssertionError(f"Say in tests/engine/every_method.py what {name} of {method} may be.")
+
+
+async def _rows() -> AsyncIterator[str]:
+    yield "+14155550101"
