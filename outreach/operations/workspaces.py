@@ -111,14 +111,14 @@ def create_key(tx: Transaction, key: ApiKey, *, actor: str) -> ApiKey:
     return key
 
 
-def revoke_key(tx: Transaction, key_id: str, *, now: datetime, actor: str) -> ApiKey:
+def revoke_key(tx: Transaction, workspace_id: str, key_id: str, *, now: datetime, actor: str) -> ApiKey:
     """Make a key worthless; one that is revoked already stays as it is.
 
     Raises:
-        NotFound: There is no such key.
+        NotFound: The workspace has no such key.
     """
     key = tx.keys.get(key_id)
-    if key is None:
+    if key is None or key.workspace_id != workspace_id:
         raise NotFound("key", key_id)
     if key.revoked_at is not None:
         return key

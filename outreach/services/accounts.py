@@ -187,17 +187,17 @@ class Accounts:
             updated_at=account.updated_at.isoformat(),
         )
 
-    async def check(self, account_id: str) -> AccountCheck:
+    async def check(self, workspace_id: str, account_id: str) -> AccountCheck:
         """Ask the provider something harmless with an account's credentials, and say in words what is the case.
 
         A provider that is left alone because it asked for that (`held_until`) is asked this all the same, and is left
         alone from then on as before: `connect` ends that.
 
         Raises:
-            NotFound: There is no such account.
+            NotFound: The workspace has no such account.
             ConfigError: The key that it was encrypted with is not at hand.
         """
-        account = await self.find(account_id)
+        account = await self.get(workspace_id, account_id)
         found = await adapter(account.provider).check(self._connections.connection(account))
         if found.ok and self._connections.callback_url(account.id) is None:
             return AccountCheck(ok=True, message=f"{found.message} {_NO_ADDRESS}")
@@ -212,6 +212,14 @@ class Accounts:
         hold = await self._context.storage.read(lambda tx: account_holds.hold_of(tx, workspace_id, provider, now))
         return hold.until if hold is not None else None
 
+    async def get(self, workspace_id: str, account_id: str) -> Account:
+        """Return an account.
+
+        Raises:
+            NotFound: The workspace has no such account.
+        """
+        return await self._context.storage.read(lambda tx: _account_of(tx, workspace_id, account_id))
+
     async def find(self, account_id: str) -> Account:
         """Return an account of whatever workspace: for operators, whose commands name accounts alone.
 
@@ -223,21 +231,19 @@ class Accounts:
             raise NotFound("account", account_id)
         return account
 
-    async def remove(self, account_id: str, *, actor: str = "library") -> Account:
+    async def remove(self, workspace_id: str, account_id: str, *, actor: str = "library") -> Account:
         """Remove an account with its credentials, and return what it was.
 
         Campaigns that need it are paused at their next request. Its address for callbacks is gone with it: what the
         provider sends there is refused (404). One that is connected anew has another id, and another address.
 
         Raises:
-            NotFound: There is no such account.
+            NotFound: The workspace has no such account.
         """
         now = self._context.now()
 
         def operation(tx: Transaction) -> Account:
-            account = tx.accounts.find(account_id)
-            if account is None:
-                raise NotFound("account", account_id)
+            account = _account_of(tx, workspace_id, account_id)
             tx.accounts.delete(account.workspace_id, account.id)
             # What waits goes on waiting: there is nothing to send it by.
             tx.account_holds.delete(account.workspace_id, account.provider)
@@ -253,6 +259,13 @@ class Accounts:
             return account
 
         return await self._context.storage.write(operation)
+
+
+def _account_of(tx: Transaction, workspace_id: str, account_id: str) -> Account:
+    account = tx.accounts.get(workspace_id, account_id)
+    if account is None:
+        raise NotFound("account", account_id)
+    return account
 
 
 def _adapter(provider: str) -> Adapter:

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Final
 
-from outreach.errors import InvalidRequest, Unauthorized
+from outreach.errors import InvalidRequest, NotFound, Unauthorized
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, ApiKey, CreatedKey, Workspace
@@ -140,15 +140,26 @@ class Workspaces:
         """
         return await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
 
-    async def revoke_key(self, key_id: str, *, actor: str = "library") -> ApiKey:
-        """Make a key worthless at once.
+    async def find_key(self, key_id: str) -> ApiKey:
+        """Return a key of whatever workspace: for operators, whose commands name keys alone.
 
         Raises:
             NotFound: There is no such key.
         """
+        key = await self._context.storage.read(lambda tx: tx.keys.get(key_id))
+        if key is None:
+            raise NotFound("key", key_id)
+        return key
+
+    async def revoke_key(self, workspace_id: str, key_id: str, *, actor: str = "library") -> ApiKey:
+        """Make a key worthless at once.
+
+        Raises:
+            NotFound: The workspace has no such key.
+        """
         clock = self._context.clock
         return await self._context.storage.write(
-            lambda tx: operations.revoke_key(tx, key_id, now=clock.now(), actor=actor)
+            lambda tx: operations.revoke_key(tx, workspace_id, key_id, now=clock.now(), actor=actor)
         )
 
     async def authenticate(self, api_key: str) -> Workspace:

@@ -120,7 +120,7 @@ def check(account_id: str) -> None:
 
     async def work(engine: Outreach) -> tuple[Account, AccountCheck, datetime | None, Workspace]:
         account = await engine.accounts.find(account_id)
-        found = await engine.accounts.check(account_id)
+        found = await engine.accounts.check(account.workspace_id, account_id)
         until = await engine.accounts.held_until(account.workspace_id, account.provider)
         return account, found, until, await engine.workspaces.get(account.workspace_id)
 
@@ -146,7 +146,8 @@ def remove(account_id: str) -> None:
     """
 
     async def work(engine: Outreach) -> Account:
-        return await engine.accounts.remove(account_id, actor=actor())
+        workspace_id = (await engine.accounts.find(account_id)).workspace_id
+        return await engine.accounts.remove(workspace_id, account_id, actor=actor())
 
     gone = with_engine(work)
     show({"id": gone.id, "workspace_id": gone.workspace_id, "provider": gone.provider, "removed": True})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from outreach import ApiKey, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import note, show, show_list
@@ -41,4 +42,9 @@ def list_(workspace_id: str) -> None:
 @click.argument("key_id", type=KEY)
 def revoke(key_id: str) -> None:
     """Make a key worthless at once, in a running server too."""
-    show(documents.key(with_engine(lambda engine: engine.workspaces.revoke_key(key_id, actor=actor()))))
+
+    async def work(engine: Outreach) -> ApiKey:
+        workspace_id = (await engine.workspaces.find_key(key_id)).workspace_id
+        return await engine.workspaces.revoke_key(workspace_id, key_id, actor=actor())
+
+    show(documents.key(with_engine(work)))

@@ -87,7 +87,7 @@ async def test_a_campaign_whose_account_was_removed_is_paused_and_nobody_is_lost
         campaign = await given_campaign(engine, workspace, 3, sms_rate_per_minute=120)
         await engine.campaigns.start(workspace_id, campaign.id)
         await fake.carrier.wait_for_requests(1)
-        await engine.accounts.remove(account.id)
+        await engine.accounts.remove(workspace_id, account.id)
         assert (await reaches(engine, campaign, "paused")).pause_reason == "provider_auth"
         await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
         await engine.campaigns.resume(workspace_id, campaign.id)
@@ -130,16 +130,16 @@ async def test_a_list_shows_no_secret(open_storage: OpenStorage, fake: FakeAdapt
 
 
 async def test_a_check_says_what_is_the_case(open_storage: OpenStorage, fake: FakeAdapter) -> None:
-    """In words, good or bad; and for operators without the workspace."""
+    """In words, good or bad; and for the workspace's own account alone."""
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
-        assert (await engine.accounts.check(account.id)).ok
+        assert (await engine.accounts.check(workspace_id, account.id)).ok
         await engine.accounts.connect(workspace_id, "twilio", {**CREDENTIALS, "token": "wrong"})
-        found = await engine.accounts.check(account.id)
+        found = await engine.accounts.check(workspace_id, account.id)
         assert (found.ok, found.message) == (False, "The token is wrong.")
     async with Outreach(open_storage(SystemClock())) as engine:
         with pytest.raises(NotFound):
-            await engine.accounts.check(workspace_id)
+            await engine.accounts.check(workspace_id, workspace_id)
 
 
 @pytest.mark.parametrize("anew", [False, True])
@@ -161,10 +161,10 @@ async def test_a_connected_account_is_asked_at_once_though_the_one_before_was_to
         assert (shown.held_by, shown.held_until) == ("provider_hold", ends)
         campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 2)
         await engine.campaigns.start(workspace_id, campaign.id)
-        assert (await engine.accounts.check(account.id)).ok
+        assert (await engine.accounts.check(workspace_id, account.id)).ok
         assert await is_held()
         if anew:
-            await engine.accounts.remove(account.id)
+            await engine.accounts.remove(workspace_id, account.id)
             assert not await is_held()
         await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
         assert not await is_held()
@@ -202,7 +202,7 @@ async def problem_of(url: str, workspace_id: str) -> str:
         (shown,) = await engine.accounts.list(workspace_id)
         assert (shown.provider, shown.credentials) == ("twilio", {})
         with pytest.raises(ConfigError) as caught:
-            await engine.accounts.check(shown.id)
+            await engine.accounts.check(workspace_id, shown.id)
     assert shown.problem == caught.value.message
     assert f"account {shown.id} at twilio" in shown.problem
     return shown.problem
@@ -273,7 +273,7 @@ async def test_credentials_open_for_their_own_account_alone(open_storage: OpenSt
         mine, other = [await engine.accounts.connect(one, "twilio", CREDENTIALS) for one in ids]
         await storage.write(lambda tx: tx.accounts.update(attrs.evolve(other, sealed=mine.sealed)))
         with pytest.raises(ConfigError, match="belong to another account"):
-            await engine.accounts.check(other.id)
+            await engine.accounts.check(other.workspace_id, other.id)
 
 
 async def test_an_account_that_cannot_be_opened_is_listed_beside_the_others(

@@ -51,14 +51,14 @@ async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Out
     for wrong in ("", "x", "outreach_", key.api_key[:-1], key.api_key + "x", key.api_key.upper(), "outreach_é"):
         with pytest.raises(Unauthorized):
             await engine.workspaces.authenticate(wrong)
-    revoked = await engine.workspaces.revoke_key(key.id)
-    assert revoked == await engine.workspaces.revoke_key(key.id)
+    revoked = await engine.workspaces.revoke_key(mine.id, key.id)
+    assert revoked == await engine.workspaces.revoke_key(mine.id, key.id)
     with pytest.raises(Unauthorized):
         await engine.workspaces.authenticate(key.api_key)
     assert [one.id for one in await engine.workspaces.list_keys(mine.id)] == [key.id]
     assert list(await engine.workspaces.list_keys(other.id)) == []
     with pytest.raises(NotFound):
-        await engine.workspaces.revoke_key(new_id())
+        await engine.workspaces.revoke_key(mine.id, new_id())
 
 
 async def test_the_secret_of_a_key_is_nowhere_in_the_database(tmp_path: Path) -> None:
