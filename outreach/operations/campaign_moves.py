@@ -9,6 +9,7 @@ import attrs
 from outreach.errors import CannotStart, IllegalTransition
 from outreach.models.business_hours import BusinessHours
 from outreach.models.campaign import Campaign, PauseReason
+from outreach.models.directory import Agent
 from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import (
     CAMPAIGN_TRANSITIONS,
@@ -25,6 +26,7 @@ from outreach.operations.accounts import lacking
 from outreach.operations.common import campaign_of, campaign_unit, note, require_available, workspace_of
 from outreach.policy.holidays import closed_dates, refill
 from outreach.policy.opening import next_open
+from outreach.policy.readiness import is_ready
 from outreach.protocols.storage import Transaction
 
 
@@ -105,6 +107,30 @@ def start(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime
     if campaign.holidays is not None:
         campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, now.year))
     return move(tx, campaign, step, now=now, actor=actor)
+
+
+def setup_status(tx: Transaction, campaign: Campaign) -> CampaignStatus:
+    """Return whether a campaign that has not started is ready or a draft, by what it and its agent are now."""
+    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
+    return CampaignStatus.READY if is_ready(campaign, agent) else CampaignStatus.DRAFT
+
+
+def settle_setup(tx: Transaction, campaign: Campaign, *, now: datetime, actor: str) -> Campaign:
+    """Move a campaign between draft and ready, where it is not what it should be; return it as it is then."""
+    status = setup_status(tx, campaign)
+    if campaign.status is CampaignStatus.DRAFT and status is CampaignStatus.READY:
+        return move(tx, campaign, CampaignMove.FINISH_SETUP, now=now, actor=actor)
+    if campaign.status is CampaignStatus.READY and status is CampaignStatus.DRAFT:
+        return move(tx, campaign, CampaignMove.REOPEN_SETUP, now=now, actor=actor)
+    return campaign
+
+
+def settle_setups_of_agent(tx: Transaction, agent: Agent, *, now: datetime, actor: str) -> None:
+    """Move the campaigns of an agent that has changed between draft and ready, where they have not started."""
+    not_started = {CampaignStatus.DRAFT, CampaignStatus.READY}
+    for campaign in tx.campaigns.in_status(not_started, workspace_id=agent.workspace_id):
+        if campaign.agent_id == agent.id:
+            settle_setup(tx, campaign, now=now, actor=actor)
 
 
 def pause(

@@ -9,6 +9,7 @@ import attrs
 
 from outreach.errors import InvalidRequest
 from outreach.models.directory import Agent, AgentDirection, VoicemailPolicy, VoiceProviderName
+from outreach.operations.campaign_moves import settle_setups_of_agent
 from outreach.operations.common import agent_of, note, workspace_of
 from outreach.policy.texts import text_problem
 from outreach.protocols.storage import Transaction
@@ -114,7 +115,7 @@ class Agents:
         return await self._context.storage.write(operation)
 
     async def update(self, workspace_id: str, agent_id: str, change: AgentChange, *, actor: str = "library") -> Agent:
-        """Change an agent.
+        """Change an agent; campaigns that have not started become ready, or drafts, by whether it may call then.
 
         Raises:
             NotFound: The workspace has no such agent.
@@ -138,6 +139,8 @@ class Agents:
             after = attrs.evolve(before, **changes, revision=before.revision + 1, updated_at=now)
             _check_calls(after)
             tx.agents.update(after)
+            if _callable(after) is not _callable(before):
+                settle_setups_of_agent(tx, after, now=now, actor=actor)
             note(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.update", subject=agent_id)
             return after
 
@@ -158,6 +161,10 @@ class Agents:
             NotFound: There is no such workspace.
         """
         return await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))
+
+
+def _callable(agent: Agent) -> bool:
+    return agent.is_active and agent.may_call_out
 
 
 def _check_calls(agent: Agent) -> None:

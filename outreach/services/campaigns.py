@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, get_args
 
 import attrs
 
@@ -14,15 +14,14 @@ from outreach.models.carriers import CARRIERS, Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.pages import Page
 from outreach.models.recipient import Recipient, RecipientGroup
-from outreach.models.states import CampaignMove, CampaignStatus
+from outreach.models.states import CampaignStatus
 from outreach.models.trail import ContactHistory
 from outreach.operations import campaign_moves as moves
 from outreach.operations.account_holds import hold_of_campaign
-from outreach.operations.common import agent_of, campaign_of, campaign_unit, note
+from outreach.operations.common import agent_of, campaign_of, campaign_unit, note, workspace_of
 from outreach.operations.histories import histories
-from outreach.policy.readiness import is_ready
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_name
+from outreach.services.checks import check_choice, check_name
 from outreach.services.context import ServiceContext
 
 MAX_PAGE_SIZE: Final = 100
@@ -92,13 +91,22 @@ class Campaigns:
             search: Part of the name, case-insensitively; None or empty for all.
             page: From 1; past the end the page is empty.
             page_size: At least 1; more than 100 is served as 100.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: The page, its size, the status or the channel is none.
         """
+        if status is not None:
+            check_choice("status", status, tuple(CampaignStatus))
+            status = CampaignStatus(status)
+        if channel is not None:
+            check_choice("channel", channel, get_args(Channel))
         size = min(page_size, MAX_PAGE_SIZE)
         if page < 1 or size < 1:
             raise InvalidRequest.at("page" if page < 1 else "page_size", "must be at least 1")
         items, total = await self._context.storage.read(
             lambda tx: tx.campaigns.page(
-                workspace_id,
+                workspace_of(tx, workspace_id).id,
                 channel=channel,
                 status=status,
                 search=search or None,
@@ -158,12 +166,7 @@ class Campaigns:
             after = attrs.evolve(_changed(tx, before, change), revision=before.revision + 1, updated_at=now)
             tx.campaigns.update(after)
             note(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.update", subject=campaign_id)
-            agent = tx.agents.get(workspace_id, after.agent_id) if after.agent_id else None
-            ready = is_ready(after, agent)
-            if ready and after.status is CampaignStatus.DRAFT:
-                return moves.move(tx, after, CampaignMove.FINISH_SETUP, now=now, actor=actor)
-            if not ready and after.status is CampaignStatus.READY:
-                return moves.move(tx, after, CampaignMove.REOPEN_SETUP, now=now, actor=actor)
+            moves.settle_setup(tx, after, now=now, actor=actor)
             return campaign_of(tx, workspace_id, campaign_id)
 
         return await self._context.storage.write(operation)

@@ -11,15 +11,14 @@ import attrs
 
 from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
-from outreach.models.directory import Agent
 from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
+from outreach.operations.campaign_moves import setup_status
 from outreach.operations.common import agent_of, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.holidays import refill
-from outreach.policy.readiness import is_ready
 from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_new_call_campaign, check_new_sms_campaign
@@ -110,10 +109,10 @@ class CampaignCreation:
 
         def draft(tx: Transaction) -> Campaign:
             workspace_of(tx, workspace_id)
-            agent = agent_of(tx, workspace_id, campaign.agent_id)
+            agent_of(tx, workspace_id, campaign.agent_id)
             if campaign.sip_trunk_id is not None and tx.trunks.get(workspace_id, campaign.sip_trunk_id) is None:
                 raise NotFound("trunk", campaign.sip_trunk_id)
-            return self._call_draft(workspace_id, campaign, agent, now)
+            return self._call_draft(workspace_id, campaign, now)
 
         return await self._create(workspace_id, draft, recipients, claim=claim, render=render, actor=actor)
 
@@ -153,7 +152,8 @@ class CampaignCreation:
                 def publish(tx: Transaction) -> CampaignCreated:
                     published, left_out = loading.publish(
                         tx,
-                        campaign,
+                        # By what holds now: the agent may have changed since the loading began.
+                        attrs.evolve(campaign, status=setup_status(tx, campaign)),
                         loaded=loaded,
                         excluded=excluded,
                         since=campaign.created_at,
@@ -217,7 +217,7 @@ class CampaignCreation:
 
     def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, now: datetime) -> Campaign:
         hours = new.business_hours
-        campaign = Campaign(
+        return Campaign(
             id=self._context.ids(),
             workspace_id=workspace_id,
             channel="sms",
@@ -241,12 +241,11 @@ class CampaignCreation:
             created_at=now,
             updated_at=now,
         )
-        return _with_status(campaign, None)
 
-    def _call_draft(self, workspace_id: str, new: NewCallCampaign, agent: Agent, now: datetime) -> Campaign:
+    def _call_draft(self, workspace_id: str, new: NewCallCampaign, now: datetime) -> Campaign:
         hours = new.business_hours
         concurrency = new.batch_concurrency or (hours.batch_concurrency if hours else 10)
-        campaign = Campaign(
+        return Campaign(
             id=self._context.ids(),
             workspace_id=workspace_id,
             channel="call",
@@ -270,12 +269,6 @@ class CampaignCreation:
             created_at=now,
             updated_at=now,
         )
-        return _with_status(campaign, agent)
-
-
-def _with_status(campaign: Campaign, agent: Agent | None) -> Campaign:
-    status = CampaignStatus.READY if is_ready(campaign, agent) else CampaignStatus.DRAFT
-    return attrs.evolve(campaign, status=status)
 
 
 def _require_sms(workspace: Workspace) -> None:

@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Sequence
 from typing import Final
 
+import attrs
+
 from outreach.errors import InvalidRequest, NotFound, Unauthorized
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.work import AuditEntry
@@ -64,11 +66,12 @@ class Workspaces:
         _check_limit(request_limit)
         _check_region(default_region)
         _check_cap(frequency_cap, minimum=1)
+        mode = WorkspaceMode(mode)
         now = self._context.now()
         workspace = Workspace(
             id=self._context.ids(),
             name=name,
-            mode=WorkspaceMode(mode),
+            mode=mode,
             status=WorkspaceStatus.ACTIVE,
             sms_campaigns_enabled=sms_campaigns_enabled,
             request_limit=request_limit,
@@ -92,6 +95,7 @@ class Workspaces:
             check_name("name", change.name, 255)
         if change.status is not None:
             check_choice("status", change.status, tuple(WorkspaceStatus))
+            change = attrs.evolve(change, status=WorkspaceStatus(change.status))
         _check_limit(change.request_limit)
         _check_region(change.default_region)
         _check_cap(change.frequency_cap, minimum=0)

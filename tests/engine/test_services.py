@@ -29,7 +29,9 @@ from outreach import (
     SystemClock,
     Unauthorized,
     WorkspaceChange,
+    WorkspaceMode,
     WorkspaceStatus,
+    WorkspaceUnavailable,
     prepare,
 )
 from outreach.models.recipient import PreparedRecipient
@@ -571,3 +573,22 @@ async def _hint(path: Path, workspace_id: str) -> str:
     async with Outreach.open(f"sqlite:///{path}") as engine:
         (key,) = await engine.workspaces.list_keys(workspace_id)
         return key.hint
+
+
+async def test_words_are_taken_where_an_enumeration_has_them(engine: Outreach) -> None:
+    """`"suspended"` is what the enumeration's member is equal to, and is as good."""
+    workspace = await engine.workspaces.create("Acme", mode="live")  # type: ignore[arg-type]
+    assert (workspace.mode, workspace.contact_hours) == (WorkspaceMode.LIVE, True)
+    suspended = await engine.workspaces.update(workspace.id, WorkspaceChange(status="suspended"))  # type: ignore[arg-type]
+    assert suspended.status is WorkspaceStatus.SUSPENDED
+    assert await engine.workspaces.get(workspace.id) == suspended
+    with pytest.raises(WorkspaceUnavailable):
+        await engine.messages.send(workspace.id, NewMessage(to="+14155550101", body="x"))
+    given_campaigns = await engine.campaigns.list(workspace.id, status="draft")  # type: ignore[arg-type]
+    assert given_campaigns.total == 0
+    with pytest.raises(InvalidRequest, match="must be one of active, suspended"):
+        await engine.workspaces.update(workspace.id, WorkspaceChange(status="asleep"))  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="status"):
+        await engine.campaigns.list(workspace.id, status="asleep")  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="channel"):
+        await engine.campaigns.list(workspace.id, channel="fax")  # type: ignore[arg-type]

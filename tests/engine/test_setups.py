@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from outreach import AgentChange, CampaignMoved, NewCallCampaign, NewRecipient, Outreach, Workspace
+from tests.engine.rig import contacts, given_workspace
+
+pytestmark = pytest.mark.anyio
+
+
+async def given_calls(engine: Outreach, workspace: Workspace, agent_id: str) -> str:
+    """Create a calling campaign and return its identifier."""
+    new = NewCallCampaign(name="Renewals", agent_id=agent_id)
+    return (await engine.create_campaign.call(workspace.id, new, contacts(1))).campaign.id
+
+
+async def status_of(engine: Outreach, workspace: Workspace, campaign_id: str) -> str:
+    """Return a campaign's status."""
+    return (await engine.campaigns.get(workspace.id, campaign_id)).status
+
+
+@pytest.mark.parametrize(
+    ("lacking", "mended"),
+    [
+        ({"is_active": False}, AgentChange(is_active=True)),
+        ({"direction": "inbound"}, AgentChange(allow_outbound=True)),
+    ],
+)
+async def test_an_agent_that_may_call_makes_its_drafts_ready(
+    engine: Outreach, lacking: dict[str, str], mended: AgentChange
+) -> None:
+    """Design, section 3, row "GET /campaigns, POST /campaigns": ready when its agent is active and may call out."""
+    workspace = await given_workspace(engine)
+    agent = await engine.agents.create(workspace.id, "Ada", **lacking)  # type: ignore[arg-type]
+    other = await engine.agents.create(workspace.id, "Bob", is_active=False)
+    mine = await given_calls(engine, workspace, agent.id)
+    foreign = await given_calls(engine, workspace, other.id)
+    assert await status_of(engine, workspace, mine) == "draft"
+    async with engine.events.subscribe(CampaignMoved) as stream:
+        await engine.agents.update(workspace.id, agent.id, mended, actor="cli:ann")
+        moved = await anext(stream)
+    assert (moved.campaign_id, moved.status, moved.actor) == (mine, "ready", "cli:ann")
+    assert await status_of(engine, workspace, mine) == "ready"
+    assert await status_of(engine, workspace, foreign) == "draft"
+    assert (await engine.campaigns.start(workspace.id, mine)).status == "active"
+
+
+async def test_an_agent_that_may_not_call_any_more_makes_drafts_of_those_that_have_not_started(
+    engine: Outreach,
+) -> None:
+    """And ready ones again as it may; what has started, or is over, keeps its state."""
+    workspace = await given_workspace(engine)
+    agent = await engine.agents.create(workspace.id, "Ada")
+    ready, active, over = [await given_calls(engine, workspace, agent.id) for _ in range(3)]
+    await engine.campaigns.start(workspace.id, active)
+    await engine.campaigns.cancel(workspace.id, over)
+    campaigns = (ready, active, over)
+    await engine.agents.update(workspace.id, agent.id, AgentChange(is_active=False))
+    assert [await status_of(engine, workspace, one) for one in campaigns] == ["draft", "active", "cancelled"]
+    await engine.agents.update(workspace.id, agent.id, AgentChange(is_active=True, name="Eve"))
+    assert [await status_of(engine, workspace, one) for one in campaigns] == ["ready", "active", "cancelled"]
+
+
+@pytest.mark.parametrize(("before", "after", "status"), [(False, True, "ready"), (True, False, "draft")])
+async def test_an_agent_that_changes_while_a_campaign_is_loaded_is_heeded(
+    engine: Outreach, before: bool, after: bool, status: str
+) -> None:
+    """The state of a new campaign is that of its agent when it becomes visible."""
+    workspace = await given_workspace(engine)
+    agent = await engine.agents.create(workspace.id, "Ada", is_active=before)
+
+    async def people() -> AsyncIterator[NewRecipient]:
+        for one in contacts(2):
+            yield one
+        await engine.agents.update(workspace.id, agent.id, AgentChange(is_active=after))
+
+    new = NewCallCampaign(name="Renewals", agent_id=agent.id)
+    created = await engine.create_campaign.call(workspace.id, new, people())
+    assert created.campaign.status == status
