@@ -104,8 +104,8 @@ from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.services.accounts import AccountSummary
 from outreach.services.agents import AgentChange
 from outreach.services.events import EventStream
+from outreach.services.once import KeyedRequest
 from outreach.services.preparing import prepare
-from outreach.services.requests import Attempt, Claim
 from outreach.services.unsubscribes import RegisterImport
 
 __version__ = "0.1.0"
@@ -124,7 +124,6 @@ __all__ = [
     "AgentNotOutbound",
     "Answer",
     "ApiKey",
-    "Attempt",
     "AuditEntry",
     "BusinessHours",
     "Call",
@@ -143,7 +142,6 @@ __all__ = [
     "CannotStart",
     "CarrierName",
     "Channel",
-    "Claim",
     "CliGroupEntry",
     "Clock",
     "ConfigError",
@@ -170,6 +168,7 @@ __all__ = [
     "IllegalTransition",
     "InboundMessage",
     "InvalidRequest",
+    "KeyedRequest",
     "LeaseLost",
     "Message",
     "MessageReceived",

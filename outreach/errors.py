@@ -220,7 +220,9 @@ class RequestInProgress(OutreachError):
 
     def __init__(self, *, retry_after_seconds: int = 1) -> None:
         self.retry_after_seconds = retry_after_seconds
-        super().__init__("A request with this Idempotency-Key is still running. Try again with the same key and body.")
+        super().__init__(
+            "A request with this idempotency key is still running. Try again with the same key and content."
+        )
 
 
 class LeaseLost(OutreachError):

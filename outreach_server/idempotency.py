@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
 
-from outreach import Answer, Claim, InvalidRequest
-from outreach_server.context import server_of
-from outreach_server.replies import created_response
+from outreach import InvalidRequest, KeyedRequest
 
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 
@@ -32,30 +28,16 @@ def idempotency_key(request: Request) -> str | None:
     return given[0]
 
 
-async def answer_once(
-    request: Request,
-    workspace_id: str,
-    operation: str,
-    *,
-    digest: str,
-    act: Callable[[Claim | None], Awaitable[Answer]],
-) -> Response:
-    """Carry a POST out, or give the answer that it got the first time.
+def keyed_request(request: Request, operation: str, *, digest: str) -> KeyedRequest | None:
+    """Return what a POST asks for under its key; None where it brings none.
 
     Args:
         request: The request.
-        workspace_id: Whose it is.
-        operation: The operation's name.
+        operation: The operation's name, under which its keys are kept.
         digest: SHA-256 of its raw body, in hexadecimal.
-        act: Carries it out under the claim of its key, where it has one.
 
     Raises:
-        InvalidRequest: The key is malformed, or was used with another body.
-        RequestInProgress: The first request with the key still runs.
+        InvalidRequest: The key is malformed.
     """
     key = idempotency_key(request)
-    if key is None:
-        return created_response(await act(None))
-    requests = server_of(request).engine.requests
-    async with requests.idempotent(workspace_id, operation, key, digest=digest) as attempt:
-        return created_response(attempt.replay or await act(attempt.claim))
+    return None if key is None else KeyedRequest(operation=operation, key=key, digest=digest)

@@ -86,16 +86,17 @@ def begin(
     token: str,
     now: datetime,
     keep: timedelta,
+    where: str = "Idempotency-Key",
 ) -> Begun:
     """Claim an idempotency key for a request, or tell how the one that has it stands.
 
     Raises:
-        InvalidRequest: The key was used with another body.
+        InvalidRequest: The key was used with other content; `where` is what holds it.
     """
     stored = tx.requests.stored(workspace_id, operation, key)
     if stored is not None and stored.expires_at > now:
         if stored.fingerprint != fingerprint:
-            raise InvalidRequest.at("Idempotency-Key", "The key was used before with another body. Use a new key.")
+            raise InvalidRequest.at(where, "was used before with other content; use a new key")
         if stored.answer is not None and stored.locked_until <= now:
             return Begun(state="replay", answer=Answer(body=stored.answer, location=stored.location))
         if stored.locked_until > now and stored.token != token:

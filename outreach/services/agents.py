@@ -15,6 +15,7 @@ from outreach.policy.texts import text_problem
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice, check_name, check_phone
 from outreach.services.context import ServiceContext
+from outreach.services.once import Keys
 
 _LONGEST_MESSAGE: Final = 1000
 _SHORTEST_CALL: Final = 10
@@ -42,6 +43,7 @@ class Agents:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._keys = Keys(context)
 
     async def create(
         self,
@@ -58,6 +60,7 @@ class Agents:
         voicemail: VoicemailPolicy | None = None,
         voicemail_message: str | None = None,
         max_call_seconds: int | None = None,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Agent:
         """Make an agent.
@@ -75,11 +78,14 @@ class Agents:
             voicemail: What its calls do when a machine answers; None leaves it to the agent as the provider has it.
             voicemail_message: What they leave there, 1 to 1,000 characters; goes with `leave_message`.
             max_call_seconds: How long a call may last, 10 to 43,200; None leaves it to the provider.
+            idempotency_key: Names this one agent, such as `order-42`: within a day the same key makes no other one, and
+                returns it.
             actor: Who does it, for the audit trail.
 
         Raises:
             NotFound: There is no such workspace.
-            InvalidRequest: A value is out of its bounds.
+            InvalidRequest: A value is out of its bounds, or the key was used with other content.
+            RequestInProgress: The first call with this key still runs.
         """
         check_name("name", name, 255)
         check_choice("provider", provider, get_args(VoiceProviderName))
@@ -112,7 +118,19 @@ class Agents:
             return agent
 
         identifier = self._context.ids()
-        return await self._context.storage.write(operation)
+        content = (
+            name, provider, direction, allow_outbound, is_active, provider_agent_id, placeholders, from_number,
+            voicemail, voicemail_message, max_call_seconds,
+        )  # fmt: skip
+        return await self._keys.written(
+            workspace_id,
+            "agents.create",
+            idempotency_key,
+            operation,
+            content=content,
+            find=lambda tx, agent_id: tx.agents.get(workspace_id, agent_id),
+            kind="agent",
+        )
 
     async def update(self, workspace_id: str, agent_id: str, change: AgentChange, *, actor: str = "library") -> Agent:
         """Change an agent; campaigns that have not started become ready, or drafts, by whether it may call then.

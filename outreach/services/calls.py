@@ -20,7 +20,7 @@ from outreach.policy.phones import is_dialable, reached_at
 from outreach.policy.variables import as_text
 from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
-from outreach.services.requests import Claim
+from outreach.services.once import KeyedRequest, Keys, Once
 
 _POLL_SECONDS: Final = 0.02
 _WAITING: Final = {CallStatus.QUEUED, CallStatus.DISPATCHING}
@@ -32,15 +32,14 @@ class Calls:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._keys = Keys(context)
 
     async def create(
         self,
         workspace_id: str,
         new: NewCall,
         *,
-        claim: Claim | None = None,
-        render: Callable[[Call], Answer] | None = None,
-        actor: str = "library",
+        idempotency_key: str | None = None,
     ) -> Call:
         """Queue a call and wait a moment for the provider's acceptance.
 
@@ -50,16 +49,45 @@ class Calls:
         Args:
             workspace_id: Whose call it is.
             new: What is asked for.
-            claim: The idempotency key that the request holds, with `render`.
-            render: Makes the answer that is stored under the key.
-            actor: Who does it.
+            idempotency_key: Names this one call, such as `order-42`: within a day the same key places no other one,
+                and returns it.
 
         Raises:
             NotFound: The workspace has no such agent.
-            InvalidRequest: The number breaks the interface's pattern, or a variable is not one of the agent's.
+            InvalidRequest: The number breaks the interface's pattern, a variable is not one of the agent's, or the key
+                was used with other content.
+            RequestInProgress: The first call with this key still runs.
             Conflict: The agent is inactive or may not call out, a live workspace has no account at its provider, the
                 number is on the register, or a call of the same agent to the same number is open.
         """
+        return await self._keys.model(
+            workspace_id,
+            "calls.create",
+            idempotency_key,
+            content=new,
+            make=lambda once: self._create(workspace_id, new, once),
+            find=lambda tx, call_id: tx.calls.get(workspace_id, call_id),
+            kind="call",
+        )
+
+    async def answer(
+        self,
+        workspace_id: str,
+        new: NewCall,
+        *,
+        request: KeyedRequest | None,
+        render: Callable[[Call], Answer],
+    ) -> Answer:
+        """Queue a call for an HTTP server, and return what it answers; a key replays the first answer.
+
+        Raises:
+            OutreachError: See `create`.
+        """
+        return await self._keys.answer(
+            workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, once)
+        )
+
+    async def _create(self, workspace_id: str, new: NewCall, once: Once[Call]) -> Call:
         if not is_dialable(new.to):
             raise InvalidRequest.at("to", "must be 7 to 15 digits with an optional leading +, like +14155550102")
         context = self._context
@@ -88,8 +116,7 @@ class Calls:
                 created_at=now,
             )
             singles.create_call(tx, call, now=now)
-            if claim is not None and render is not None:
-                claim.finish(tx, render(call), context, settled=not waits)
+            once.finish(tx, call, settled=not waits)
             return call
 
         call = await context.storage.write(operation)
@@ -99,11 +126,9 @@ class Calls:
         try:
             call = await self._wait_for_acceptance(call)
         finally:
-            if claim is not None and render is not None:
-                answer = render(call)
-                # Also when the client has gone: its repetition shall not wait for an answer that is not coming.
-                with anyio.CancelScope(shield=True):
-                    await context.storage.write(lambda tx: claim.finish(tx, answer, context))
+            # Also when the client has gone: its repetition shall not wait for an answer that is not coming.
+            with anyio.CancelScope(shield=True):
+                await context.storage.write(lambda tx: once.finish(tx, call))
         return call
 
     async def get(self, workspace_id: str, identifier: str) -> Call:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 
 import anyio
 import attrs
+import orjson
 
 from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
@@ -16,19 +18,19 @@ from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
 from outreach.operations.campaign_moves import setup_status
-from outreach.operations.common import agent_of, workspace_of
+from outreach.operations.common import agent_of, campaign_of, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.holidays import refill
 from outreach.protocols.storage import Transaction
+from outreach.services.compared import ComparedContacts
 from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_new_call_campaign, check_new_sms_campaign
+from outreach.services.once import KeyedRequest, Keys, Once, finished, library_request
 from outreach.services.preparing import RecipientSource, chunks
-from outreach.services.requests import Claim
 
 _log = logging.getLogger(__name__)
 
-Render = Callable[[CampaignCreated], Answer]
-"""Makes the answer that an idempotency key replays."""
+Make = Callable[[RecipientSource, Once[CampaignCreated]], Awaitable[CampaignCreated]]
 
 
 class CampaignCreation:
@@ -36,6 +38,7 @@ class CampaignCreation:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._keys = Keys(context)
         self._running = 0
         self._closing = False
         self._idle = anyio.Event()
@@ -58,8 +61,7 @@ class CampaignCreation:
         campaign: NewSmsCampaign,
         recipients: RecipientSource,
         *,
-        claim: Claim | None = None,
-        render: Render | None = None,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> CampaignCreated:
         """Create an SMS campaign with its contacts (interface, section 4.3). Nothing is sent by this.
@@ -68,25 +70,48 @@ class CampaignCreation:
             workspace_id: Whose campaign it is.
             campaign: Everything but the contacts.
             recipients: At least one contact; any number of them, they are never all in memory.
-            claim: The idempotency key that the request holds, with `render`.
-            render: Makes the answer that is stored under the key, in the transaction that publishes the campaign.
+            idempotency_key: Names this one campaign, such as `order-42`: within a day the same key makes no other one,
+                and returns it as it is then. The same contacts have to come with it, in the same order.
             actor: Who does it, for the audit trail.
 
         Raises:
             NotFound: There is no such workspace.
             SmsCampaignsDisabled: SMS campaigns are not turned on for it.
-            InvalidRequest: A rule is broken, a flow is not the workspace's, or every contact is opted out.
+            InvalidRequest: A rule is broken, a flow is not the workspace's, every contact is opted out, or the key was
+                used with other content.
+            RequestInProgress: The first call with this key still runs.
         """
+        make = self._sms(workspace_id, campaign, actor)
+        return await self._keyed(workspace_id, "create_campaign.sms", idempotency_key, campaign, recipients, make)
+
+    async def answer_sms(
+        self,
+        workspace_id: str,
+        campaign: NewSmsCampaign,
+        recipients: RecipientSource,
+        *,
+        request: KeyedRequest | None,
+        render: Callable[[CampaignCreated], Answer],
+        actor: str,
+    ) -> Answer:
+        """Create an SMS campaign for an HTTP server, and return what it answers; a key replays the first answer.
+
+        Raises:
+            OutreachError: See `sms`.
+        """
+        make = self._sms(workspace_id, campaign, actor)
+        return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
+
+    def _sms(self, workspace_id: str, campaign: NewSmsCampaign, actor: str) -> Make:
         check_new_sms_campaign(campaign)
-        now = self._context.now()
 
         def draft(tx: Transaction) -> Campaign:
             _require_sms(workspace_of(tx, workspace_id))
             if campaign.sms_flow_id is not None and tx.flows.get(workspace_id, campaign.sms_flow_id) is None:
                 raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow")
-            return self._sms_draft(workspace_id, campaign, now)
+            return self._sms_draft(workspace_id, campaign, self._context.now())
 
-        return await self._create(workspace_id, draft, recipients, claim=claim, render=render, actor=actor)
+        return partial(self._create, workspace_id, draft, actor)
 
     async def call(
         self,
@@ -94,27 +119,48 @@ class CampaignCreation:
         campaign: NewCallCampaign,
         recipients: RecipientSource,
         *,
-        claim: Claim | None = None,
-        render: Render | None = None,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> CampaignCreated:
         """Create a calling campaign with its contacts; see `sms` for the arguments.
 
         Raises:
             NotFound: There is no such workspace, or it has no such agent or trunk.
-            InvalidRequest: A rule is broken, or every contact is opted out.
+            InvalidRequest: A rule is broken, every contact is opted out, or the key was used with other content.
+            RequestInProgress: The first call with this key still runs.
         """
+        make = self._call(workspace_id, campaign, actor)
+        return await self._keyed(workspace_id, "create_campaign.call", idempotency_key, campaign, recipients, make)
+
+    async def answer_call(
+        self,
+        workspace_id: str,
+        campaign: NewCallCampaign,
+        recipients: RecipientSource,
+        *,
+        request: KeyedRequest | None,
+        render: Callable[[CampaignCreated], Answer],
+        actor: str,
+    ) -> Answer:
+        """Create a calling campaign for an HTTP server, and return what it answers; a key replays the first answer.
+
+        Raises:
+            OutreachError: See `call`.
+        """
+        make = self._call(workspace_id, campaign, actor)
+        return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
+
+    def _call(self, workspace_id: str, campaign: NewCallCampaign, actor: str) -> Make:
         check_new_call_campaign(campaign)
-        now = self._context.now()
 
         def draft(tx: Transaction) -> Campaign:
             workspace_of(tx, workspace_id)
             agent_of(tx, workspace_id, campaign.agent_id)
             if campaign.sip_trunk_id is not None and tx.trunks.get(workspace_id, campaign.sip_trunk_id) is None:
                 raise NotFound("trunk", campaign.sip_trunk_id)
-            return self._call_draft(workspace_id, campaign, now)
+            return self._call_draft(workspace_id, campaign, self._context.now())
 
-        return await self._create(workspace_id, draft, recipients, claim=claim, render=render, actor=actor)
+        return partial(self._create, workspace_id, draft, actor)
 
     async def check_sms_enabled(self, workspace_id: str) -> None:
         """Check that SMS campaigns are turned on, before a body is even looked at.
@@ -124,15 +170,41 @@ class CampaignCreation:
         """
         await self._context.storage.read(lambda tx: _require_sms(workspace_of(tx, workspace_id)))
 
+    async def _keyed(
+        self,
+        workspace_id: str,
+        operation: str,
+        idempotency_key: str | None,
+        campaign: NewSmsCampaign | NewCallCampaign,
+        recipients: RecipientSource,
+        make: Make,
+    ) -> CampaignCreated:
+        """Create a campaign for a program that embeds the engine."""
+        request = library_request(operation, idempotency_key, campaign)
+        if request is None:
+            return await make(recipients, Once())
+        contacts = ComparedContacts(recipients)
+
+        def render(created: CampaignCreated) -> Answer:
+            stored = {"id": created.campaign.id, "excluded": created.opted_out_excluded, "contacts": contacts.digest}
+            return Answer(body=orjson.dumps(stored))
+
+        made = await self._keys.once(workspace_id, request, render=render, make=partial(make, contacts.each()))
+        if not isinstance(made, Answer):
+            return made
+        stored = orjson.loads(made.body)
+        if await contacts.read_all() != stored["contacts"]:
+            raise InvalidRequest.at(request.where, "was used before with other contacts; use a new key")
+        found = await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, stored["id"]))
+        return CampaignCreated(campaign=found, opted_out_excluded=stored["excluded"])
+
     async def _create(
         self,
         workspace_id: str,
         draft: Callable[[Transaction], Campaign],
-        recipients: RecipientSource,
-        *,
-        claim: Claim | None,
-        render: Render | None,
         actor: str,
+        recipients: RecipientSource,
+        once: Once[CampaignCreated],
     ) -> CampaignCreated:
         context = self._context
         # Before anything of this object is touched that belongs to the engine's loop.
@@ -147,7 +219,7 @@ class CampaignCreation:
         try:
             campaign, region = await context.storage.write(begin)
             try:
-                loaded, excluded = await self._load(campaign, recipients, region, claim)
+                loaded, excluded = await self._load(campaign, recipients, region, once)
 
                 def publish(tx: Transaction) -> CampaignCreated:
                     published, left_out = loading.publish(
@@ -161,9 +233,7 @@ class CampaignCreation:
                         actor=actor,
                     )
                     created = CampaignCreated(campaign=published, opted_out_excluded=left_out)
-                    if claim is not None and render is not None:
-                        claim.finish(tx, render(created), context)
-                    return created
+                    return finished(tx, created, once)
 
                 return await context.storage.write(publish)
             except BaseException:
@@ -177,7 +247,7 @@ class CampaignCreation:
                 self._idle.set()
 
     async def _load(
-        self, campaign: Campaign, recipients: RecipientSource, region: str | None, claim: Claim | None
+        self, campaign: Campaign, recipients: RecipientSource, region: str | None, once: Once[CampaignCreated]
     ) -> tuple[Counters, int]:
         context = self._context
         position = excluded = 0
@@ -187,8 +257,7 @@ class CampaignCreation:
                 raise StorageError("The engine is being closed; the campaign was not created.")
 
             def write(tx: Transaction, chunk: object = chunk, position: int = position) -> loading.ChunkResult:
-                if claim is not None:
-                    claim.keep(tx, context)
+                once.keep(tx)
                 return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())  # type: ignore[arg-type]
 
             result = await context.storage.write(write, bulk=True)

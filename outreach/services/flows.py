@@ -10,6 +10,7 @@ from outreach.policy.flows import check_steps
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_name
 from outreach.services.context import ServiceContext
+from outreach.services.once import Keys
 
 
 class Flows:
@@ -17,13 +18,31 @@ class Flows:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._keys = Keys(context)
 
-    async def create(self, workspace_id: str, name: str, *, steps: Sequence[FlowStep], actor: str = "library") -> Flow:
+    async def create(
+        self,
+        workspace_id: str,
+        name: str,
+        *,
+        steps: Sequence[FlowStep],
+        idempotency_key: str | None = None,
+        actor: str = "library",
+    ) -> Flow:
         """Make a flow.
+
+        Args:
+            workspace_id: Whose flow it is.
+            name: 1 to 255 characters.
+            steps: What it does, in order.
+            idempotency_key: Names this one flow, such as `order-42`: within a day the same key makes no other one, and
+                returns it.
+            actor: Who does it, for the audit trail.
 
         Raises:
             NotFound: There is no such workspace.
-            InvalidRequest: A step is not valid, or no step sends anything.
+            InvalidRequest: A step is not valid, no step sends anything, or the key was used with other content.
+            RequestInProgress: The first call with this key still runs.
         """
         check_name("name", name, 255)
         check_steps(steps)
@@ -48,7 +67,15 @@ class Flows:
             )
             return flow
 
-        return await self._context.storage.write(operation)
+        return await self._keys.written(
+            workspace_id,
+            "flows.create",
+            idempotency_key,
+            operation,
+            content=(name, flow.steps),
+            find=lambda tx, flow_id: tx.flows.get(workspace_id, flow_id),
+            kind="flow",
+        )
 
     async def list(self, workspace_id: str) -> Sequence[Flow]:
         """Return a workspace's flows, oldest first.

@@ -24,7 +24,7 @@ from outreach.protocols.adapter import InboundText
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice
 from outreach.services.context import ServiceContext
-from outreach.services.requests import Claim
+from outreach.services.once import KeyedRequest, Keys, Once
 
 MAX_BODY = 1600
 
@@ -34,31 +34,58 @@ class Messages:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._keys = Keys(context)
 
     async def send(
         self,
         workspace_id: str,
         new: NewMessage,
         *,
-        claim: Claim | None = None,
-        render: Callable[[Message], Answer] | None = None,
-        actor: str = "library",
+        idempotency_key: str | None = None,
     ) -> Message:
         """Queue a message.
 
         Args:
             workspace_id: Whose message it is.
             new: What is asked for.
-            claim: The idempotency key that the request holds, with `render`.
-            render: Makes the answer that is stored under the key.
-            actor: Who does it.
+            idempotency_key: Names this one message, such as `order-42`: within a day the same key queues no other one,
+                and returns it.
 
         Raises:
             NotFound: There is no such workspace.
-            InvalidRequest: The number or the text is not valid.
+            InvalidRequest: The number or the text is not valid, or the key was used with other content.
+            RequestInProgress: The first call with this key still runs.
             RecipientUnsubscribed: The number is on the register for SMS.
             Conflict: No sending number or carrier can be told, or a live workspace has no account at it.
         """
+        return await self._keys.model(
+            workspace_id,
+            "messages.send",
+            idempotency_key,
+            content=new,
+            make=lambda once: self._send(workspace_id, new, once),
+            find=lambda tx, message_id: tx.messages.get(workspace_id, message_id),
+            kind="message",
+        )
+
+    async def answer(
+        self,
+        workspace_id: str,
+        new: NewMessage,
+        *,
+        request: KeyedRequest | None,
+        render: Callable[[Message], Answer],
+    ) -> Answer:
+        """Queue a message for an HTTP server, and return what it answers; a key replays the first answer.
+
+        Raises:
+            OutreachError: See `send`.
+        """
+        return await self._keys.answer(
+            workspace_id, request, render=render, make=lambda once: self._send(workspace_id, new, once)
+        )
+
+    async def _send(self, workspace_id: str, new: NewMessage, once: Once[Message]) -> Message:
         _check_body(new.body)
         context = self._context
         message_id = context.ids()
@@ -84,8 +111,7 @@ class Messages:
                 carrier=carrier,
             )
             singles.create_message(tx, message, now=now)
-            if claim is not None and render is not None:
-                claim.finish(tx, render(message), context)
+            once.finish(tx, message)
             return message
 
         message = await context.storage.write(operation)

@@ -11,6 +11,7 @@ from outreach.operations.common import note, workspace_of
 from outreach.protocols.storage import AlreadyThere, Transaction
 from outreach.services.checks import check_phone
 from outreach.services.context import ServiceContext
+from outreach.services.once import Keys
 
 
 class Numbers:
@@ -18,6 +19,7 @@ class Numbers:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._keys = Keys(context)
 
     async def add(
         self,
@@ -27,6 +29,7 @@ class Numbers:
         carrier: CarrierName | None = None,
         trunk_id: str | None = None,
         rate_per_minute: int | None = None,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Number:
         """Add a number.
@@ -37,11 +40,14 @@ class Numbers:
             carrier: The SMS carrier that it belongs to.
             trunk_id: The trunk that it is reached over.
             rate_per_minute: Messages a minute that it may send, over all campaigns; 1 to 600, None for no such rate.
+            idempotency_key: Names this one number, such as `order-42`: within a day the same key makes no other one,
+                and returns it.
             actor: Who does it, for the audit trail.
 
         Raises:
             NotFound: There is no such workspace, or it has no such trunk.
-            InvalidRequest: It is no number, or the workspace has it already.
+            InvalidRequest: It is no number, the workspace has it already, or the key was used with other content.
+            RequestInProgress: The first call with this key still runs.
         """
         if carrier is not None and carrier not in CARRIERS:
             raise InvalidRequest.at("carrier", f"must be one of {', '.join(CARRIERS)}")
@@ -69,7 +75,15 @@ class Numbers:
             note(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.add", subject=number.id)
             return number
 
-        return await self._context.storage.write(operation)
+        return await self._keys.written(
+            workspace_id,
+            "numbers.add",
+            idempotency_key,
+            operation,
+            content=(phone, carrier, trunk_id, rate_per_minute),
+            find=lambda tx, number_id: tx.numbers.get(workspace_id, number_id),
+            kind="number",
+        )
 
     async def list(self, workspace_id: str) -> Sequence[Number]:
         """Return a workspace's numbers, oldest first.

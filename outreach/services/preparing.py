@@ -62,7 +62,12 @@ def _all_text(value: object) -> str:
     return ""
 
 
-RecipientSource = AsyncIterable[Sequence[PreparedRecipient]] | AsyncIterable[NewRecipient] | Iterable[NewRecipient]
+RecipientSource = (
+    AsyncIterable[Sequence[PreparedRecipient]]
+    | AsyncIterable[NewRecipient]
+    | AsyncIterable[NewRecipient | Sequence[PreparedRecipient]]
+    | Iterable[NewRecipient]
+)
 """Contacts as `create` takes them: one by one, or in chunks that were prepared elsewhere."""
 
 
@@ -72,7 +77,7 @@ async def chunks(
     """Cut contacts into chunks of at most `size`, preparing those that are not prepared."""
     batch: list[PreparedRecipient] = []
     index = 0
-    async for item in _each(source):
+    async for item in each_contact(source):
         if isinstance(item, NewRecipient):
             batch.append(prepare(item, default_region, path=f"recipients[{index}]"))
             index += 1
@@ -86,7 +91,8 @@ async def chunks(
         yield batch
 
 
-async def _each(source: RecipientSource) -> AsyncIterator[NewRecipient | Sequence[PreparedRecipient]]:
+async def each_contact(source: RecipientSource) -> AsyncIterator[NewRecipient | Sequence[PreparedRecipient]]:
+    """Go through contacts as they are supplied, one by one or in chunks that were prepared elsewhere."""
     if isinstance(source, AsyncIterable):
         async for item in source:
             yield item

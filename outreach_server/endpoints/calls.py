@@ -6,13 +6,13 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Answer, Call, Claim, NotFound, read_new_call, write_call, write_call_created
+from outreach import Answer, Call, NotFound, read_new_call, write_call, write_call_created
 from outreach_server.auth import admit
 from outreach_server.body import read_small_body
 from outreach_server.context import server_of
-from outreach_server.idempotency import answer_once, idempotency_key
+from outreach_server.idempotency import idempotency_key, keyed_request
 from outreach_server.parsing import read_model
-from outreach_server.replies import answer_of, json_response
+from outreach_server.replies import answer_of, created_response, json_response
 
 
 class Calls(HTTPEndpoint):
@@ -30,10 +30,8 @@ class Calls(HTTPEndpoint):
         def render(call: Call) -> Answer:
             return answer_of(write_call_created(call), location=f"{mounted_at}/calls/{call.id}")
 
-        async def act(claim: Claim | None) -> Answer:
-            return render(await calls.create(workspace.id, new, claim=claim, render=render, actor="api"))
-
-        return await answer_once(request, workspace.id, "createCall", digest=body.digest, act=act)
+        keyed = keyed_request(request, "createCall", digest=body.digest)
+        return created_response(await calls.answer(workspace.id, new, request=keyed, render=render))
 
 
 class OneCall(HTTPEndpoint):

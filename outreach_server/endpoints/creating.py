@@ -8,7 +8,7 @@ from starlette.responses import Response
 from outreach import (
     Answer,
     CampaignCreated,
-    Claim,
+    KeyedRequest,
     NewSmsCampaign,
     NotFound,
     StorageError,
@@ -17,10 +17,10 @@ from outreach import (
 )
 from outreach_server.body import receive_body
 from outreach_server.context import Server, server_of
-from outreach_server.idempotency import answer_once, idempotency_key
+from outreach_server.idempotency import idempotency_key, keyed_request
 from outreach_server.preparation import PreparedCampaign, prepare_campaign
 from outreach_server.reading import Reading
-from outreach_server.replies import answer_of
+from outreach_server.replies import answer_of, created_response
 
 
 async def create_campaign(
@@ -49,13 +49,13 @@ async def create_campaign(
         # Read before the key is claimed: reading a large body may take longer than a claim lasts.
         prepared = await prepare_campaign(server, body, reading)
 
-        async def act(claim: Claim | None) -> Answer:
-            return await _create(server, workspace, prepared, claim)
-
-        return await answer_once(request, workspace.id, operation, digest=body.digest, act=act)
+        keyed = keyed_request(request, operation, digest=body.digest)
+        return created_response(await _create(server, workspace, prepared, keyed))
 
 
-async def _create(server: Server, workspace: Workspace, prepared: PreparedCampaign, claim: Claim | None) -> Answer:
+async def _create(
+    server: Server, workspace: Workspace, prepared: PreparedCampaign, request: KeyedRequest | None
+) -> Answer:
     engine = server.engine
 
     def render(created: CampaignCreated) -> Answer:
@@ -63,15 +63,13 @@ async def _create(server: Server, workspace: Workspace, prepared: PreparedCampai
 
     if isinstance(prepared.campaign, NewSmsCampaign):
         try:
-            created = await engine.create_campaign.sms(
-                workspace.id, prepared.campaign, prepared.chunks, claim=claim, render=render, actor="api"
+            return await engine.create_campaign.answer_sms(
+                workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
             )
         except NotFound as error:
             # An SMS campaign names nothing that could be missing: what is gone is the campaign itself, and the
             # interface lists no 404 here.
             raise StorageError("The campaign was swept away while its contacts were being loaded.") from error
-    else:
-        created = await engine.create_campaign.call(
-            workspace.id, prepared.campaign, prepared.chunks, claim=claim, render=render, actor="api"
-        )
-    return render(created)
+    return await engine.create_campaign.answer_call(
+        workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
+    )

@@ -6,13 +6,13 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Answer, Claim, Message, read_new_message, write_message
+from outreach import Answer, Message, read_new_message, write_message
 from outreach_server.auth import admit
 from outreach_server.body import read_small_body
 from outreach_server.context import server_of
-from outreach_server.idempotency import answer_once, idempotency_key
+from outreach_server.idempotency import idempotency_key, keyed_request
 from outreach_server.parsing import read_model
-from outreach_server.replies import answer_of
+from outreach_server.replies import answer_of, created_response
 
 
 class Messages(HTTPEndpoint):
@@ -29,7 +29,5 @@ class Messages(HTTPEndpoint):
         def render(message: Message) -> Answer:
             return answer_of(write_message(message))
 
-        async def act(claim: Claim | None) -> Answer:
-            return render(await messages.send(workspace.id, new, claim=claim, render=render, actor="api"))
-
-        return await answer_once(request, workspace.id, "sendSms", digest=body.digest, act=act)
+        keyed = keyed_request(request, "sendSms", digest=body.digest)
+        return created_response(await messages.answer(workspace.id, new, request=keyed, render=render))

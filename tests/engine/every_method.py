@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from outreach import FlowStep, NewCall, NewCallCampaign, NewMessage, NewRecipient, NewSmsCampaign, Outreach
+from outreach import Answer, FlowStep, NewCall, NewCallCampaign, NewMessage, NewRecipient, NewSmsCampaign, Outreach
 from outreach.testing.builders import new_id
 
 _BY_NAME: dict[str, Any] = {
@@ -32,6 +32,8 @@ _BY_NAME: dict[str, Any] = {
     "body": "Hi",
     "recipients": [NewRecipient(phone_number="+14155550101")],
     "url": "https://example.com/",
+    "request": None,
+    "render": lambda _: Answer(body=b"{}"),
     "headers": {},
 }
 """What a required argument is by its name."""

@@ -3,27 +3,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 import anyio
-import attrs
 import pytest
 
-from outreach import (
-    Answer,
-    EngineConfig,
-    InvalidRequest,
-    NewSmsCampaign,
-    Outreach,
-    RateLimited,
-    RequestInProgress,
-    WorkspaceChange,
-)
+from outreach import Answer, InvalidRequest, Outreach, RateLimited, RequestInProgress, WorkspaceChange
 from outreach.operations import requests
 from outreach.operations.requests import RUNNING_LEASE, Begun, Quota
 from outreach.protocols.storage import Storage
-from outreach.services.requests import Requests
 from outreach.testing.builders import NOW, make_workspace
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
 from tests.engine.given import SECOND
-from tests.engine.rig import contacts, given_workspace
 
 pytestmark = pytest.mark.anyio
 
@@ -151,54 +139,6 @@ async def test_a_long_request_keeps_its_key(storage: Storage) -> None:
     await _begin(storage, "a")
     await storage.write(lambda tx: requests.keep(tx, HERE, "op", "key", token="a", now=NOW + RUNNING_LEASE))
     assert (await _begin(storage, "b", after=RUNNING_LEASE * 2 - TICK)).state == "wait"
-
-
-async def test_a_refused_request_gives_its_key_back_and_a_finished_one_does_not(engine: Outreach) -> None:
-    """Design, section 3, safe retry: a 4xx is not stored; what was made is."""
-    workspace = await given_workspace(engine)
-    with pytest.raises(ZeroDivisionError):
-        async with engine.requests.idempotent(workspace.id, "op", "k", b"1"):
-            raise ZeroDivisionError
-    async with engine.requests.idempotent(workspace.id, "op", "k", b"another body") as attempt:
-        assert attempt.claim is not None
-        assert attempt.replay is None
-
-
-async def test_one_key_used_by_eight_at_once_makes_one_campaign(engine: Outreach) -> None:
-    """Design, section 3, safe retry: eight requests with one key make one campaign and get one answer."""
-    workspace = await given_workspace(engine)
-    answers: list[bytes] = []
-
-    async def request() -> None:
-        async with engine.requests.idempotent(workspace.id, "create", "one", b"body") as attempt:
-            if attempt.replay is not None:
-                answers.append(attempt.replay.body)
-                return
-            created = await engine.create_campaign.sms(
-                workspace.id,
-                NewSmsCampaign(name="Once", message_body="x"),
-                contacts(50),
-                claim=attempt.claim,
-                render=lambda made: Answer(body=made.campaign.id.encode()),
-            )
-            answers.append(created.campaign.id.encode())
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(8):
-            tasks.start_soon(request)
-    page = await engine.campaigns.list(workspace.id)
-    assert page.total == 1
-    assert answers == [page.items[0].id.encode()] * 8
-
-
-async def test_a_second_request_that_waits_too_long_is_told_to_come_again(engine: Outreach) -> None:
-    """Design, section 3, safe retry: the second waits, at most so long; then it is told that the first still runs."""
-    workspace = await given_workspace(engine)
-    impatient = Requests(attrs.evolve(engine.requests._context, config=EngineConfig(idempotency_wait_seconds=0.1)))
-    async with engine.requests.idempotent(workspace.id, "op", "k", b"1"):
-        with pytest.raises(RequestInProgress):
-            async with impatient.idempotent(workspace.id, "op", "k", b"1"):
-                pytest.fail("two requests hold one key")
 
 
 async def _take(storage: Storage, *, after: timedelta = timedelta()) -> Quota | None:

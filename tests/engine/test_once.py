@@ -1,0 +1,384 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import anyio
+import attrs
+import pytest
+
+from outreach import (
+    Answer,
+    BusinessHours,
+    Call,
+    CampaignCreated,
+    EngineConfig,
+    FlowStep,
+    InvalidRequest,
+    KeyedRequest,
+    NewCall,
+    NewCallCampaign,
+    NewMessage,
+    NewRecipient,
+    NewSmsCampaign,
+    NotFound,
+    Outreach,
+    PreparedRecipient,
+    RequestInProgress,
+    StorageError,
+    SystemClock,
+    Window,
+    Workspace,
+    prepare,
+)
+from outreach.services.once import Keys, Once
+from outreach.testing.builders import new_id
+from outreach.testing.carriers import ScriptedVoice
+from outreach.testing.clock import ManualClock
+from tests.engine.calling import CALLS, given_agent
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import WatchedStorage, contacts, dispatching, given_workspace
+
+pytestmark = pytest.mark.anyio
+
+SPRING = NewSmsCampaign(name="Spring", message_body="Hi", sms_carrier="twilio", sms_from_number="+14155550199")
+MESSAGE = NewMessage(to="+14155550101", body="Hi", from_number="+14155550199", carrier="twilio")
+
+Create = Callable[[Outreach, Workspace, str], Awaitable[Any]]
+
+
+async def _call(engine: Outreach, workspace: Workspace, key: str) -> Call:
+    agents = await engine.agents.list(workspace.id)
+    new = NewCall(agent_id=agents[0].id, to="+14155550101", variables={"b": 1, "a": [True, None]})
+    return await engine.calls.create(workspace.id, new, idempotency_key=key)
+
+
+async def _call_campaign(engine: Outreach, workspace: Workspace, key: str) -> CampaignCreated:
+    agents = await engine.agents.list(workspace.id)
+    hours = BusinessHours(
+        enabled=True,
+        timezone="America/New_York",
+        schedule={"monday": (Window(start_minute=540, end_minute=1020),)},
+        batch_concurrency=5,
+    )
+    new = NewCallCampaign(name="Calls", agent_id=agents[0].id, business_hours=hours)
+    return await engine.create_campaign.call(workspace.id, new, contacts(3), idempotency_key=key)
+
+
+CREATING: dict[str, Create] = {
+    "create_campaign.sms": lambda engine, workspace, key: engine.create_campaign.sms(
+        workspace.id, SPRING, contacts(3), idempotency_key=key
+    ),
+    "create_campaign.call": _call_campaign,
+    "messages.send": lambda engine, workspace, key: engine.messages.send(workspace.id, MESSAGE, idempotency_key=key),
+    "calls.create": _call,
+    "agents.create": lambda engine, workspace, key: engine.agents.create(
+        workspace.id, "Ada", placeholders=["name"], idempotency_key=key
+    ),
+    "trunks.create": lambda engine, workspace, key: engine.trunks.create(
+        workspace.id, "Main", address="sip.example.com", idempotency_key=key
+    ),
+    "flows.create": lambda engine, workspace, key: engine.flows.create(
+        workspace.id, "Hello", steps=[FlowStep(kind="send", body="Hi")], idempotency_key=key
+    ),
+    "numbers.add": lambda engine, workspace, key: engine.numbers.add(
+        workspace.id, "+14155550101", carrier="twilio", idempotency_key=key
+    ),
+}
+"""Every method that makes something and takes a key."""
+
+
+async def given_keyed_workspace(engine: Outreach) -> Workspace:
+    """Make a workspace that has an agent."""
+    workspace = await given_workspace(engine)
+    await engine.agents.create(workspace.id, "First")
+    return workspace
+
+
+@pytest.mark.parametrize("name", CREATING)
+async def test_the_same_key_makes_one_thing_and_returns_it(
+    open_storage: OpenStorage, clock: ManualClock, name: str
+) -> None:
+    """At once, when a request that died would be taken over, and until the key is forgotten after a day."""
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        workspace = await given_keyed_workspace(engine)
+        first = await CREATING[name](engine, workspace, "order-42")
+        for seconds in (0, 61, 3600, 80_000):
+            clock.advance(seconds)
+            assert await CREATING[name](engine, workspace, "order-42") == first
+        if name in {"numbers.add", "calls.create"}:
+            # The rules that forbid a second one are asked again under another key.
+            return
+        assert await CREATING[name](engine, workspace, "order-43") != first
+        clock.advance(86_400)
+        assert await CREATING[name](engine, workspace, "order-42") != first
+
+
+@pytest.mark.parametrize("name", CREATING)
+async def test_many_at_once_with_one_key_make_one_thing(engine: Outreach, name: str) -> None:
+    """The others wait for the first one, and get what it made."""
+    workspace = await given_keyed_workspace(engine)
+    made: list[Any] = []
+
+    async def request() -> None:
+        made.append(await CREATING[name](engine, workspace, "order-42"))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(request)
+    assert made == [made[0]] * 8
+
+
+@pytest.mark.parametrize("name", CREATING)
+async def test_keys_of_workspaces_do_not_meet(engine: Outreach, name: str) -> None:
+    """By workspace, operation and key."""
+    here, there = await given_keyed_workspace(engine), await given_keyed_workspace(engine)
+    first, second = [await CREATING[name](engine, workspace, "order-42") for workspace in (here, there)]
+    assert first != second
+    with pytest.raises(NotFound):
+        await CREATING[name](engine, attrs.evolve(here, id=new_id()), "order-42")
+
+
+async def test_what_is_returned_is_the_thing_as_it_is_now(engine: Outreach) -> None:
+    """A program that died between creating and starting learns whether it had started."""
+    workspace = await given_workspace(engine)
+    await engine.unsubscribes.add(workspace.id, "+14155550001")
+    first = await engine.create_campaign.sms(workspace.id, SPRING, contacts(3), idempotency_key="k")
+    assert (first.opted_out_excluded, first.campaign.status) == (1, "ready")
+    await engine.campaigns.start(workspace.id, first.campaign.id)
+    again = await engine.create_campaign.sms(workspace.id, SPRING, contacts(3), idempotency_key="k")
+    assert (again.campaign.id, again.campaign.status) == (first.campaign.id, "active")
+    assert again.opted_out_excluded == 1
+
+
+async def test_other_content_under_the_same_key_is_refused(engine: Outreach) -> None:
+    """Whatever of it differs, and whatever it is; nothing is made."""
+    workspace = await given_workspace(engine)
+    await engine.messages.send(workspace.id, MESSAGE, idempotency_key="k")
+    await engine.create_campaign.sms(workspace.id, SPRING, contacts(3), idempotency_key="k")
+    for attempt in (
+        engine.messages.send(workspace.id, attrs.evolve(MESSAGE, body="Ho"), idempotency_key="k"),
+        engine.create_campaign.sms(workspace.id, attrs.evolve(SPRING, name="Fall"), contacts(3), idempotency_key="k"),
+        engine.create_campaign.sms(workspace.id, SPRING, contacts(2), idempotency_key="k"),
+        engine.create_campaign.sms(workspace.id, SPRING, contacts(3, first=1), idempotency_key="k"),
+        engine.create_campaign.sms(workspace.id, SPRING, [], idempotency_key="k"),
+    ):
+        with pytest.raises(InvalidRequest, match="was used before with other") as caught:
+            await attempt
+        assert [detail.path for detail in caught.value.details] == ["idempotency_key"]
+    assert (await engine.campaigns.list(workspace.id)).total == 1
+
+
+async def test_contacts_are_compared_from_whatever_source_they_come(engine: Outreach) -> None:
+    """A list, a generator, an asynchronous one, or chunks that were prepared elsewhere: what they say decides."""
+    workspace = await given_workspace(engine)
+    people = [
+        NewRecipient(phone_number=f"415555000{n}", first_name="Zoë", custom_variables={"b": n, "a": [None, 1.5]})
+        for n in range(3)
+    ]
+    reordered = [attrs.evolve(one, custom_variables=dict(reversed([*one.custom_variables.items()]))) for one in people]
+
+    async def each() -> AsyncIterator[NewRecipient]:
+        for one in people:
+            yield one
+
+    async def chunked() -> AsyncIterator[list[PreparedRecipient]]:
+        yield [prepare(one, "US") for one in people[:2]]
+        yield [prepare(one, "CA") for one in people[2:]]
+
+    first = await engine.create_campaign.sms(workspace.id, SPRING, people, idempotency_key="k")
+    for source in (iter(people), each(), chunked(), reordered):
+        again = await engine.create_campaign.sms(workspace.id, SPRING, source, idempotency_key="k")
+        assert again.campaign.id == first.campaign.id
+    with pytest.raises(InvalidRequest, match="other contacts"):
+        await engine.create_campaign.sms(workspace.id, SPRING, people[::-1], idempotency_key="k")
+
+
+async def test_a_request_that_was_refused_may_be_corrected(engine: Outreach) -> None:
+    """Its key is given back, also where the contacts were what was wrong."""
+    workspace = await given_workspace(engine)
+    bad = [NewRecipient(phone_number="+14155550101", custom_variables={"x": object()})]
+    for people in ([], [NewRecipient(phone_number="")], bad):
+        with pytest.raises(InvalidRequest, match="recipients"):
+            await engine.create_campaign.sms(workspace.id, SPRING, people, idempotency_key="k")
+    assert (await engine.create_campaign.sms(workspace.id, SPRING, contacts(1), idempotency_key="k")).campaign.name
+    with pytest.raises(InvalidRequest, match="to:"):
+        await engine.messages.send(workspace.id, attrs.evolve(MESSAGE, to="x"), idempotency_key="k")
+    await engine.messages.send(workspace.id, MESSAGE, idempotency_key="k")
+
+
+async def test_a_write_that_failed_leaves_neither_the_thing_nor_the_key(open_storage: OpenStorage) -> None:
+    """What is made and what the key replays are committed together, or neither is."""
+    storage = WatchedStorage(open_storage(SystemClock()))
+    async with Outreach(storage) as engine:
+        workspace = await given_workspace(engine)
+        count = 0
+
+        def fail_second() -> None:
+            nonlocal count
+            count += 1
+            if count == 2:
+                raise StorageError("The disk is gone.")
+
+        storage.before_write = fail_second
+        with pytest.raises(StorageError):
+            await engine.trunks.create(workspace.id, "Main", address="sip.example.com", idempotency_key="k")
+        storage.before_write = lambda: None
+        made = await engine.trunks.create(workspace.id, "Main", address="sip.example.com", idempotency_key="k")
+        assert list(await engine.trunks.list(workspace.id)) == [made]
+
+
+async def test_what_the_key_made_and_was_removed_is_not_made_again(engine: Outreach) -> None:
+    """It says what is missing: to make another one takes another key."""
+    workspace = await given_workspace(engine)
+    made: list[str] = []
+
+    @attrs.frozen
+    class Thing:
+        id: str
+
+    async def make(once: Once[Thing]) -> Thing:
+        made.append(new_id())
+        return Thing(made[-1])
+
+    for _ in range(2):
+        with pytest.raises(NotFound) if made else _nothing():
+            await Keys(engine.trunks._context).model(
+                workspace.id, "op", "k", content=None, make=make, find=lambda tx, _: None, kind="thing"
+            )
+    assert len(made) == 1
+
+
+class _nothing:  # noqa: N801 - stands for no expectation
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+async def test_a_call_that_waits_for_its_acceptance_holds_its_key(open_storage: OpenStorage) -> None:
+    """The second asks while the first waits, and gets the call with what the provider named it."""
+    voice = ScriptedVoice()
+    config = attrs.evolve(CALLS, call_acceptance_seconds=20.0)
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        new = NewCall(agent_id=await given_agent(rig.engine, workspace), to="+14155550101")
+        calls: list[Call] = []
+
+        async def request() -> None:
+            calls.append(await rig.engine.calls.create(workspace.id, new, idempotency_key="k"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(request)
+            tasks.start_soon(request)
+        assert calls[0].id == calls[1].id
+        assert calls[0].provider_call_id == calls[1].provider_call_id is not None
+        assert len(voice.requests) == 1
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", 42, b"k", "\ud800"])
+async def test_what_is_no_key_is_refused(engine: Outreach, key: Any) -> None:
+    """1 to 255 printable characters, of whatever script."""
+    workspace = await given_workspace(engine)
+    with pytest.raises(InvalidRequest) as caught:
+        await engine.messages.send(workspace.id, MESSAGE, idempotency_key=key)
+    assert caught.value.details[0].path == "idempotency_key"
+    await engine.messages.send(workspace.id, MESSAGE, idempotency_key="Bestellung für Zoë " + "x" * 230)
+
+
+async def test_what_cannot_be_compared_is_refused(engine: Outreach) -> None:
+    """A value that is no JSON has no digest; it cannot be a variable either."""
+    workspace = await given_workspace(engine)
+    new = NewCall(agent_id=new_id(), to="+14155550101", variables={"x": object()})
+    with pytest.raises(InvalidRequest, match="cannot be compared"):
+        await engine.calls.create(workspace.id, new, idempotency_key="k")
+
+
+async def test_a_making_that_forgets_its_key_has_it_finished(engine: Outreach) -> None:
+    """There is no way to make something under a key and leave the key open."""
+    workspace = await given_workspace(engine)
+    keys = Keys(engine.messages._context)
+    request = KeyedRequest(operation="op", key="k", digest="1")
+    made = 0
+
+    async def forgetful(_: Once[str]) -> str:
+        nonlocal made
+        made += 1
+        return f"thing {made}"
+
+    def render(text: str) -> Answer:
+        return Answer(body=text.encode())
+
+    results = [await keys.answer(workspace.id, request, render=render, make=forgetful) for _ in range(3)]
+    assert results == [Answer(body=b"thing 1")] * 3
+    assert made == 1
+    assert await keys.answer(workspace.id, None, render=render, make=forgetful) == Answer(body=b"thing 2")
+
+
+async def test_an_error_gives_the_key_back(engine: Outreach) -> None:
+    """Design, section 3, safe retry: a 4xx is not stored; then another body may come with the key."""
+    workspace = await given_workspace(engine)
+    keys = Keys(engine.messages._context)
+
+    async def broken(_: Once[str]) -> str:
+        raise ZeroDivisionError
+
+    async def sound(_: Once[str]) -> str:
+        return "made"
+
+    def render(text: str) -> Answer:
+        return Answer(body=text.encode())
+
+    with pytest.raises(ZeroDivisionError):
+        await keys.once(workspace.id, KeyedRequest(operation="op", key="k", digest="1"), render=render, make=broken)
+    other = KeyedRequest(operation="op", key="k", digest="2")
+    assert await keys.once(workspace.id, other, render=render, make=sound) == "made"
+
+
+async def test_a_second_request_that_waits_too_long_is_told_to_come_again(engine: Outreach) -> None:
+    """Design, section 3, safe retry: the second waits, at most so long; then it is told that the first still runs."""
+    workspace = await given_workspace(engine)
+    context = engine.messages._context
+    impatient = Keys(attrs.evolve(context, config=EngineConfig(idempotency_wait_seconds=0.1)))
+    request = KeyedRequest(operation="op", key="k", digest="1")
+
+    def render(text: str) -> Answer:
+        return Answer(body=text.encode())
+
+    async def second(_: Once[str]) -> str:
+        pytest.fail("two requests hold one key")
+
+    async def first(_: Once[str]) -> str:
+        with pytest.raises(RequestInProgress):
+            await impatient.once(workspace.id, request, render=render, make=second)
+        return "made"
+
+    assert await Keys(context).once(workspace.id, request, render=render, make=first) == "made"
+
+
+async def test_a_server_gets_the_first_answer_again(engine: Outreach) -> None:
+    """Its form brings the digest of a raw body and makes answers; eight at once make one campaign."""
+    workspace = await given_workspace(engine)
+    request = KeyedRequest(operation="createSmsCampaign", key="one", digest="body")
+    answers: list[Answer] = []
+    rendered = 0
+
+    def render(created: CampaignCreated) -> Answer:
+        nonlocal rendered
+        rendered += 1
+        return Answer(body=f"{created.campaign.id} {rendered}".encode())
+
+    async def ask() -> None:
+        answers.append(
+            await engine.create_campaign.answer_sms(
+                workspace.id, SPRING, contacts(50), request=request, render=render, actor="api"
+            )
+        )
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(ask)
+    page = await engine.campaigns.list(workspace.id)
+    assert page.total == 1
+    assert answers == [Answer(body=f"{page.items[0].id} 1".encode())] * 8
