@@ -27,7 +27,7 @@ def create_app(
     database_url: str | None = None,
     *,
     engine: Outreach | None = None,
-    dispatch: bool = True,
+    dispatch: bool | None = None,
     public_url: str | None = None,
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
     spool_directory: Path | None = None,
@@ -41,7 +41,7 @@ def create_app(
         database_url: The database of its own engine; without it `OUTREACH_DATABASE_URL`, else
             `sqlite:///outreach.db`.
         engine: An opened engine instead, which the host closes after the app has ended.
-        dispatch: Whether its own engine also sends.
+        dispatch: Whether its own engine also sends; by default it does.
         public_url: Where its own engine tells providers to call back, such as `https://outreach.example.com`; without
             it `OUTREACH_PUBLIC_URL`. A mounted app's mount path is part of it.
         max_body_bytes: The largest body that is taken.
@@ -49,14 +49,18 @@ def create_app(
             files by default.
 
     Raises:
-        ConfigError: Both a database and an engine are given, or the limit is not positive.
+        ConfigError: An engine is given together with what it has itself, or the limit is not positive.
     """
-    if engine is not None and database_url is not None:
-        raise ConfigError("Give a database_url or an engine, not both: an engine has its database.")
+    if engine is not None:
+        _require_nothing_of_the_engines(database_url=database_url, dispatch=dispatch, public_url=public_url)
     if max_body_bytes < 1:
         raise ConfigError(f"max_body_bytes is {max_body_bytes}; it must be at least 1.")
     server = Server(engine_or_none=engine, max_body_bytes=max_body_bytes, spool_root=spool_directory)
-    make_engine = None if engine is not None else _engine_maker(database_url, dispatch=dispatch, public_url=public_url)
+    make_engine = (
+        None
+        if engine is not None
+        else _engine_maker(database_url, dispatch=dispatch is not False, public_url=public_url)
+    )
     app = Starlette(
         routes=list(ROUTES),
         middleware=[Middleware(ExchangeMiddleware, server=server), Middleware(FaultMiddleware)],
@@ -66,6 +70,20 @@ def create_app(
     # /calls/ is no other name of /calls: it is answered with the envelope, not with a redirect.
     app.router.redirect_slashes = False
     return app
+
+
+def _require_nothing_of_the_engines(**given: object) -> None:
+    """Check that nothing is given beside an engine that it would have no effect on.
+
+    Raises:
+        ConfigError: Something is.
+    """
+    names = [name for name, value in given.items() if value is not None]
+    if names:
+        raise ConfigError(
+            f"Give an engine, or {' and '.join(names)}, not both: an engine has its own, from when it was made "
+            "(Outreach.open(database_url, dispatch=..., config=EngineConfig(public_url=...)))."
+        )
 
 
 def _engine_maker(database_url: str | None, *, dispatch: bool, public_url: str | None) -> Callable[[], Outreach]:

@@ -54,10 +54,20 @@ def test_the_database_comes_from_the_environment(tmp_path: Path, monkeypatch: py
         assert (tmp_path / "outreach.db").exists()
 
 
-def test_an_engine_and_a_database_exclude_each_other() -> None:
-    """An engine has its database."""
-    with pytest.raises(ConfigError, match="not both"):
-        create_app("memory://", engine=Outreach.open("memory://"))
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"database_url": "memory://"},
+        {"dispatch": True},
+        {"dispatch": False},
+        {"public_url": "https://outreach.example.com"},
+        {"dispatch": True, "public_url": "https://outreach.example.com"},
+    ],
+)
+def test_what_an_engine_has_itself_is_not_given_beside_it(given: dict[str, Any]) -> None:
+    """It would have no effect: the error names what is too much, and where it belongs."""
+    with pytest.raises(ConfigError, match=f"or {' and '.join(given)}, not both"):
+        create_app(engine=Outreach.open("memory://"), **given)
 
 
 def test_a_mounted_app_runs_in_its_hosts_lifespan() -> None:
