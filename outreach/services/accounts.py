@@ -207,9 +207,14 @@ class Accounts:
         """Return until when nothing is asked of a provider for a workspace because it told us to come again later.
 
         None when it is not so. Campaigns, single messages and calls wait for it alike.
+
+        Raises:
+            NotFound: There is no such workspace.
         """
         now = self._context.now()
-        hold = await self._context.storage.read(lambda tx: account_holds.hold_of(tx, workspace_id, provider, now))
+        hold = await self._context.storage.read(
+            lambda tx: account_holds.hold_of(tx, workspace_of(tx, workspace_id).id, provider, now)
+        )
         return hold.until if hold is not None else None
 
     async def get(self, workspace_id: str, account_id: str) -> Account:

@@ -137,11 +137,19 @@ class Campaigns:
         return await self._move(moves.unschedule, workspace_id, campaign_id, actor)
 
     async def stop_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
-        """Pause everything that is active or scheduled, in one workspace or in all; return what was paused."""
+        """Pause everything that is active or scheduled, in one workspace or in all; return what was paused.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
         clock = self._context.clock
-        paused = await self._context.storage.write(
-            lambda tx: moves.pause_all(tx, workspace_id, now=clock.now(), actor=actor)
-        )
+
+        def operation(tx: Transaction) -> Sequence[Campaign]:
+            if workspace_id is not None:
+                workspace_of(tx, workspace_id)
+            return moves.pause_all(tx, workspace_id, now=clock.now(), actor=actor)
+
+        paused = await self._context.storage.write(operation)
         for campaign in paused:
             self._context.wake(campaign_unit(campaign))
         return paused
@@ -213,9 +221,13 @@ class Campaigns:
         )
 
     async def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
-        """Return what the ledger holds of one recipient, oldest first."""
+        """Return what the ledger holds of one recipient, oldest first.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
         return await self._context.storage.read(
-            lambda tx: tx.dispatches.of_recipient(workspace_id, campaign_id, position)
+            lambda tx: tx.dispatches.of_recipient(workspace_id, campaign_of(tx, workspace_id, campaign_id).id, position)
         )
 
     async def why(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:

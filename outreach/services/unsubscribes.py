@@ -183,8 +183,16 @@ class Unsubscribes:
             after = page[-1].phone
 
     async def stopped(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
-        """Return those of the E.164 numbers that must not be reached by a channel."""
-        return await self._context.storage.read(lambda tx: tx.register.stopped(workspace_id, channel, tuple(phones)))
+        """Return those of the E.164 numbers that must not be reached by a channel.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: There is no such channel.
+        """
+        check_choice("channel", channel, get_args(Channel))
+        return await self._context.storage.read(
+            lambda tx: tx.register.stopped(workspace_of(tx, workspace_id).id, channel, tuple(phones))
+        )
 
     async def _put(self, workspace_id: str, phones: Sequence[str], scope: UnsubscribeScope, actor: str) -> int:
         entries = await self.add(workspace_id, *phones, scope=scope, source="import", actor=actor)

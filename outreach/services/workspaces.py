@@ -17,6 +17,7 @@ from outreach.operations import workspaces as operations
 from outreach.operations.common import note, workspace_of
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import is_region
+from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice, check_name
 from outreach.services.context import ServiceContext
 
@@ -181,15 +182,36 @@ class Workspaces:
         return await self._context.storage.read(lambda tx: operations.authenticate(tx, digest))
 
     async def audit(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Return the newest entries of the audit trail, of a workspace or of all, newest first."""
-        return await self._context.storage.read(lambda tx: tx.audit.list(workspace_id, limit=limit))
+        """Return the newest entries of the audit trail, of a workspace or of all, newest first.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+
+        def operation(tx: Transaction) -> Sequence[AuditEntry]:
+            _require(tx, workspace_id)
+            return tx.audit.list(workspace_id, limit=limit)
+
+        return await self._context.storage.read(operation)
 
     async def note(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
-        """Append to the audit trail what an embedding application did."""
+        """Append to the audit trail what an embedding application did.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
         now = self._context.now()
-        await self._context.storage.write(
-            lambda tx: note(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject)
-        )
+
+        def operation(tx: Transaction) -> None:
+            _require(tx, workspace_id)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject)
+
+        await self._context.storage.write(operation)
+
+
+def _require(tx: Transaction, workspace_id: str | None) -> None:
+    if workspace_id is not None:
+        workspace_of(tx, workspace_id)
 
 
 def _digest(secret: str) -> str:

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+
+from outreach import NotFound, Outreach
+from tests.engine.every_method import every_method
+
+pytestmark = pytest.mark.anyio
+
+NAMES = [method.name for method in every_method(Outreach.open("memory://")) if method.takes_workspace]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("workspace_id", ["01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01", "nope"])
+async def test_a_workspace_that_is_not_there_is_told(engine: Outreach, name: str, workspace_id: str) -> None:
+    """By every method, those included that only list: a slip does not look like an empty workspace."""
+    method = next(one for one in every_method(engine) if one.name == name)
+    with pytest.raises(NotFound):
+        await method.call(workspace_id)
