@@ -92,6 +92,7 @@ from outreach.models.states import (
     WorkspaceStatus,
 )
 from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
+from outreach.models.unset import UNSET, Unset
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import ApiKey, CreatedKey, Workspace
@@ -115,6 +116,7 @@ __all__ = [
     "PROVIDERS",
     "PUBLIC_URL_VARIABLE",
     "RULES",
+    "UNSET",
     "Account",
     "AccountCheck",
     "AccountSummary",
@@ -209,6 +211,7 @@ __all__ = [
     "TrailStep",
     "Trunk",
     "Unauthorized",
+    "Unset",
     "Unsubscribe",
     "VoicemailPolicy",
     "What",

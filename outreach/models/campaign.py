@@ -12,6 +12,7 @@ from outreach.models.business_hours import BusinessHours
 from outreach.models.carriers import CarrierName, Channel, CliMode, ScheduleType, SmsMessageSource, SmsMode
 from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
+from outreach.models.unset import UNSET, Unset
 
 PauseReason = Literal[
     "operator",
@@ -221,12 +222,15 @@ class CampaignCreated:
 
 @attrs.frozen(kw_only=True)
 class CampaignUpdate:
-    """What may be changed before a campaign starts; None leaves a field as it is."""
+    """What may be changed before a campaign starts; `UNSET` leaves a field as it is.
 
-    name: str | None = None
-    message_body: str | None = None
-    sms_carrier: CarrierName | None = None
-    sms_from_number: str | None = None
-    sms_rate_per_minute: int | None = None
-    sms_flow_id: str | None = None
-    agent_id: str | None = None
+    None clears the message, the carrier, the sending number, the flow and the agent: such a campaign is a draft.
+    """
+
+    name: str | Unset = UNSET
+    message_body: str | Unset | None = UNSET
+    sms_carrier: CarrierName | Unset | None = UNSET
+    sms_from_number: str | Unset | None = UNSET
+    sms_rate_per_minute: int | Unset = UNSET
+    sms_flow_id: str | Unset | None = UNSET
+    agent_id: str | Unset | None = UNSET

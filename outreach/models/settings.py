@@ -7,6 +7,8 @@ from typing import Final
 
 import attrs
 
+from outreach.models.unset import UNSET, Unset, given
+
 
 @attrs.frozen(kw_only=True)
 class SmsSettings:
@@ -48,14 +50,14 @@ class CallSettings:
 
 @attrs.frozen(kw_only=True)
 class CallSettingsChange:
-    """The fields to change; None leaves a field as it is."""
+    """The fields to change; `UNSET` leaves a field as it is, and none can be cleared."""
 
-    retry_max_attempts: int | None = None
-    retry_delay_minutes: int | None = None
+    retry_max_attempts: int | Unset = UNSET
+    retry_delay_minutes: int | Unset = UNSET
 
     def apply(self, settings: CallSettings) -> CallSettings:
         """Return the settings with this change made."""
-        return attrs.evolve(settings, **attrs.asdict(self, filter=lambda _, value: value is not None))
+        return attrs.evolve(settings, **given(self))
 
 
 @attrs.frozen(kw_only=True)
@@ -79,34 +81,35 @@ class ReplySettings:
 
 @attrs.frozen(kw_only=True)
 class ReplySettingsChange:
-    """The fields to change; None leaves a field as it is, an empty text takes the default again."""
+    """The fields to change; `UNSET` leaves a field as it is; a text that is empty or None takes the default again."""
 
-    enabled: bool | None = None
-    stop_text: str | None = None
-    start_text: str | None = None
-    help_text: str | None = None
-    help_when_opted_out: bool | None = None
+    enabled: bool | Unset = UNSET
+    stop_text: str | Unset | None = UNSET
+    start_text: str | Unset | None = UNSET
+    help_text: str | Unset | None = UNSET
+    help_when_opted_out: bool | Unset = UNSET
 
     def apply(self, settings: ReplySettings) -> ReplySettings:
         """Return the settings with this change made."""
-        return attrs.evolve(settings, **attrs.asdict(self, filter=lambda _, value: value is not None))
+        texts = {name: "" for name, value in given(self).items() if value is None}
+        return attrs.evolve(settings, **given(self) | texts)
 
 
 @attrs.frozen(kw_only=True)
 class SmsSettingsChange:
-    """The fields to change; None leaves a field as it is (no field of the settings can be null)."""
+    """The fields to change; `UNSET` leaves a field as it is, and none can be cleared."""
 
-    footer_enabled: bool | None = None
-    footer_text: str | None = None
-    max_segments: int | None = None
-    retry_enabled: bool | None = None
-    retry_max_attempts: int | None = None
-    retry_delay_minutes: int | None = None
-    custom_variables: Sequence[str] | None = None
+    footer_enabled: bool | Unset = UNSET
+    footer_text: str | Unset = UNSET
+    max_segments: int | Unset = UNSET
+    retry_enabled: bool | Unset = UNSET
+    retry_max_attempts: int | Unset = UNSET
+    retry_delay_minutes: int | Unset = UNSET
+    custom_variables: Sequence[str] | Unset = UNSET
 
     def apply(self, settings: SmsSettings) -> SmsSettings:
         """Return the settings after this change."""
-        changes = {name: value for name in FIELDS if (value := getattr(self, name)) is not None}
+        changes = given(self)
         if "custom_variables" in changes:
             changes["custom_variables"] = tuple(changes["custom_variables"])
         return attrs.evolve(settings, **changes, revision=settings.revision + 1)

@@ -8,6 +8,7 @@ import attrs
 
 from outreach.errors import NotFound, Unauthorized
 from outreach.models.states import WorkspaceStatus
+from outreach.models.unset import UNSET, Unset, given
 from outreach.models.workspace import ApiKey, Workspace
 from outreach.operations import trail
 from outreach.operations.common import note, touch_running, workspace_of
@@ -17,22 +18,22 @@ from outreach.protocols.storage import Transaction
 
 @attrs.frozen(kw_only=True)
 class WorkspaceChange:
-    """What to change of a workspace; None leaves a field as it is.
+    """What to change of a workspace; `UNSET` leaves a field as it is.
 
     Attributes:
-        unlimited_requests: Take the request limit away; it goes before `request_limit`.
+        request_limit: Requests a minute over all its keys; None takes the limit away.
+        default_region: Region in which local numbers are read; None reads international ones only.
         contact_hours: Whether people are contacted between 8 and 21 of their own clocks only.
-        frequency_cap: How many dispatches may go to one number in 24 hours; 0 takes the cap away.
+        frequency_cap: How many dispatches may go to one number in 24 hours; None takes the cap away.
     """
 
-    name: str | None = None
-    status: WorkspaceStatus | None = None
-    sms_campaigns_enabled: bool | None = None
-    request_limit: int | None = None
-    unlimited_requests: bool = False
-    default_region: str | None = None
-    contact_hours: bool | None = None
-    frequency_cap: int | None = None
+    name: str | Unset = UNSET
+    status: WorkspaceStatus | Unset = UNSET
+    sms_campaigns_enabled: bool | Unset = UNSET
+    request_limit: int | Unset | None = UNSET
+    default_region: str | Unset | None = UNSET
+    contact_hours: bool | Unset = UNSET
+    frequency_cap: int | Unset | None = UNSET
 
 
 def create(tx: Transaction, workspace: Workspace, *, actor: str) -> Workspace:
@@ -57,26 +58,7 @@ def update(tx: Transaction, workspace_id: str, change: WorkspaceChange, *, now: 
         NotFound: There is no such workspace.
     """
     before = workspace_of(tx, workspace_id)
-    after = attrs.evolve(
-        before,
-        name=before.name if change.name is None else change.name,
-        status=before.status if change.status is None else change.status,
-        sms_campaigns_enabled=(
-            before.sms_campaigns_enabled if change.sms_campaigns_enabled is None else change.sms_campaigns_enabled
-        ),
-        request_limit=(
-            None
-            if change.unlimited_requests
-            else before.request_limit
-            if change.request_limit is None
-            else change.request_limit
-        ),
-        default_region=before.default_region if change.default_region is None else change.default_region,
-        contact_hours=before.contact_hours if change.contact_hours is None else change.contact_hours,
-        frequency_cap=before.frequency_cap if change.frequency_cap is None else change.frequency_cap or None,
-        revision=before.revision + 1,
-        updated_at=now,
-    )
+    after = attrs.evolve(before, **given(change), revision=before.revision + 1, updated_at=now)
     tx.workspaces.update(after)
     touch_running(tx, workspace_id, now)
     rules = rules_of(after) if rules_of(after) != rules_of(before) else None

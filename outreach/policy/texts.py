@@ -20,8 +20,10 @@ def quoted(text: str, longest: int) -> str:
     return json.dumps(cut, ensure_ascii=False)
 
 
-def text_problem(text: str) -> str | None:
-    """Return why a text cannot be stored everywhere; None when it can."""
+def text_problem(text: object) -> str | None:
+    """Return why something is no text that can be stored everywhere; None when it is one."""
+    if not isinstance(text, str):
+        return f"must be a text, not {type(text).__name__}"
     if "\x00" in text:
         return "must not contain NUL (U+0000)"
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):

@@ -9,11 +9,12 @@ import attrs
 
 from outreach.errors import InvalidRequest
 from outreach.models.directory import Agent, AgentDirection, VoicemailPolicy, VoiceProviderName
+from outreach.models.unset import UNSET, Unset
 from outreach.operations.campaign_moves import settle_setups_of_agent
 from outreach.operations.common import agent_of, note, workspace_of
 from outreach.policy.texts import text_problem
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_choice, check_name, check_phone
+from outreach.services.checks import changes_of, check_choice, check_name, check_phone
 from outreach.services.context import ServiceContext
 from outreach.services.once import Keys
 
@@ -22,20 +23,28 @@ _SHORTEST_CALL: Final = 10
 _LONGEST_CALL: Final = 43_200
 """The bounds are the narrowest of the providers' (Vapi: voicemailMessage, maxDurationSeconds)."""
 
+_CLEARABLE: Final = (
+    "from_number", "provider_agent_id", "placeholders", "voicemail", "voicemail_message", "max_call_seconds",
+)  # fmt: skip
+
 
 @attrs.frozen(kw_only=True)
 class AgentChange:
-    """What to change of an agent; None leaves a field as it is."""
+    """What to change of an agent; `UNSET` leaves a field as it is.
 
-    name: str | None = None
-    is_active: bool | None = None
-    allow_outbound: bool | None = None
-    from_number: str | None = None
-    provider_agent_id: str | None = None
-    placeholders: Sequence[str] | None = None
-    voicemail: VoicemailPolicy | None = None
-    voicemail_message: str | None = None
-    max_call_seconds: int | None = None
+    None clears what an agent can be without: its number, its identifier at the provider, its placeholders (then it
+    accepts any), what it does at a machine, and how long its calls may last.
+    """
+
+    name: str | Unset = UNSET
+    is_active: bool | Unset = UNSET
+    allow_outbound: bool | Unset = UNSET
+    from_number: str | Unset | None = UNSET
+    provider_agent_id: str | Unset | None = UNSET
+    placeholders: Sequence[str] | Unset | None = UNSET
+    voicemail: VoicemailPolicy | Unset | None = UNSET
+    voicemail_message: str | Unset | None = UNSET
+    max_call_seconds: int | Unset | None = UNSET
 
 
 class Agents:
@@ -139,22 +148,23 @@ class Agents:
             NotFound: The workspace has no such agent.
             InvalidRequest: A value is out of its bounds.
         """
-        if change.name is not None:
-            check_name("name", change.name, 255)
+        changes = changes_of(change, clearable=_CLEARABLE)
+        if "name" in changes:
+            check_name("name", changes["name"], 255)
+        if changes.get("placeholders") is not None:
+            changes["placeholders"] = tuple(changes["placeholders"])
+        if "voicemail" in changes and changes["voicemail"] != "leave_message":
+            # What was to be left there goes with the policy that left it.
+            changes.setdefault("voicemail_message", None)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Agent:
             workspace = workspace_of(tx, workspace_id)
             before = agent_of(tx, workspace_id, agent_id)
-            changes = attrs.asdict(change, filter=lambda _, value: value is not None)
-            if change.placeholders is not None:
-                changes["placeholders"] = tuple(change.placeholders)
-            if change.from_number is not None:
-                changes["from_number"] = check_phone("from_number", change.from_number, workspace.default_region)
-            if change.voicemail == "hang_up":
-                # What was to be left there goes with the policy that left it.
-                changes["voicemail_message"] = None
-            after = attrs.evolve(before, **changes, revision=before.revision + 1, updated_at=now)
+            number = {}
+            if "from_number" in changes:
+                number["from_number"] = check_phone("from_number", changes["from_number"], workspace.default_region)
+            after = attrs.evolve(before, **changes | number, revision=before.revision + 1, updated_at=now)
             _check_calls(after)
             tx.agents.update(after)
             if _callable(after) is not _callable(before):

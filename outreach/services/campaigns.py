@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import attrs
 
@@ -21,11 +21,12 @@ from outreach.operations.account_holds import hold_of_campaign
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, note, workspace_of
 from outreach.operations.histories import histories
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_choice, check_name
+from outreach.services.checks import changes_of, check_choice, check_name
 from outreach.services.context import ServiceContext
 
 MAX_PAGE_SIZE: Final = 100
 _BATCH: Final = 500
+_CLEARABLE: Final = ("message_body", "sms_carrier", "sms_from_number", "sms_flow_id", "agent_id")
 
 
 class Campaigns:
@@ -164,14 +165,15 @@ class Campaigns:
             InvalidRequest: A value is out of its bounds.
             Conflict: The campaign has started.
         """
-        _check_update(change)
+        changes = changes_of(change, clearable=_CLEARABLE)
+        _check_update(changes)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Campaign:
             before = campaign_of(tx, workspace_id, campaign_id)
             if before.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
                 raise Conflict(f"A campaign that is {before.status} cannot be changed; only a draft or ready one can.")
-            after = attrs.evolve(_changed(tx, before, change), revision=before.revision + 1, updated_at=now)
+            after = attrs.evolve(_changed(tx, before, changes), revision=before.revision + 1, updated_at=now)
             tx.campaigns.update(after)
             note(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.update", subject=campaign_id)
             moves.settle_setup(tx, after, now=now, actor=actor)
@@ -261,13 +263,14 @@ class Campaigns:
         return campaign
 
 
-def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campaign:
+def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> Campaign:
     workspace_id = before.workspace_id
-    if change.sms_flow_id is not None and tx.flows.get(workspace_id, change.sms_flow_id) is None:
-        raise NotFound("flow", change.sms_flow_id)
-    if change.agent_id is not None:
-        agent_of(tx, workspace_id, change.agent_id)
-    given = attrs.asdict(change, filter=lambda _, value: value is not None)
+    flow_id, agent_id = changes.get("sms_flow_id"), changes.get("agent_id")
+    if flow_id is not None and tx.flows.get(workspace_id, flow_id) is None:
+        raise NotFound("flow", flow_id)
+    if agent_id is not None:
+        agent_of(tx, workspace_id, agent_id)
+    given = dict(changes)
     if "message_body" in given:
         given["sms_message_body"] = given.pop("message_body")
     if "sms_from_number" in given:
@@ -281,14 +284,16 @@ def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campa
     return attrs.evolve(before, **given)
 
 
-def _check_update(change: CampaignUpdate) -> None:
-    if change.name is not None:
-        check_name("name", change.name, 100)
-    if change.message_body is not None:
-        check_name("message_body", change.message_body, 1600, minimum=0)
-    if change.sms_from_number is not None:
-        check_name("sms_from_number", change.sms_from_number, 255, minimum=0)
-    if change.sms_carrier is not None and change.sms_carrier not in CARRIERS:
-        raise InvalidRequest.at("sms_carrier", f"must be one of {', '.join(CARRIERS)}")
-    if change.sms_rate_per_minute is not None and not 1 <= change.sms_rate_per_minute <= 600:
-        raise InvalidRequest.at("sms_rate_per_minute", "must be between 1 and 600")
+def _check_update(changes: Mapping[str, Any]) -> None:
+    if "name" in changes:
+        check_name("name", changes["name"], 100)
+    if changes.get("message_body") is not None:
+        check_name("message_body", changes["message_body"], 1600, minimum=0)
+    if changes.get("sms_from_number") is not None:
+        check_name("sms_from_number", changes["sms_from_number"], 255, minimum=0)
+    if changes.get("sms_carrier") is not None:
+        check_choice("sms_carrier", changes["sms_carrier"], CARRIERS)
+    if "sms_rate_per_minute" in changes:
+        rate = changes["sms_rate_per_minute"]
+        if type(rate) is not int or not 1 <= rate <= 600:
+            raise InvalidRequest.at("sms_rate_per_minute", "must be an integer from 1 to 600")

@@ -12,6 +12,7 @@ from outreach.operations.common import note, reply_settings_of, workspace_of
 from outreach.policy.replies import ReplyText, reply_text
 from outreach.policy.texts import text_problem
 from outreach.protocols.storage import Transaction
+from outreach.services.checks import changes_of
 from outreach.services.context import ServiceContext
 
 MAX_REPLY: Final = 320
@@ -48,16 +49,17 @@ class Replies:
         return await self._context.storage.read(operation)
 
     async def update(self, workspace_id: str, change: ReplySettingsChange, *, actor: str = "library") -> ReplySettings:
-        """Change the fields that are given and return all; an empty text takes the default again.
+        """Change the fields that are given and return all; a text that is empty or None takes the default again.
 
         Raises:
             NotFound: There is no such workspace.
             InvalidRequest: A text is too long, blank or cannot be stored everywhere; nothing was changed.
         """
+        changes = changes_of(change, clearable=_TEXTS)
         details = [
             ErrorDetail(name, problem)
             for name in _TEXTS
-            if (text := getattr(change, name)) is not None and (problem := _problem(text)) is not None
+            if (text := changes.get(name)) is not None and (problem := _problem(text)) is not None
         ]
         if details:
             raise InvalidRequest(details=details)

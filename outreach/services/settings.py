@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettings, SmsSettingsChange
 from outreach.operations.common import call_settings_of, note, settings_of, touch_running, workspace_of
 from outreach.policy.texts import text_problem
 from outreach.protocols.storage import Transaction
+from outreach.services.checks import changes_of
 from outreach.services.context import ServiceContext
 
 MAX_FOOTER: Final = 120
@@ -80,7 +81,7 @@ class CallingSettings:
             NotFound: There is no such workspace.
             InvalidRequest: A value is out of its bounds; nothing was changed.
         """
-        details = _out_of_bounds(change, CALL_BOUNDS)
+        details = _out_of_bounds(changes_of(change), CALL_BOUNDS)
         if details:
             raise InvalidRequest(details=details)
         now = self._context.now()
@@ -102,23 +103,25 @@ class CallingSettings:
         return await self._context.storage.write(operation)
 
 
-def _out_of_bounds(change: object, bounds: Mapping[str, tuple[int, int]]) -> list[ErrorDetail]:
+def _out_of_bounds(changes: Mapping[str, Any], bounds: Mapping[str, tuple[int, int]]) -> list[ErrorDetail]:
     return [
-        ErrorDetail(name, f"must be between {low} and {high}")
+        ErrorDetail(name, f"must be an integer from {low} to {high}")
         for name, (low, high) in bounds.items()
-        if (value := getattr(change, name)) is not None and not low <= value <= high
+        if name in changes and not (type(changes[name]) is int and low <= changes[name] <= high)
     ]
 
 
 def _check(change: SmsSettingsChange) -> None:
-    details = _out_of_bounds(change, BOUNDS)
-    if change.footer_text is not None:
-        problem = text_problem(change.footer_text)
-        if problem is None and len(change.footer_text) > MAX_FOOTER:
-            problem = f"must have at most {MAX_FOOTER} characters, not {len(change.footer_text)}"
+    changes = changes_of(change)
+    details = _out_of_bounds(changes, BOUNDS)
+    footer = changes.get("footer_text")
+    if footer is not None:
+        problem = text_problem(footer)
+        if problem is None and len(footer) > MAX_FOOTER:
+            problem = f"must have at most {MAX_FOOTER} characters, not {len(footer)}"
         if problem is not None:
             details.append(ErrorDetail("footer_text", problem))
-    for index, name in enumerate(change.custom_variables or ()):
+    for index, name in enumerate(changes.get("custom_variables", ())):
         if index >= MAX_VARIABLES:
             details.append(ErrorDetail("custom_variables", f"must be at most {MAX_VARIABLES} names"))
             break

@@ -18,7 +18,7 @@ from outreach.operations.common import note, workspace_of
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import is_region
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_choice, check_name
+from outreach.services.checks import changes_of, check_choice, check_name
 from outreach.services.context import ServiceContext
 
 KEY_PREFIX: Final = "outreach_"
@@ -66,7 +66,7 @@ class Workspaces:
         check_choice("mode", mode, tuple(WorkspaceMode))
         _check_limit(request_limit)
         _check_region(default_region)
-        _check_cap(frequency_cap, minimum=1)
+        _check_cap(frequency_cap)
         mode = WorkspaceMode(mode)
         now = self._context.now()
         workspace = Workspace(
@@ -92,14 +92,15 @@ class Workspaces:
             NotFound: There is no such workspace.
             InvalidRequest: A value is out of its bounds.
         """
-        if change.name is not None:
-            check_name("name", change.name, 255)
-        if change.status is not None:
-            check_choice("status", change.status, tuple(WorkspaceStatus))
-            change = attrs.evolve(change, status=WorkspaceStatus(change.status))
-        _check_limit(change.request_limit)
-        _check_region(change.default_region)
-        _check_cap(change.frequency_cap, minimum=0)
+        changes = changes_of(change, clearable=("request_limit", "default_region", "frequency_cap"))
+        if "name" in changes:
+            check_name("name", changes["name"], 255)
+        if "status" in changes:
+            check_choice("status", changes["status"], tuple(WorkspaceStatus))
+            change = attrs.evolve(change, status=WorkspaceStatus(changes["status"]))
+        _check_limit(changes.get("request_limit"))
+        _check_region(changes.get("default_region"))
+        _check_cap(changes.get("frequency_cap"))
         clock = self._context.clock
         return await self._context.storage.write(
             lambda tx: operations.update(tx, workspace_id, change, now=clock.now(), actor=actor)
@@ -223,9 +224,9 @@ def _check_limit(limit: int | None) -> None:
         raise InvalidRequest.at("request_limit", "must be between 1 and 1000000 requests a minute")
 
 
-def _check_cap(cap: int | None, *, minimum: int) -> None:
-    if cap is not None and not minimum <= cap <= 1000:
-        raise InvalidRequest.at("frequency_cap", f"must be between {minimum} and 1000 in 24 hours")
+def _check_cap(cap: int | None) -> None:
+    if cap is not None and not 1 <= cap <= 1000:
+        raise InvalidRequest.at("frequency_cap", "must be between 1 and 1000 in 24 hours")
 
 
 def _check_region(region: str | None) -> None:

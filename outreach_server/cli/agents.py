@@ -11,9 +11,20 @@ from outreach import Agent, AgentChange, NotFound, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import AGENT, NAME, WORKSPACE
+from outreach_server.cli.values import AGENT, NAME, WORKSPACE, changed, clear
 
 _COLUMNS = ("id", "name", "provider", "direction", "allow_outbound", "is_active", "from_number")
+
+_CLEARABLE = {
+    "from_number": "Leave the caller ID to the provider.",
+    "provider_agent_id": "Forget its identifier at the provider.",
+    "placeholders": "Accept any variables.",
+    "voicemail": "Leave machines to the agent as the provider has it.",
+    "max_call_seconds": "Leave the length of calls to the provider.",
+}
+
+_OPTIONS = {"from_number": "from", "placeholders": "placeholder"}
+"""What a field's option is called where it has another name."""
 
 
 def _call_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,6 +37,14 @@ def _call_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
     ):
         command = option(command)
+    return command
+
+
+def _clearing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that leave an agent without something."""
+    for name, meaning in reversed(_CLEARABLE.items()):
+        word = _OPTIONS.get(name) or name.replace("_", "-")
+        command = click.option(f"--no-{word}", f"no_{name}", is_flag=True, help=meaning)(command)
     return command
 
 
@@ -88,14 +107,19 @@ def list_(workspace_id: str) -> None:
 @click.option("--placeholder", "placeholders", multiple=True, metavar="NAME", help="A variable it expects; repeatable.")
 @click.option("--from", "from_number", metavar="NUMBER", help="Caller ID.")
 @_call_options
+@_clearing_options
 def update(ids: tuple[str, ...], placeholders: tuple[str, ...], **options: Any) -> None:
     """Change an agent; its identifier alone is enough."""
     if len(ids) > 2:
         raise click.UsageError("One agent at a time: [WORKSPACE_ID] AGENT_ID.")
     agent_id = ids[-1]
-    change = AgentChange(placeholders=placeholders or None, **options)
-    if change == AgentChange():
+    cleared = {name: options.pop(f"no_{name}") for name in _CLEARABLE}
+    changes = changed(placeholders=placeholders or None, **options)
+    for name, is_cleared in cleared.items():
+        clear(changes, name, is_cleared, option=_OPTIONS.get(name))
+    if not changes:
         raise click.UsageError("Name something to change; see --help.")
+    change = AgentChange(**changes)
 
     async def work(engine: Outreach) -> Agent:
         workspace_id = ids[0] if len(ids) > 1 else await _owner(engine, agent_id)

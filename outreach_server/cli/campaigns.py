@@ -15,7 +15,7 @@ from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
 from outreach_server.cli.output import console, echo_json, fields, note, show_list, stream_array, stream_lines
 from outreach_server.cli.progress import groups_table, what_it_waits_for
-from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text
+from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text, changed
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "total_recipients", "pending_calls", "completed_calls")
 _WIDTHS = {"position": 8, "phone_number": 20, "phone": 16, "status": 11, "reason": 16, "attempts": 8, "ended_at": 27}
@@ -86,7 +86,7 @@ def list_(
 @click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
 def update(campaign_id: str, **options: Any) -> None:
     """Change a campaign that has not started; it becomes ready once it lacks nothing."""
-    change = CampaignUpdate(**options)
+    change = CampaignUpdate(**changed(**options))
     if change == CampaignUpdate():
         raise click.UsageError("Name something to change; see --help.")
 

@@ -10,7 +10,7 @@ from outreach import CallSettingsChange, Outreach, ReplySettingsChange, SmsSetti
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show
-from outreach_server.cli.values import WORKSPACE, Text
+from outreach_server.cli.values import WORKSPACE, Text, changed
 
 
 @click.group(cls=Group)
@@ -64,14 +64,18 @@ def set_(
     if variables and no_variables:
         raise click.UsageError("--variable and --no-variables exclude each other.")
     declared = variables if variables or no_variables else None
-    messages = SmsSettingsChange(custom_variables=declared, **options)
-    calls = CallSettingsChange(retry_max_attempts=call_retry_max_attempts, retry_delay_minutes=call_retry_delay_minutes)
+    messages = SmsSettingsChange(**changed(custom_variables=declared, **options))
+    calls = CallSettingsChange(
+        **changed(retry_max_attempts=call_retry_max_attempts, retry_delay_minutes=call_retry_delay_minutes)
+    )
     replies = ReplySettingsChange(
-        enabled=enabled,
-        stop_text=stop_text,
-        start_text=start_text,
-        help_text=help_text,
-        help_when_opted_out=help_when_opted_out,
+        **changed(
+            enabled=enabled,
+            stop_text=stop_text,
+            start_text=start_text,
+            help_text=help_text,
+            help_when_opted_out=help_when_opted_out,
+        )
     )
     if (messages, calls, replies) == (SmsSettingsChange(), CallSettingsChange(), ReplySettingsChange()):
         raise click.UsageError("Name something to change; see --help.")

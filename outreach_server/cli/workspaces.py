@@ -8,7 +8,7 @@ from outreach import WorkspaceChange, WorkspaceMode, WorkspaceStatus
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import NAME, WORKSPACE
+from outreach_server.cli.values import NAME, WORKSPACE, changed, clear
 
 _LIMIT = click.IntRange(1, 1_000_000)
 _CAP = click.IntRange(1, 1000)
@@ -76,6 +76,7 @@ def create(
 @click.option("--request-limit", type=_LIMIT, help="Requests a minute over all keys.")
 @click.option("--no-request-limit", is_flag=True, help="Take the request limit away.")
 @click.option("--default-region", metavar="REGION", help="Where local phone numbers are read, such as US.")
+@click.option("--no-default-region", is_flag=True, help="Read international numbers only.")
 @click.option(
     "--contact-hours/--no-contact-hours",
     default=None,
@@ -93,27 +94,30 @@ def update(
     request_limit: int | None,
     no_request_limit: bool,
     default_region: str | None,
+    no_default_region: bool,
     contact_hours: bool | None,
     frequency_cap: int | None,
     no_frequency_cap: bool,
 ) -> None:
     """Change a workspace; a running server heeds it within a second."""
-    change = WorkspaceChange(
+    changes = changed(
         name=name,
         status=status,
         sms_campaigns_enabled=sms_campaigns,
         request_limit=request_limit,
-        unlimited_requests=no_request_limit,
         default_region=default_region,
         contact_hours=contact_hours,
-        frequency_cap=0 if no_frequency_cap else frequency_cap,
+        frequency_cap=frequency_cap,
     )
-    if change == WorkspaceChange():
+    for field, is_cleared in (
+        ("request_limit", no_request_limit),
+        ("default_region", no_default_region),
+        ("frequency_cap", no_frequency_cap),
+    ):
+        clear(changes, field, is_cleared)
+    if not changes:
         raise click.UsageError("Name something to change; see --help.")
-    if request_limit is not None and no_request_limit:
-        raise click.UsageError("--request-limit and --no-request-limit exclude each other.")
-    if frequency_cap is not None and no_frequency_cap:
-        raise click.UsageError("--frequency-cap and --no-frequency-cap exclude each other.")
+    change = WorkspaceChange(**changes)
     show(documents.workspace(with_engine(lambda e: e.workspaces.update(workspace_id, change, actor=actor()))))
 
 

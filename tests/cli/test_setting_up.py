@@ -317,3 +317,19 @@ def test_names_are_shown_as_they_are_and_do_nothing(cli: Cli) -> None:
 def test_a_name_out_of_its_bounds_is_wrong_usage(cli: Cli, name: str) -> None:
     """It is refused before anything is opened."""
     assert "NAME" in cli.refuse("workspaces", "create", name, code=2)
+
+
+def test_what_was_set_can_be_cleared(cli: Cli) -> None:
+    """By an option of its own; one that sets and one that clears exclude each other."""
+    workspace_id = cli.ask("workspaces", "create", "Acme", "--default-region", "US")["id"]
+    agent_id = cli.ask("agents", "create", workspace_id, "Ada", "--from", "4155550100", "--placeholder", "x")["id"]
+    assert cli.ask("workspaces", "update", workspace_id, "--no-default-region")["default_region"] is None
+    assert cli.ask("workspaces", "update", workspace_id, "--no-request-limit")["request_limit"] is None
+    cleared = cli.ask("agents", "update", agent_id, "--no-from", "--no-placeholder")
+    assert (cleared["from_number"], cleared["placeholders"]) == (None, None)
+    assert "--from and --no-from exclude" in cli.refuse(
+        "agents", "update", agent_id, "--from", "+14155550100", "--no-from", code=2
+    )
+    assert "--default-region and --no-default-region exclude" in cli.refuse(
+        "workspaces", "update", workspace_id, "--default-region", "US", "--no-default-region", code=2
+    )

@@ -58,7 +58,7 @@ async def test_a_changed_limit_counts_at_once(engine: Outreach) -> None:
         await engine.requests.take(workspace.id)
     await engine.workspaces.update(workspace.id, WorkspaceChange(request_limit=2))
     assert await engine.requests.take(workspace.id) is not None
-    await engine.workspaces.update(workspace.id, WorkspaceChange(unlimited_requests=True))
+    await engine.workspaces.update(workspace.id, WorkspaceChange(request_limit=None))
     assert await engine.requests.take(workspace.id) is None
 
 

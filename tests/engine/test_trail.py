@@ -369,7 +369,7 @@ async def test_the_frequency_cap_holds(storage: Storage) -> None:
         "held waiting (frequency_cap) by frequency_cap",
     ]
     assert found.due_at == at(1) + timedelta(hours=24)
-    freer = WorkspaceChange(frequency_cap=0)
+    freer = WorkspaceChange(frequency_cap=None)
     await storage.write(lambda tx: workspaces.update(tx, HERE, freer, now=at(3), actor="library"))
     await storage.write(lambda tx: holds.release(tx, HERE, campaign.id, now=at(4), limit=9))
     found = await history(storage, campaign)
