@@ -20,6 +20,7 @@ from outreach.convert.json_text import parse_json
 from outreach.convert.requests import read_new_call, read_new_message, read_settings_change
 from outreach.engine import Outreach
 from outreach.errors import (
+    AccountMissing,
     AgentInactive,
     AgentNotOutbound,
     CallbackRejected,
@@ -119,6 +120,7 @@ __all__ = [
     "UNSET",
     "Account",
     "AccountCheck",
+    "AccountMissing",
     "AccountSummary",
     "Agent",
     "AgentChange",

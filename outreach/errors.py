@@ -15,7 +15,8 @@
     |   +-- RecipientUnsubscribed
     |   +-- CallInProgress
     |   +-- IllegalTransition       carries the state and the moves that it allows
-    |   +-- CannotStart             carries every reason, in words
+    |   +-- CannotStart             carries every reason, by field and in words
+    |   +-- AccountMissing          a live workspace has nothing to send by at this provider
     +-- RateLimited                 the workspace's request limit is used up
     +-- RequestInProgress           another request with the same idempotency key still runs
     +-- LeaseLost                   this worker no longer owns the work
@@ -185,14 +186,32 @@ class CannotStart(Conflict):
     """The campaign cannot start as it is.
 
     Attributes:
-        reasons: Each thing that is in the way, a sentence each.
+        details: Each thing that is in the way: the field that says it, and a sentence. A field of the campaign has the
+            name that `CampaignUpdate` gives it; `agent.is_active` is the agent's, `account.twilio` the workspace's
+            account at that provider.
+        reasons: The sentences.
     """
 
     code = "cannot_start"
 
-    def __init__(self, reasons: Iterable[str]) -> None:
-        self.reasons = tuple(reasons)
+    def __init__(self, details: Iterable[ErrorDetail]) -> None:
+        self.details = tuple(details)
+        self.reasons = tuple(detail.message for detail in self.details)
         super().__init__("The campaign cannot start: " + " ".join(self.reasons))
+
+
+class AccountMissing(Conflict):
+    """A live workspace has no account that a message or call could go by.
+
+    Attributes:
+        workspace_id: The workspace.
+        provider: The carrier or voice provider at which it needs one.
+    """
+
+    def __init__(self, message: str, *, workspace_id: str, provider: str) -> None:
+        self.workspace_id = workspace_id
+        self.provider = provider
+        super().__init__(message)
 
 
 class RateLimited(OutreachError):

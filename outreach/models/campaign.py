@@ -8,6 +8,7 @@ from typing import Literal
 
 import attrs
 
+from outreach.errors import ErrorDetail
 from outreach.models.business_hours import BusinessHours
 from outreach.models.carriers import CarrierName, Channel, CliMode, ScheduleType, SmsMessageSource, SmsMode
 from outreach.models.holidays import HolidayCalendar
@@ -214,10 +215,12 @@ class CampaignCreated:
 
     Attributes:
         opted_out_excluded: Supplied contacts that were dropped because they are on the register.
+        missing: What a draft lacks to be ready: the field that says it, and a sentence; nothing of one that is ready.
     """
 
     campaign: Campaign
     opted_out_excluded: int
+    missing: tuple[ErrorDetail, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

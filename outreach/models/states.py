@@ -69,6 +69,21 @@ CAMPAIGN_TRANSITIONS: Final[Mapping[tuple[CampaignStatus, CampaignMove], Campaig
 """Every legal move of a campaign (design, section 4)."""
 
 
+_ASKED_FOR: Final = (_M.START, _M.UNSCHEDULE, _M.PAUSE, _M.RESUME, _M.CANCEL)
+
+
+def moves_to_ask_for(status: CampaignStatus) -> tuple[CampaignMove, ...]:
+    """Return the moves that somebody can ask for; the others follow from what a campaign is, or from the clock.
+
+    A scheduled campaign is started by the clock, not by hand: its start would be missed otherwise.
+    """
+    return tuple(
+        move
+        for move in _ASKED_FOR
+        if (status, move) in CAMPAIGN_TRANSITIONS and (status, move) != (_S.SCHEDULED, _M.START)
+    )
+
+
 def next_campaign_status(status: CampaignStatus, move: CampaignMove) -> CampaignStatus:
     """Return the status that a move leads to.
 
@@ -78,8 +93,7 @@ def next_campaign_status(status: CampaignStatus, move: CampaignMove) -> Campaign
     try:
         return CAMPAIGN_TRANSITIONS[status, move]
     except KeyError:
-        allowed = (m for s, m in CAMPAIGN_TRANSITIONS if s == status)
-        raise IllegalTransition("campaign", status, move, allowed) from None
+        raise IllegalTransition("campaign", status, move, moves_to_ask_for(status)) from None
 
 
 class RecipientStatus(StrEnum):

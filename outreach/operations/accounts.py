@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from outreach.errors import Conflict
+from outreach.errors import AccountMissing, ErrorDetail
 from outreach.models.account import PROVIDERS
 from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
 from outreach.protocols.storage import Transaction
 
 
-def lacking(tx: Transaction, workspace: Workspace, provider: str) -> list[str]:
-    """Return what keeps a workspace from sending by a provider: one sentence with what to do, or nothing."""
+def lacking(tx: Transaction, workspace: Workspace, provider: str) -> ErrorDetail | None:
+    """Return what a workspace lacks to send by a provider, with a sentence; None when it lacks nothing."""
     if workspace.mode is WorkspaceMode.SANDBOX:
-        return []
+        return None
+    if provider == "simulator":
+        return ErrorDetail(
+            "agent.provider",
+            "The workspace is live, and simulator is for sandboxes alone: take an agent with a real voice provider.",
+        )
     if provider not in PROVIDERS:
-        return [
-            f"The workspace is live, and {provider} is for sandboxes alone: give the agent a real voice provider."
-            if provider == "simulator"
-            else f"There is no provider {provider}."
-        ]
+        return ErrorDetail("agent.provider", f"There is no provider {provider}.")
     if tx.accounts.at(workspace.id, provider) is None:
-        return [
-            f"The workspace is live and has no account at {provider}. "
-            f"Connect one: outreach-server accounts connect {workspace.id} {provider}"
-        ]
-    return []
+        return ErrorDetail(f"account.{provider}", f"The workspace is live and has no account at {provider}.")
+    return None
 
 
 def require_account(tx: Transaction, workspace: Workspace, provider: str) -> None:
     """Check that a workspace can send by a provider.
 
     Raises:
-        Conflict: It cannot; the message says why, and what to do.
+        AccountMissing: It cannot; the message says why.
     """
-    reasons = lacking(tx, workspace, provider)
-    if reasons:
-        raise Conflict(reasons[0])
+    lack = lacking(tx, workspace, provider)
+    if lack is not None:
+        raise AccountMissing(lack.message, workspace_id=workspace.id, provider=provider)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import attrs
 
-from outreach.errors import CannotStart, IllegalTransition
+from outreach.errors import CannotStart, ErrorDetail, IllegalTransition
 from outreach.models.business_hours import BusinessHours
 from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.directory import Agent
@@ -16,17 +16,16 @@ from outreach.models.states import (
     TERMINAL_CAMPAIGN_STATUSES,
     CampaignMove,
     CampaignStatus,
-    WorkspaceMode,
     WorkspaceStatus,
+    moves_to_ask_for,
     next_campaign_status,
 )
-from outreach.models.workspace import Workspace
 from outreach.operations import trail
 from outreach.operations.accounts import lacking
-from outreach.operations.common import campaign_of, campaign_unit, note, require_available, workspace_of
+from outreach.operations.common import campaign_of, campaign_unit, note, provider_of, require_available, workspace_of
 from outreach.policy.holidays import closed_dates, refill
 from outreach.policy.opening import next_open
-from outreach.policy.readiness import is_ready
+from outreach.policy.readiness import missing
 from outreach.protocols.storage import Transaction
 
 
@@ -93,16 +92,19 @@ def start(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime
     Raises:
         NotFound: The workspace has no such campaign.
         WorkspaceUnavailable: The workspace may not work now.
-        IllegalTransition: The campaign is not ready.
-        CannotStart: Something is in the way; every reason is named.
+        IllegalTransition: The campaign is neither ready nor a draft.
+        CannotStart: It is a draft, or something else is in the way; everything is named.
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
     require_available(workspace_of(tx, workspace_id))
+    if campaign.status is CampaignStatus.DRAFT:
+        campaign = settle_setup(tx, campaign, now=now, actor=actor)
+    if campaign.status is CampaignStatus.DRAFT:
+        raise CannotStart(obstacles(tx, campaign, now))
     ahead = _start_is_ahead(campaign, now)
     step = CampaignMove.SCHEDULE if ahead else CampaignMove.START
     if campaign.status is not CampaignStatus.READY:
-        # A scheduled campaign is started by the clock, not by hand: its start would be missed otherwise.
-        raise IllegalTransition("campaign", campaign.status, CampaignMove.START, _operator_moves(campaign.status))
+        raise IllegalTransition("campaign", campaign.status, CampaignMove.START, moves_to_ask_for(campaign.status))
     _require_startable(tx, campaign, now)
     if campaign.holidays is not None:
         campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, now.year))
@@ -111,8 +113,12 @@ def start(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime
 
 def setup_status(tx: Transaction, campaign: Campaign) -> CampaignStatus:
     """Return whether a campaign that has not started is ready or a draft, by what it and its agent are now."""
-    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
-    return CampaignStatus.READY if is_ready(campaign, agent) else CampaignStatus.DRAFT
+    return CampaignStatus.DRAFT if setup_lacks(tx, campaign) else CampaignStatus.READY
+
+
+def setup_lacks(tx: Transaction, campaign: Campaign) -> tuple[ErrorDetail, ...]:
+    """Return what a campaign lacks to be ready, by what it and its agent are now."""
+    return missing(campaign, _agent_of(tx, campaign))
 
 
 def settle_setup(tx: Transaction, campaign: Campaign, *, now: datetime, actor: str) -> Campaign:
@@ -161,7 +167,7 @@ def resume(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetim
         NotFound: The workspace has no such campaign.
         WorkspaceUnavailable: The workspace may not work now.
         IllegalTransition: The campaign is not paused.
-        CannotStart: Something is in the way; every reason is named.
+        CannotStart: Something is in the way; everything is named.
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
     require_available(workspace_of(tx, workspace_id))
@@ -249,8 +255,8 @@ def hold_for_agent(tx: Transaction, workspace_id: str, campaign_id: str, *, now:
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     if campaign is None or campaign.status is not CampaignStatus.ACTIVE or campaign.channel != "call":
         return campaign
-    obstacles = _calling_obstacles(tx, campaign)
-    if not obstacles:
+    lacks = setup_lacks(tx, campaign)
+    if not lacks:
         return campaign
     return move(
         tx,
@@ -259,7 +265,7 @@ def hold_for_agent(tx: Transaction, workspace_id: str, campaign_id: str, *, now:
         now=now,
         actor="engine",
         pause_reason="agent_unavailable",
-        detail=" ".join(obstacles),
+        detail=" ".join(lack.message for lack in lacks),
     )
 
 
@@ -284,52 +290,28 @@ def _start_is_ahead(campaign: Campaign, now: datetime) -> bool:
     return campaign.schedule_type == "scheduled" and start_at is not None and now < start_at
 
 
-def _operator_moves(status: CampaignStatus) -> tuple[str, ...]:
-    engine_only = {CampaignMove.COMPLETE, CampaignMove.EXPIRE}
-    return tuple(
-        m
-        for s, m in CAMPAIGN_TRANSITIONS
-        if s is status and m not in engine_only and (s, m) != (status.SCHEDULED, m.START)
-    )
+def obstacles(tx: Transaction, campaign: Campaign, now: datetime) -> tuple[ErrorDetail, ...]:
+    """Return everything that is in the way of a campaign's start: the field that says it, and a sentence."""
+    found = list(setup_lacks(tx, campaign))
+    if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
+        found.append(ErrorDetail("scheduled_expires_at", "Its scheduled_expires_at has passed."))
+    if campaign.business_hours is not None and _never_opens(campaign.business_hours, campaign.holidays, now):
+        found.append(ErrorDetail("business_hours", "Its business hours have no opening within a year."))
+    provider = provider_of(tx, campaign)
+    if provider is not None:
+        lack = lacking(tx, workspace_of(tx, campaign.workspace_id), provider)
+        found.extend([lack] if lack is not None else [])
+    return tuple(found)
 
 
 def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> None:
-    reasons: list[str] = []
-    if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
-        reasons.append("Its scheduled_expires_at has passed.")
-    if campaign.channel == "call":
-        reasons.extend(_calling_obstacles(tx, campaign))
-    if campaign.business_hours is not None and _never_opens(campaign.business_hours, campaign.holidays, now):
-        reasons.append("Its business hours have no opening within a year.")
-    workspace = workspace_of(tx, campaign.workspace_id)
-    reasons.extend(_account_obstacles(tx, campaign, workspace))
-    if reasons:
-        raise CannotStart(reasons)
+    found = obstacles(tx, campaign, now)
+    if found:
+        raise CannotStart(found)
 
 
-def _account_obstacles(tx: Transaction, campaign: Campaign, workspace: Workspace) -> list[str]:
-    if workspace.mode is WorkspaceMode.SANDBOX:
-        return []
-    if campaign.channel == "sms":
-        return (
-            ["It names no sms_carrier."]
-            if campaign.sms_carrier is None
-            else lacking(tx, workspace, campaign.sms_carrier)
-        )
-    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
-    return lacking(tx, workspace, agent.provider) if agent is not None else []
-
-
-def _calling_obstacles(tx: Transaction, campaign: Campaign) -> list[str]:
-    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
-    if agent is None:
-        return ["It has no agent."]
-    obstacles = []
-    if not agent.is_active:
-        obstacles.append(f"Its agent {agent.name!r} is inactive.")
-    if not agent.may_call_out:
-        obstacles.append(f"Its agent {agent.name!r} is inbound and may not call out.")
-    return obstacles
+def _agent_of(tx: Transaction, campaign: Campaign) -> Agent | None:
+    return tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
 
 
 def _never_opens(hours: BusinessHours, holidays: HolidayCalendar | None, now: datetime) -> bool:

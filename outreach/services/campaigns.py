@@ -54,6 +54,19 @@ class Campaigns:
             raise NotFound("campaign", campaign_id)
         return campaign
 
+    async def obstacles(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        """Return everything that is in the way of a campaign's start now: the field that says it, and a sentence.
+
+        `start` raises `CannotStart` with the same. The fields that a draft lacks have the names of `CampaignUpdate`.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        now = self._context.now()
+        return await self._context.storage.read(
+            lambda tx: moves.obstacles(tx, campaign_of(tx, workspace_id, campaign_id), now)
+        )
+
     async def held_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
         """Return until when an active campaign sends nothing because its provider told us to come again later.
 

@@ -17,7 +17,7 @@ from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
-from outreach.operations.campaign_moves import setup_status
+from outreach.operations.campaign_moves import setup_lacks, setup_status
 from outreach.operations.common import agent_of, campaign_of, workspace_of
 from outreach.operations.requests import Answer
 from outreach.policy.holidays import refill
@@ -195,8 +195,14 @@ class CampaignCreation:
         stored = orjson.loads(made.body)
         if await contacts.read_all() != stored["contacts"]:
             raise InvalidRequest.at(request.where, "was used before with other contacts; use a new key")
-        found = await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, stored["id"]))
-        return CampaignCreated(campaign=found, opted_out_excluded=stored["excluded"])
+
+        def read(tx: Transaction) -> CampaignCreated:
+            found = campaign_of(tx, workspace_id, stored["id"])
+            return CampaignCreated(
+                campaign=found, opted_out_excluded=stored["excluded"], missing=setup_lacks(tx, found)
+            )
+
+        return await self._context.storage.read(read)
 
     async def _create(
         self,
@@ -232,7 +238,9 @@ class CampaignCreation:
                         now=context.now(),
                         actor=actor,
                     )
-                    created = CampaignCreated(campaign=published, opted_out_excluded=left_out)
+                    created = CampaignCreated(
+                        campaign=published, opted_out_excluded=left_out, missing=setup_lacks(tx, published)
+                    )
                     return finished(tx, created, once)
 
                 return await context.storage.write(publish)

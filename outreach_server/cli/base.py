@@ -13,7 +13,7 @@ import anyio
 import attrs
 import click
 
-from outreach import DatabaseMissing, InvalidRequest, NotFound, Outreach, OutreachError
+from outreach import PROVIDERS, AccountMissing, DatabaseMissing, InvalidRequest, NotFound, Outreach, OutreachError
 
 T = TypeVar("T")
 
@@ -199,6 +199,9 @@ def explain(error: OutreachError) -> str:
         case InvalidRequest() if len(error.details) > 1:
             lines = [f"  {detail.path}: {detail.message}" for detail in error.details]
             return "\n".join([f"{len(lines)} things are wrong:", *lines])
+        case AccountMissing() if error.provider in PROVIDERS:
+            command = f"outreach-server accounts connect {error.workspace_id} {error.provider}"
+            return f"{error.message} Connect one: {command}"
         case DatabaseMissing():
             return (
                 f"{error.message} Name another one with --database or {DATABASE_VARIABLE}, "

@@ -18,6 +18,7 @@ from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Encoding, Source
 from outreach_server.cli.csv_records import Delimiter
+from outreach_server.cli.obstacles import tell_draft
 from outreach_server.cli.output import console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.values import CARRIER, MOMENT, WORKSPACE, Text, name_of
@@ -157,7 +158,7 @@ def _answer(
         where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
         rejects.tell(hint=where)
     if campaign.status == "draft":
-        note(f"It is a draft. Finish it: outreach-server campaigns update {campaign.id} --from NUMBER --carrier NAME")
+        tell_draft(campaign, made.missing)
     else:
         note(f"Start it with: outreach-server campaigns start {campaign.id}")
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Literal
 
 import click
 
-from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach, RecipientStatus
+from outreach import Campaign, CampaignStatus, CampaignUpdate, CannotStart, ErrorDetail, Outreach, RecipientStatus
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
+from outreach_server.cli.obstacles import refusal, tell_draft
 from outreach_server.cli.output import console, echo_json, fields, note, show_list, stream_array, stream_lines
 from outreach_server.cli.progress import groups_table, what_it_waits_for
 from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text, changed
@@ -90,11 +91,15 @@ def update(campaign_id: str, **options: Any) -> None:
     if change == CampaignUpdate():
         raise click.UsageError("Name something to change; see --help.")
 
-    async def work(engine: Outreach) -> Campaign:
+    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ErrorDetail]]:
         workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
-        return await engine.campaigns.update(workspace_id, campaign_id, change, actor=actor())
+        updated = await engine.campaigns.update(workspace_id, campaign_id, change, actor=actor())
+        return updated, await engine.campaigns.obstacles(workspace_id, campaign_id)
 
-    _show(documents.campaign(with_engine(work)))
+    updated, obstacles = with_engine(work)
+    _show(documents.campaign(updated))
+    if updated.status is CampaignStatus.DRAFT:
+        tell_draft(updated, obstacles)
 
 
 def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -> click.Command:
@@ -103,8 +108,13 @@ def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
         async def work(engine: Outreach) -> Campaign:
-            workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
-            moved: Campaign = await getattr(engine.campaigns, name)(workspace_id, campaign_id, actor=actor())
+            campaign = await engine.campaigns.find(campaign_id)
+            try:
+                moved: Campaign = await getattr(engine.campaigns, name)(
+                    campaign.workspace_id, campaign_id, actor=actor()
+                )
+            except CannotStart as error:
+                raise refusal(campaign, error) from None
             return moved
 
         moved = with_engine(work)
@@ -148,21 +158,26 @@ for name, description, hint in (
 def show_(campaign_id: str) -> None:
     """Show a campaign, and how many of its recipients are in which state and why."""
 
-    async def work(engine: Outreach) -> tuple[documents.Document, list[documents.Document]]:
+    async def work(
+        engine: Outreach,
+    ) -> tuple[documents.Document, list[documents.Document], Campaign, Sequence[ErrorDetail]]:
         campaign = await engine.campaigns.find(campaign_id)
         owner = await engine.workspaces.get(campaign.workspace_id)
         groups = await engine.campaigns.groups(campaign.workspace_id, campaign_id)
         until = await engine.campaigns.held_until(owner.id, campaign_id)
         held = {"held_by": documents.held_by(campaign, owner, until), "held_until": documents.plain(until)}
         document = {**documents.campaign(campaign), **held}
-        return document, [documents.group(group) for group in groups]
+        obstacles = await engine.campaigns.obstacles(owner.id, campaign_id)
+        return document, [documents.group(group) for group in groups], campaign, obstacles
 
-    document, groups = with_engine(work)
+    document, groups, campaign, obstacles = with_engine(work)
     if state().as_json:
         echo_json({**document, "groups": groups})
         return
     _show(document)
     console().print(groups_table(groups, document["channel"]))
+    if campaign.status is CampaignStatus.DRAFT:
+        tell_draft(campaign, obstacles)
 
 
 @campaigns.command()

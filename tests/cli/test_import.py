@@ -119,7 +119,7 @@ def test_people_are_told_the_first_bad_rows_and_where_the_others_are(
     assert "row 22," in told
     assert "row 23," not in told
     assert "… and 5 more; --rejects FILE.csv writes all of them" in told
-    assert "It is a draft." in told
+    assert "It is a draft:" in told
     rejects = tmp_path / "rejects.csv"
     assert f"all are in {rejects}" in cli.tell(*args, "--rejects", str(rejects))
 
@@ -257,10 +257,33 @@ def test_all_campaigns_are_listed_beyond_one_page(cli: Cli, workspace_id: str, c
 
 
 def test_a_move_that_the_state_does_not_allow_is_refused(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """The message names the moves that are allowed."""
+    """The message names the moves that are allowed, all of them commands."""
     made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"))
-    told = cli.refuse("campaigns", "start", made["id"], "--json")
-    assert told.startswith("Error: A campaign that is draft cannot start. Moves allowed from here:")
+    told = cli.refuse("campaigns", "pause", made["id"], "--json")
+    assert told.startswith("Error: A campaign that is draft cannot pause. Moves allowed from here: cancel.")
+
+
+def test_what_a_draft_lacks_is_named_with_the_command_that_gives_it(
+    cli: Cli, workspace_id: str, csv_file: Write
+) -> None:
+    """Where it is loaded, shown, changed and started; a ready one has nothing of it."""
+    file = csv_file("phone\n+14155550101\n")
+    imported = cli.tell("campaigns", "import", workspace_id, file, "--name", "Spring", "--message", "Hi")
+    (made,) = cli.ask("campaigns", "list", workspace_id)
+    command = f"outreach-server campaigns update {made['id']} --from NUMBER --carrier NAME"
+    for told in (
+        imported,
+        cli.tell("campaigns", "show", made["id"]),
+        cli.tell("campaigns", "update", made["id"], "--rate", "30"),
+        cli.refuse("campaigns", "start", made["id"]),
+    ):
+        assert "It has no sms_from_number: the number to send from." in told
+        assert "It has no sms_carrier: the carrier that sends." in told
+        assert command in told
+    changed = cli.tell("campaigns", "update", made["id"], "--carrier", "twilio")
+    assert f"campaigns update {made['id']} --from NUMBER\n" in changed
+    ready = cli.tell("campaigns", "update", made["id"], "--from", "+14155550100")
+    assert "draft" not in ready
 
 
 def test_a_draft_is_finished_with_update(cli: Cli, workspace_id: str, csv_file: Write) -> None:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from outreach import AgentChange, CampaignMoved, NewCallCampaign, NewRecipient, Outreach, Workspace
+from outreach import AgentChange, CampaignMoved, CannotStart, NewCallCampaign, NewRecipient, Outreach, Workspace
 from tests.engine.rig import contacts, given_workspace
 
 pytestmark = pytest.mark.anyio
@@ -38,6 +38,11 @@ async def test_an_agent_that_may_call_makes_its_drafts_ready(
     mine = await given_calls(engine, workspace, agent.id)
     foreign = await given_calls(engine, workspace, other.id)
     assert await status_of(engine, workspace, mine) == "draft"
+    (obstacle,) = await engine.campaigns.obstacles(workspace.id, mine)
+    assert obstacle.path in {"agent.is_active", "agent.allow_outbound"}
+    with pytest.raises(CannotStart, match="Its agent 'Ada' is in") as caught:
+        await engine.campaigns.start(workspace.id, mine)
+    assert caught.value.details == (obstacle,)
     async with engine.events.subscribe(CampaignMoved) as stream:
         await engine.agents.update(workspace.id, agent.id, mended, actor="cli:ann")
         moved = await anext(stream)
@@ -79,3 +84,4 @@ async def test_an_agent_that_changes_while_a_campaign_is_loaded_is_heeded(
     new = NewCallCampaign(name="Renewals", agent_id=agent.id)
     created = await engine.create_campaign.call(workspace.id, new, people())
     assert created.campaign.status == status
+    assert [detail.path for detail in created.missing] == ([] if after else ["agent.is_active"])

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from outreach import CannotStart, ErrorDetail
+from outreach.testing.builders import make_call_campaign
+from outreach_server.cli.obstacles import refusal
+
+AGENT = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
+
+
+@pytest.mark.parametrize(
+    ("paths", "commands"),
+    [
+        (["agent_id"], ["campaigns update {id} --agent AGENT_ID"]),
+        (["agent.is_active", "agent.allow_outbound"], [f"agents update {AGENT} --active --allow-outbound"]),
+        (["account.vapi"], ["accounts connect {workspace} vapi"]),
+        (["agent.is_active", "account.vapi"], [f"agents update {AGENT} --active", "accounts connect {workspace} vapi"]),
+        (["message_body", "sms_flow_id"], ["campaigns update {id} --message TEXT --flow FLOW_ID"]),
+        (["scheduled_expires_at", "business_hours", "agent.provider"], []),
+    ],
+)
+def test_each_obstacle_that_a_command_mends_comes_with_it(paths: list[str], commands: list[str]) -> None:
+    """The library names the field, and the command line what to type; what no command mends stands by itself."""
+    campaign = make_call_campaign(agent_id=AGENT)
+    error = CannotStart([ErrorDetail(path, f"Sentence about {path}.") for path in paths])
+    told = refusal(campaign, error).message.splitlines()
+    wanted = [
+        f"  outreach-server {command.format(id=campaign.id, workspace=campaign.workspace_id)}" for command in commands
+    ]
+    assert told == ["The campaign cannot start:", *(f"  Sentence about {path}." for path in paths), *wanted]
