@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import attrs
+from attrs.validators import optional
 
 from outreach.errors import ConfigError
 
 PUBLIC_URL_VARIABLE: Final = "OUTREACH_PUBLIC_URL"
 
 
-def _public_url(given: str | None) -> str | None:
+_MOST_SECONDS: Final = 3.2e9
+"""A hundred years: beyond, moments could not be told any more."""
+
+
+def _public_url(given: object) -> str | None:
     if given is None:
         return None
+    if not isinstance(given, str):
+        raise ConfigError(f"The public address is {given!r}; it must be a text like https://outreach.example.com.")
     text = given.strip()
     if "?" in text or "#" in text or "@" in text:
         # Not shown: what stands before an @ may be a password.
@@ -45,9 +52,40 @@ def _public_url(given: str | None) -> str | None:
     return text.rstrip("/")
 
 
+def _bounded(
+    *, least: float = 0.0, most: float = _MOST_SECONDS, above: bool = False, kinds: tuple[type, ...] = (int, float)
+) -> Callable[[Any, Any, Any], None]:
+    """Return what checks that a setting is a number within bounds; `above` keeps the lower one out."""
+
+    def check(instance: Any, attribute: Any, value: Any) -> None:
+        # A boolean is an integer to Python, and to nobody else; what is no number at all is within no bounds.
+        right = type(value) in kinds and (least < value if above else least <= value) and value <= most
+        if not right:
+            kind = "a number" if float in kinds else "an integer"
+            where = f"above {least:g}" if above else f"from {least:g}"
+            name = f"{type(instance).__name__}.{attribute.name}"
+            raise ConfigError(f"{name} is {value!r}; it must be {kind} {where} and up to {most:g}.")
+
+    return check
+
+
+def _time(default: float) -> Any:
+    """Return a field for seconds, or days, that are more than none."""
+    return attrs.field(default=default, validator=_bounded(above=True))
+
+
+def _time_or_none(default: float) -> Any:
+    """Return a field for seconds of which there may be none."""
+    return attrs.field(default=default, validator=_bounded())
+
+
+def _count(default: int, most: int) -> Any:
+    return attrs.field(default=default, validator=_bounded(least=1, most=most, kinds=(int,)))
+
+
 @attrs.frozen(kw_only=True)
 class EngineConfig:
-    """How the engine behaves; the defaults are those of the design.
+    """How the engine behaves; the defaults are those of the design. A value that makes no sense is a `ConfigError`.
 
     Attributes:
         max_unsettled: Intents without an outcome in this process at a time: the bound on what a crash can
@@ -85,36 +123,45 @@ class EngineConfig:
             call back. None tells them of no address.
     """
 
-    max_unsettled: int = 100
-    intent_seconds: float = 5.0
-    look_ahead_seconds: float = 0.25
-    single_look_ahead_seconds: float = 0.1
-    provider_timeout_seconds: float = 30.0
-    slice_seconds: float = 30.0
-    poll_seconds: float = 0.25
-    lease_seconds: float = 15.0
-    heartbeat_seconds: float = 2.0
-    lock_seconds: float = 0.5
-    stop_grace_seconds: float = 8.0
-    call_acceptance_seconds: float = 1.5
-    stale_seconds: float = 600.0
-    missed_start_seconds: float = 3600.0
-    idempotency_seconds: float = 86_400.0
-    idempotency_wait_seconds: float = 30.0
-    chunk_rows: int = 250
-    backoff_seconds: float = 1.0
-    backoff_max_seconds: float = 300.0
-    call_poll_seconds: float = 10.0
-    call_status_seconds: float = 5.0
-    call_silence_seconds: float = 14_400.0
-    reconcile_after_seconds: float = 60.0
-    reconcile_every_seconds: float = 120.0
-    reconcile_deadline_seconds: float = 3600.0
-    reconcile_round_seconds: float = 5.0
-    receipt_wait_seconds: float = 14_400.0
-    sweep_seconds: float = 30.0
-    callback_days: float = 30.0
+    max_unsettled: int = _count(100, 100_000)
+    intent_seconds: float = _time(5.0)
+    look_ahead_seconds: float = _time_or_none(0.25)
+    single_look_ahead_seconds: float = _time_or_none(0.1)
+    provider_timeout_seconds: float = _time(30.0)
+    slice_seconds: float = _time(30.0)
+    poll_seconds: float = _time(0.25)
+    lease_seconds: float = _time(15.0)
+    heartbeat_seconds: float = _time(2.0)
+    lock_seconds: float = _time(0.5)
+    stop_grace_seconds: float = _time_or_none(8.0)
+    call_acceptance_seconds: float = _time_or_none(1.5)
+    stale_seconds: float = _time(600.0)
+    missed_start_seconds: float = _time_or_none(3600.0)
+    idempotency_seconds: float = _time(86_400.0)
+    idempotency_wait_seconds: float = _time_or_none(30.0)
+    chunk_rows: int = _count(250, 100_000)
+    backoff_seconds: float = _time(1.0)
+    backoff_max_seconds: float = _time(300.0)
+    call_poll_seconds: float = _time(10.0)
+    call_status_seconds: float = _time(5.0)
+    call_silence_seconds: float = _time(14_400.0)
+    reconcile_after_seconds: float = _time(60.0)
+    reconcile_every_seconds: float = _time(120.0)
+    reconcile_deadline_seconds: float = _time(3600.0)
+    reconcile_round_seconds: float = _time(5.0)
+    receipt_wait_seconds: float = _time(14_400.0)
+    sweep_seconds: float = _time(30.0)
+    callback_days: float = _time(30.0)
     public_url: str | None = attrs.field(default=None, converter=_public_url)
+
+    def __attrs_post_init__(self) -> None:
+        """Check what only makes sense together."""
+        for shorter, longer in (("heartbeat_seconds", "lease_seconds"), ("backoff_seconds", "backoff_max_seconds")):
+            if getattr(self, shorter) > getattr(self, longer):
+                raise ConfigError(
+                    f"EngineConfig.{shorter} is {getattr(self, shorter):g}, and {longer} {getattr(self, longer):g}: "
+                    "the first must not be longer than the second."
+                )
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> EngineConfig:
@@ -124,6 +171,12 @@ class EngineConfig:
             ConfigError: It is no address; the message says what would be.
         """
         return cls(public_url=environment.get(PUBLIC_URL_VARIABLE) or None)
+
+
+def _log_file(given: object) -> Path | None:
+    if given is not None and not isinstance(given, str | Path):
+        raise ConfigError(f"SimulatorConfig.log is {given!r}; it must be the path of a file, or None for no log.")
+    return None if given is None else Path(given)
 
 
 @attrs.frozen(kw_only=True)
@@ -138,11 +191,11 @@ class SimulatorConfig:
         call_seconds: How long an answered call lasts.
     """
 
-    log: Path | None = None
-    latency_ms: float = 20.0
-    failure_rate: float = 0.0
-    seed: int | None = None
-    call_seconds: float = 2.0
+    log: Path | None = attrs.field(default=None, converter=_log_file)
+    latency_ms: float = attrs.field(default=20.0, validator=_bounded(most=600_000.0))
+    failure_rate: float = attrs.field(default=0.0, validator=_bounded(most=1.0))
+    seed: int | None = attrs.field(default=None, validator=optional(_bounded(most=2.0**53, kinds=(int,))))
+    call_seconds: float = attrs.field(default=2.0, validator=_bounded(most=86_400.0))
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> SimulatorConfig:

@@ -17,6 +17,7 @@ from outreach.carriers.simulator import SimulatedCarrier
 from outreach.clock import Clock, SystemClock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.dispatch.in_process import InProcessDispatcher
+from outreach.errors import ConfigError
 from outreach.ids import IdSource, UuidV7Source
 from outreach.models.work import Unit
 from outreach.protocols.analyser import Analyser
@@ -113,6 +114,7 @@ class Outreach:
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
     ) -> None:
+        _check_kinds(storage=storage, config=config, simulator=simulator)
         self._storage = storage
         self._dispatch = dispatch
         self._clock = clock or SystemClock()
@@ -194,6 +196,9 @@ class Outreach:
         Raises:
             ConfigError: The URL or a variable is not valid.
         """
+        given: object = url
+        if not isinstance(given, str):
+            raise ConfigError(f"The database is {given!r}; it must be a URL such as 'sqlite:///app.db'.")
         clock = clock or SystemClock()
         return cls(
             storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None, create=create),
@@ -300,6 +305,19 @@ class Outreach:
             # Not awaited itself: whoever waited for its start has heard of an error, and later ones are logged.
             await asyncio.gather(root, return_exceptions=True)
         self._dispatcher = None
+
+
+def _check_kinds(*, storage: object, config: object, simulator: object) -> None:
+    """Check what is easily confused: an address is no storage, and a mapping no configuration.
+
+    Raises:
+        ConfigError: Something is of another kind.
+    """
+    if isinstance(storage, str):
+        raise ConfigError("Outreach takes a storage. For a database by its URL: Outreach.open(url).")
+    for name, value, kind in (("config", config, EngineConfig), ("simulator", simulator, SimulatorConfig)):
+        if value is not None and not isinstance(value, kind):
+            raise ConfigError(f"{name} is {value!r}; it must be an outreach.{kind.__name__}.")
 
 
 async def _supervise(dispatcher: Dispatcher, started: asyncio.Future[None]) -> None:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import math
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pytest
 
-from outreach import ConfigError, EngineConfig, SimulatorConfig
+from outreach import ConfigError, EngineConfig, Outreach, SimulatorConfig
 
 
 @pytest.mark.parametrize(
@@ -92,3 +96,72 @@ def test_a_variable_that_cannot_be_heeded_is_named(name: str, value: str) -> Non
     """A log that cannot be written would leave every message unknown: it is refused before anything is sent."""
     with pytest.raises(ConfigError, match=f"OUTREACH_SIMULATOR_{name}"):
         SimulatorConfig.from_environment({f"OUTREACH_SIMULATOR_{name}": value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("max_unsettled", 0), ("max_unsettled", 1.5), ("max_unsettled", True), ("max_unsettled", 100_001),
+        ("chunk_rows", -1), ("chunk_rows", "250"),
+        ("poll_seconds", 0), ("poll_seconds", -0.25), ("poll_seconds", math.nan), ("lease_seconds", math.inf),
+        ("lease_seconds", "15"), ("lease_seconds", None), ("callback_days", 0.0), ("callback_days", 1e10),
+        ("stop_grace_seconds", -1), ("idempotency_seconds", timedelta(days=1)), ("public_url", 8000),
+    ],
+)  # fmt: skip
+def test_a_setting_that_makes_no_sense_is_refused_by_its_name(field: str, value: Any) -> None:
+    """And not by an engine that behaves strangely, or fails later."""
+    words = "public address" if field == "public_url" else f"EngineConfig.{field} is"
+    with pytest.raises(ConfigError, match=words):
+        EngineConfig(**{field: value})
+
+
+def test_every_number_of_the_configuration_has_bounds() -> None:
+    """Nothing that is added later is left without."""
+    for cls in (EngineConfig, SimulatorConfig):
+        for field in attrs.fields(cls):
+            if field.name not in {"public_url", "log"}:
+                assert field.validator is not None, f"{cls.__name__}.{field.name}"
+
+
+def test_the_bounds_themselves_are_taken() -> None:
+    """Integers are as good as other numbers, and none is a time where waiting may be left out."""
+    config = EngineConfig(max_unsettled=1, chunk_rows=100_000, stop_grace_seconds=0, lease_seconds=15, poll_seconds=1)
+    assert (config.stop_grace_seconds, config.lease_seconds) == (0, 15)
+    assert SimulatorConfig(failure_rate=1, latency_ms=0, seed=0).seed == 0
+    assert SimulatorConfig(log="log.jsonl").log == Path("log.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"heartbeat_seconds": 20.0}, "heartbeat_seconds is 20, and lease_seconds 15"),
+        ({"backoff_seconds": 301.0}, "backoff_seconds is 301, and backoff_max_seconds 300"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(given: dict[str, float], words: str) -> None:
+    """A lease that ends before its heartbeat is lost again and again."""
+    with pytest.raises(ConfigError, match=words):
+        EngineConfig(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("log", 5), ("latency_ms", -1), ("failure_rate", 1.1), ("failure_rate", "0.5"), ("seed", 1.5),
+        ("seed", -1), ("call_seconds", math.nan),
+    ],
+)  # fmt: skip
+def test_the_simulators_settings_are_checked_too(field: str, value: Any) -> None:
+    """The environment is checked by the same bounds."""
+    with pytest.raises(ConfigError, match=rf"SimulatorConfig\.{field} is"):
+        SimulatorConfig(**{field: value})
+
+
+def test_an_engine_is_made_of_what_it_takes() -> None:
+    """What is easily confused is told in words."""
+    with pytest.raises(ConfigError, match=r"Outreach\.open\(url\)"):
+        Outreach("sqlite:///app.db")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"config is .*must be an outreach\.EngineConfig"):
+        Outreach.open("memory://", config={"poll_seconds": 1})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="must be a URL such as"):
+        Outreach.open(Path("app.db"))  # type: ignore[arg-type]
