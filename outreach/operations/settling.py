@@ -68,6 +68,9 @@ def settle(
         error_message=outcome.error_message,
         settled_at=now,
     )
+    if dispatch.state is DispatchState.DISPATCHING and by is not Rule.PROVIDER_ANSWER:
+        # Somebody else than who was to ask knows what became of it: it must not be asked any more.
+        tx.stops.note()
     tx.dispatches.update(settled)
     trail.outcome_known(tx, dispatch, settled, by=by, now=now)
     if outcome.state is DispatchState.REFUSED and outcome.reason == OPTED_OUT:

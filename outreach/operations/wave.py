@@ -164,8 +164,10 @@ class Committed:
         stale: The decision was made on something that has changed since; nothing was committed.
         changed: Somebody is not as before: has an intent, waits, or has ended.
         dispatches: The intents that now stand in the ledger, in the order of their slots.
+        stops: How many stops there had been then; while there is none more, nothing stands against these intents.
     """
 
     stale: bool
     changed: bool
     dispatches: Sequence[Dispatch]
+    stops: int | None = None

@@ -155,7 +155,31 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     if change != Counters():
         counters = tx.campaigns.add_counters(wave.workspace_id, wave.campaign_id, change)
         complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
-    return Committed(stale=False, changed=changed or bool(put_off or dispatches), dispatches=tuple(dispatches))
+    # Counted last: a stop of this very operation, such as the end of the campaign, is not one that comes after.
+    return Committed(
+        stale=False,
+        changed=changed or bool(put_off or dispatches),
+        dispatches=tuple(dispatches),
+        stops=tx.stops.number(),
+    )
+
+
+def obstacles(tx: Transaction, intents: Sequence[tuple[Dispatch, int | None]], now: datetime) -> Sequence[str | None]:
+    """Return why each of some committed intents must not be sent after all; None where nothing stands against it.
+
+    Args:
+        tx: The transaction.
+        intents: Each with the number of stops at its commit, as far as it is known: without another one since nothing
+            needs to be looked at.
+        now: When.
+    """
+    stops = tx.stops.number()
+    doubtful = [dispatch for dispatch, known in intents if known != stops]
+    load_for_start(tx, doubtful)
+    return [
+        None if known == stops else may_start(tx, dispatch) or account_holds.obstacle(tx, dispatch, now)
+        for dispatch, known in intents
+    ]
 
 
 def load_for_start(tx: Transaction, dispatches: Sequence[Dispatch]) -> None:

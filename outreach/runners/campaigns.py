@@ -311,6 +311,7 @@ class CampaignRunner:
                     find_provider=channel.request(plan, intent, dispatch, not_after=not_after),
                     account=account,
                     paces=paces,
+                    stops=committed.stops,
                 )
             )
         return committed

@@ -30,9 +30,11 @@ class Errand:
         find_provider: Finds who is asked.
         account: Whose place it has; see `account_of`.
         paces: The paces that it keeps, by key, each with the time between two starts.
+        stops: How many stops there had been at its commit; None where that is not known, and all is looked at anew.
     """
 
     dispatch: Dispatch
     find_provider: FindProvider
     account: str
     paces: Mapping[str, timedelta] = attrs.field(factory=dict)
+    stops: int | None = None

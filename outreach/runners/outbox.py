@@ -15,15 +15,13 @@ from outreach.config import EngineConfig
 from outreach.errors import ConfigError
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.states import DispatchState
-from outreach.operations import account_holds
-from outreach.operations.waves import load_for_start, may_start
+from outreach.operations import waves
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
 from outreach.runners.batches import Batches
 from outreach.runners.errand import Ask, Errand
 from outreach.runners.places import Places
 from outreach.runners.worker import Worker
-from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 
@@ -183,7 +181,7 @@ class Outbox:
         while True:
             await self._wait_for_turn(errand.paces)
             # After the waiting, so that a stop that came meanwhile is heard.
-            obstacle = await self._checks.ask(dispatch)
+            obstacle = await self._checks.ask((dispatch, errand.stops))
             if obstacle is not None:
                 return obstacle
             if self._clock.now() > dispatch.valid_until:
@@ -205,15 +203,9 @@ class Outbox:
         place.change(self._requests)
         return True
 
-    async def _obstacles(self, dispatches: Sequence[Dispatch]) -> Sequence[str | None]:
+    async def _obstacles(self, intents: Sequence[tuple[Dispatch, int | None]]) -> Sequence[str | None]:
         """Return what stands against each of some requests, by what has committed until now."""
-
-        def operation(tx: Transaction) -> Sequence[str | None]:
-            now = self._clock.now()
-            load_for_start(tx, dispatches)
-            return [may_start(tx, it) or account_holds.obstacle(tx, it, now) for it in dispatches]
-
-        return await self._storage.read(operation)
+        return await self._storage.read(lambda tx: waves.obstacles(tx, intents, self._clock.now()))
 
     async def _wait_for_turn(self, paces: Iterable[str]) -> None:
         while (left := self._latest_turn(paces) - self._clock.monotonic()) > 0:  # noqa: ASYNC110

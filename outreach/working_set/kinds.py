@@ -36,6 +36,10 @@ Key = tuple[Any, ...]
 """What tells a row from all others of its kind, in the domain's words: campaigns by their identifiers."""
 
 
+ONLY: Final[Key] = (1,)
+"""The key of a table with one row."""
+
+
 class CampaignRef(NamedTuple):
     """A campaign as rows name it.
 
@@ -355,10 +359,25 @@ def _make_sender_paces() -> Kind[datetime]:
 
 SENDER_PACES: Final = _make_sender_paces()
 
+
+def _make_stops() -> Kind[int]:
+    return Kind(
+        table="stops",
+        what="number of stops",
+        columns=("id", "number"),
+        key=("id",),
+        row=lambda key, number: [key[0], number],
+        model=lambda row, _: int(row[1]),
+        key_of=_not_in_the_model,
+    )
+
+
+STOPS: Final = _make_stops()
+
 IN_ORDER: Final[tuple[Kind[Any], ...]] = (
     *(WORKSPACES, KEYS, AGENTS, TRUNKS, NUMBERS, FLOWS, ACCOUNTS, ACCOUNT_HOLDS, CALLBACKS),
     *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, UNSUBSCRIBES, WINDOWS, STORED),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
-    *(WORK, RUNS, SENDER_PACES, LEASE, HOME),
+    *(WORK, RUNS, SENDER_PACES, LEASE, HOME, STOPS),
 )
 """The kinds whose rows have keys, those that others refer to first: the order in which they are written."""

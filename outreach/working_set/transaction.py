@@ -20,7 +20,7 @@ from outreach.working_set.tables.recipients import Recipients
 from outreach.working_set.tables.register import Register
 from outreach.working_set.tables.requests import Audit, Requests
 from outreach.working_set.tables.trail import Trail
-from outreach.working_set.tables.work import Leases, Runs, WorkFeed
+from outreach.working_set.tables.work import Leases, Runs, Stops, WorkFeed
 from outreach.working_set.working_set import WorkingSet
 
 
@@ -54,6 +54,7 @@ class Transaction:
         self.work = WorkFeed(rows)
         self.leases = Leases(rows)
         self.runs = Runs(rows)
+        self.stops = Stops(rows)
         self.requests = Requests(rows)
         self.audit = Audit(rows)
         self.trail = Trail(rows)

@@ -11,7 +11,7 @@ from outreach.convert.columns import Value
 from outreach.errors import StorageError
 from outreach.models.campaign import Counters
 from outreach.working_set.backend import Backend, Change, Row
-from outreach.working_set.kinds import CAMPAIGNS, IN_ORDER, NOWHERE, CampaignRef, Key, Kind
+from outreach.working_set.kinds import CAMPAIGNS, IN_ORDER, NOWHERE, ONLY, STOPS, CampaignRef, Key, Kind
 from outreach.working_set.writes import AlreadyThere, Journal, Rows, Unsound
 
 M = TypeVar("M")
@@ -199,6 +199,10 @@ class WorkingSet:
         """Return the models of rows that a query has returned."""
         return [kind.model(row, self._reference(kind, row)) for row in rows]
 
+    def rows_of(self, kind: Kind[M]) -> list[M | None]:
+        """Return the rows of a kind that are known; None for each key that has none."""
+        return list(self._rows[kind.table].known.values())
+
     def lose(self, kind: Kind[Any], key: Key) -> None:
         """Forget one row: a statement has written it past us."""
         self._rows[kind.table].known.pop(key, None)
@@ -300,6 +304,14 @@ class WorkingSet:
             [row] = self.backend.query("work.last_change", {})
             self.last_change["last"] = int(row[0])
         return self.last_change["last"]
+
+    def stops(self) -> int:
+        """Return how many stops there have been."""
+        return self.get(STOPS, ONLY) or 0
+
+    def note_stop(self) -> None:
+        """Count another stop, in its own transaction."""
+        self.put(STOPS, ONLY, self.stops() + 1)
 
     # -------------------------------------------------------------------------------------------- flush
 

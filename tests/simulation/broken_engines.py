@@ -22,13 +22,12 @@ from outreach.operations import (
 from outreach.operations.recipients import put_recipient
 from outreach.operations.wave import Committed, Intent, Plan, Wave
 from outreach.policy.settlement import Backoff
-from outreach.runners import outbox
 from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.channels import CampaignChannel
 from outreach.runners.reconciler import Reconciler
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
-from tests.simulation import broken_records, broken_tenancy, broken_waits
+from tests.simulation import broken_records, broken_sets, broken_tenancy, broken_waits
 
 
 def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
@@ -106,7 +105,7 @@ def ask_the_register_only_at_creation(patch: pytest.MonkeyPatch) -> None:
         return _With(tx, register=_Empty())
 
     patch.setattr(waves, "commit_wave", lambda tx, wave, **given: commit_wave(deaf(tx), wave, **given))
-    patch.setattr(outbox, "may_start", lambda tx, dispatch: may_start(deaf(tx), dispatch))
+    patch.setattr(waves, "may_start", lambda tx, dispatch: may_start(deaf(tx), dispatch))
 
 
 def take_not_found_as_not_sent(patch: pytest.MonkeyPatch) -> None:
@@ -189,6 +188,10 @@ BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "one number of a group makes all calls": (broken_waits.call_from_one_number, "is called from"),
     "too many calls are in flight": (broken_waits.call_more_at_a_time, "in flight of"),
     "a request without an answer is made again": (broken_records.ask_twice, "began at"),
+    "a row is kept after a stop": (broken_sets.keep_a_row_after_a_stop, "at the end|committed while|recount"),
+    "a buffered write is lost": (broken_sets.lose_a_buffered_write, "A recipient is|recount"),
+    "the stops are counted too early": (broken_sets.count_the_stops_too_early, "begins while"),
+    "what a failed operation wrote is left behind": (broken_sets.undo_by_halves, "recount"),
     "an opt-out from one workspace counts in all": (broken_tenancy.opt_out_everywhere, "nothing explains it"),
 }
 """What is wrong with each engine: the patch, and a pattern of what the simulation says when it has found out."""

@@ -8,19 +8,31 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, cast
+
+import attrs
 
 from outreach.errors import StorageError
+from outreach.models.campaign import Counters
+from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.work import HighWater, Home
 from outreach.protocols.storage import DispatchLock, Operation
-from outreach.storage.sqlite.memory import empty_database, open_image, write_now
+from outreach.storage.sqlite.groups import commit_group
+from outreach.storage.sqlite.jobs import Job
+from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import bring_up_to_date
 from outreach.storage.sqlite.session import Session
 from outreach.testing.simulation.faults import Faults
 from outreach.testing.simulation.touched import NotingTransaction, Touched
 from outreach.working_set import Transaction
+from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS
 
 T = TypeVar("T")
+
+_SPOILED: Final = 7
+"""Every so many writes share their group with an operation that fails."""
+
+_NOBODY_WAITS: Final[Any] = None
 
 _SLOW_SECONDS: Final = 2.0
 """How long an operation waits for its turn at the most."""
@@ -38,12 +50,36 @@ class Database:
         self._writer = Session(self._raw)
         self._reader = Session(self._raw, read_only=True)
         self._noting = NotingTransaction(self._writer.transaction)
+        self._writes = 0
 
     def write(self, operation: Operation[T]) -> tuple[T, Mapping[str, Touched]]:
-        """Run an operation that may write, and commit it; return what it has written too."""
-        result = write_now(self._writer, lambda _: operation(self._noting.fresh()))
+        """Run an operation that may write, and commit it; return what it has written too.
+
+        Now and then another one comes before it in the same group, which fails after it has written a lot: of that
+        nothing must be left.
+        """
+        jobs = [Job(operation=lambda _: operation(self._noting.fresh()), bulk=False, done=_NOBODY_WAITS)]
+        self._writes += 1
+        if self._writes % _SPOILED == 0:
+            jobs.insert(0, Job(operation=self._spoil, bulk=False, done=_NOBODY_WAITS))
+        asked = jobs[-1]
+        commit_group(self._writer, lambda: jobs.pop(0) if jobs else None, [])
         self._reader.rows.forget()
-        return result, self._noting.touched
+        if asked.error is not None:
+            raise asked.error
+        return cast("T", asked.result), self._noting.touched
+
+    def _spoil(self, tx: Transaction) -> None:
+        """Write to whatever is known, and fail."""
+        campaigns = [row for row in self._writer.rows.rows_of(CAMPAIGNS) if row is not None]
+        for campaign in campaigns[:2]:
+            tx.campaigns.add_counters(campaign.workspace_id, campaign.id, Counters(failed=1, open=-1))
+            tx.campaigns.update(attrs.evolve(campaign, status=CampaignStatus.CANCELLED))
+            for recipient in self._writer.rows.rows_of(RECIPIENTS)[:3]:
+                if recipient is not None and recipient.campaign_id == campaign.id:
+                    spoiled = attrs.evolve(recipient, status=RecipientStatus.FAILED, reason="spoiled")
+                    tx.recipients.put(campaign.workspace_id, spoiled)
+        raise Spoiled
 
     def read(self, operation: Operation[T]) -> T:
         """Run an operation that reads."""
@@ -61,6 +97,10 @@ def _open(path: Path | None) -> sqlite3.Connection:
     raw.execute("PRAGMA foreign_keys = ON")
     bring_up_to_date(raw)
     return raw
+
+
+class Spoiled(Exception):
+    """What an operation raises that is to leave nothing behind."""
 
 
 class Killed(StorageError):

@@ -26,8 +26,14 @@ class Accounts(Owned[Account]):
         """Return a workspace's account at a provider."""
         return self._one(ACCOUNTS, "accounts.at", workspace_id=workspace_id, provider=provider)
 
+    def update(self, account: Account) -> None:
+        """Write over an account: a stop for what was to go out with its credentials."""
+        self._rows.note_stop()
+        super().update(account)
+
     def delete(self, workspace_id: str, account_id: str) -> bool:
         """Delete an account; return whether it was there."""
+        self._rows.note_stop()
         return self._rows.delete(ACCOUNTS, (workspace_id, account_id))
 
 
@@ -42,7 +48,8 @@ class AccountHolds(Table):
         return self._rows.get(ACCOUNT_HOLDS, (workspace_id, provider))
 
     def put(self, hold: AccountHold) -> None:
-        """Write it, over the one that is there."""
+        """Write it, over the one that is there: a stop."""
+        self._rows.note_stop()
         self._rows.put(ACCOUNT_HOLDS, ACCOUNT_HOLDS.key_of(hold), hold)
 
     def delete(self, workspace_id: str, provider: str) -> None:

@@ -101,6 +101,8 @@ class Campaigns(Table):
         known = self._rows.get(CAMPAIGNS, key)
         if known is None:
             raise LookupError(f"There is no such {CAMPAIGNS.what}.")
+        if known.status is CampaignStatus.ACTIVE and campaign.status is not CampaignStatus.ACTIVE:
+            self._rows.note_stop()
         self._rows.update(CAMPAIGNS, key, attrs.evolve(campaign, counters=known.counters, agent=None))
 
     def add_counters(self, workspace_id: str, campaign_id: str, change: Counters) -> Counters:

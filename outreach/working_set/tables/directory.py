@@ -38,7 +38,8 @@ class Workspaces(Table):
         self._rows.insert_now(WORKSPACES, (workspace.id,), workspace)
 
     def update(self, workspace: Workspace) -> None:
-        """Write over a workspace."""
+        """Write over a workspace: a stop, whatever has changed."""
+        self._rows.note_stop()
         self._rows.update(WORKSPACES, (workspace.id,), workspace)
 
     def list(self) -> Sequence[Workspace]:

@@ -22,7 +22,8 @@ class Register(Table):
         self._rows.load(UNSUBSCRIBES, workspace_and_phone)
 
     def put(self, entry: Unsubscribe) -> None:
-        """Write an entry, in place of the one that this number has."""
+        """Write an entry, in place of the one that this number has: a stop."""
+        self._rows.note_stop()
         self._rows.put(UNSUBSCRIBES, UNSUBSCRIBES.key_of(entry), entry)
 
     def delete(self, workspace_id: str, phone: str) -> bool:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
 
 from outreach.models.work import DueWork, Home, Lease, Run, Unit
-from outreach.working_set.kinds import HOME, LEASE, RUNS, SENDER_PACES, WORK
+from outreach.working_set.kinds import HOME, LEASE, ONLY, RUNS, SENDER_PACES, WORK
 from outreach.working_set.tables.base import Table
-
-_ONLY: Final = (1,)
-"""The key of a table with one row."""
 
 
 class WorkFeed(Table):
@@ -52,11 +48,14 @@ class Leases(Table):
 
     def current(self) -> Lease | None:
         """Return the lease."""
-        return self._rows.get(LEASE, _ONLY)
+        return self._rows.get(LEASE, ONLY)
 
     def put(self, lease: Lease) -> None:
-        """Write the lease."""
-        self._rows.put(LEASE, _ONLY, lease)
+        """Write the lease; another epoch is a stop for all that was committed under the one before."""
+        known = self.current()
+        if known is None or known.epoch != lease.epoch:
+            self._rows.note_stop()
+        self._rows.put(LEASE, ONLY, lease)
 
     def database_id(self) -> str:
         """Return what tells this database from others: given at its creation, shared by its copies."""
@@ -65,11 +64,28 @@ class Leases(Table):
 
     def home(self) -> Home | None:
         """Return where the database was last confirmed to live."""
-        return self._rows.get(HOME, _ONLY)
+        return self._rows.get(HOME, ONLY)
 
     def set_home(self, home: Home) -> None:
         """Write where the database lives."""
-        self._rows.put(HOME, _ONLY, home)
+        self._rows.put(HOME, ONLY, home)
+
+
+class Stops(Table):
+    """How many stops there have been, over the whole database.
+
+    Every stop counts in its own transaction: who comes onto the register, a campaign that is active no more, a changed
+    workspace or account, a provider that asks to wait, a takeover. While the number is the same, nothing that was
+    checked at a commit has been forbidden since.
+    """
+
+    def number(self) -> int:
+        """Return how many there have been."""
+        return self._rows.stops()
+
+    def note(self) -> None:
+        """Count one that no table knows of."""
+        self._rows.note_stop()
 
 
 class Runs(Table):

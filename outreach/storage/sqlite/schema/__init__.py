@@ -66,6 +66,12 @@ def _telephony_names(database: Database) -> None:
     _run_script(database, "0007_telephony_names.sql")
 
 
+@MIGRATIONS(name="0010_stops")
+def _stops(database: Database) -> None:
+    """Count the stops, so that one comparison tells whether there has been another."""
+    _run_script(database, "0010_stops.sql")
+
+
 def bring_up_to_date(raw: sqlite3.Connection) -> None:
     """Apply what a database lacks; all of it or nothing.
 

@@ -1,0 +1,78 @@
+"""Engines whose working set is broken; each on purpose in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
+from outreach.models.states import CampaignStatus
+from outreach.operations import waves
+from outreach.working_set import Transaction
+from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS
+from outreach.working_set.working_set import WorkingSet
+from outreach.working_set.writes import Journal, Rows
+
+
+def keep_a_row_after_a_stop(patch: pytest.MonkeyPatch) -> None:
+    """Know an active campaign as it was at its first transaction, whatever is committed of it later."""
+    begin, commit = WorkingSet.begin, WorkingSet.commit
+    kept: dict[tuple[int, Any], Campaign] = {}
+
+    def remember(self: WorkingSet) -> None:
+        begin(self)
+        for row in self.rows_of(CAMPAIGNS):
+            if row is not None and row.status is CampaignStatus.ACTIVE:
+                kept.setdefault((id(self), CAMPAIGNS.key_of(row)), row)
+
+    def restore(self: WorkingSet) -> None:
+        commit(self)
+        known = self._rows[CAMPAIGNS.table].known
+        for (owner, key), row in kept.items():
+            if owner == id(self) and key in known:
+                known[key] = row
+
+    patch.setattr(WorkingSet, "begin", remember)
+    patch.setattr(WorkingSet, "commit", restore)
+
+
+def lose_a_buffered_write(patch: pytest.MonkeyPatch) -> None:
+    """Write all changed recipients but the last one of several."""
+    by_change = Rows.by_change
+
+    def all_but_one(self: Rows) -> Any:
+        changes = by_change(self)
+        if self.kind is RECIPIENTS and len(changes.get("update", ())) > 1:
+            changes["update"].pop()
+        return changes
+
+    patch.setattr(Rows, "by_change", all_but_one)
+
+
+def count_the_stops_too_early(patch: pytest.MonkeyPatch) -> None:
+    """Compare the stops of the commit with those of the commit, and not with those of now."""
+    obstacles = waves.obstacles
+
+    def deaf(tx: Transaction, intents: Sequence[tuple[Dispatch, int | None]], now: datetime) -> Sequence[str | None]:
+        unknown = [(dispatch, stops) for dispatch, stops in intents if stops is None]
+        looked_at = iter(obstacles(tx, unknown, now))
+        return [next(looked_at) if stops is None else None for _, stops in intents]
+
+    patch.setattr(waves, "obstacles", deaf)
+
+
+def undo_by_halves(patch: pytest.MonkeyPatch) -> None:
+    """Undo what a failed operation knows, and not what it was going to write."""
+    undo = Journal.undo
+
+    def leaking(self: Journal, mark: int) -> None:
+        kept = [(where, key, where[key]) for where, key, _ in self._entries[mark:] if isinstance(where, dict)]
+        undo(self, mark)
+        for where, key, value in kept:
+            where.setdefault(key, value)
+
+    patch.setattr(Journal, "undo", leaking)
