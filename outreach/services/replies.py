@@ -11,7 +11,7 @@ from outreach.models.settings import ReplySettings, ReplySettingsChange
 from outreach.operations.common import note, reply_settings_of, workspace_of
 from outreach.policy.replies import ReplyText, reply_text
 from outreach.policy.texts import text_problem
-from outreach.services.checks import changes_of
+from outreach.services.checks import changes_of, check_flags
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
@@ -56,6 +56,7 @@ class Replies:
             InvalidRequest: A text is too long, blank or cannot be stored everywhere; nothing was changed.
         """
         changes = changes_of(change, clearable=_TEXTS)
+        check_flags(changes, "enabled", "help_when_opted_out")
         details = [
             ErrorDetail(name, problem)
             for name in _TEXTS
