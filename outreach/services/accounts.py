@@ -103,7 +103,7 @@ class Accounts:
             ConfigError: There is no usable key to encrypt them with.
         """
         known = _adapter(provider)
-        given = {name: value.strip() for name, value in credentials.items() if value.strip()}
+        given = _stripped(credentials)
         _check_credentials(known, given)
         context = self._context
         identifier, now = context.ids(), context.now()
@@ -264,6 +264,17 @@ class Accounts:
             return account
 
         return await self._context.storage.write(operation)
+
+
+def _stripped(credentials: object) -> dict[str, str]:
+    """Return the values that are not blank, by name, without the blanks around them."""
+    if not isinstance(credentials, Mapping):
+        raise InvalidRequest.at("credentials", f"must be texts by name, not {type(credentials).__name__}")
+    for name, value in credentials.items():
+        if not isinstance(value, str):
+            # Not shown: it may be a secret all the same.
+            raise InvalidRequest.at(f"credentials.{name}", f"must be a text, not {type(value).__name__}")
+    return {name: value.strip() for name, value in credentials.items() if value.strip()}
 
 
 def _account_of(tx: Transaction, workspace_id: str, account_id: str) -> Account:

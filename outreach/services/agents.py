@@ -14,7 +14,15 @@ from outreach.operations.campaign_moves import settle_setups_of_agent
 from outreach.operations.common import agent_of, note, workspace_of
 from outreach.policy.texts import text_problem
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import changes_of, check_choice, check_name, check_phone
+from outreach.services.checks import (
+    changes_of,
+    check_choice,
+    check_flags,
+    check_integer,
+    check_name,
+    check_phone,
+    check_texts,
+)
 from outreach.services.context import ServiceContext
 from outreach.services.once import Keys
 
@@ -99,6 +107,8 @@ class Agents:
         check_name("name", name, 255)
         check_choice("provider", provider, get_args(VoiceProviderName))
         check_choice("direction", direction, get_args(AgentDirection))
+        check_flags({"allow_outbound": allow_outbound, "is_active": is_active}, "allow_outbound", "is_active")
+        names = None if placeholders is None else check_texts("placeholders", placeholders)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Agent:
@@ -112,7 +122,7 @@ class Agents:
                 direction=direction,
                 allow_outbound=allow_outbound,
                 is_active=is_active,
-                placeholders=None if placeholders is None else tuple(placeholders),
+                placeholders=names,
                 from_number=check_phone("from_number", from_number, workspace.default_region),
                 voicemail=voicemail,
                 voicemail_message=voicemail_message,
@@ -128,7 +138,7 @@ class Agents:
 
         identifier = self._context.ids()
         content = (
-            name, provider, direction, allow_outbound, is_active, provider_agent_id, placeholders, from_number,
+            name, provider, direction, allow_outbound, is_active, provider_agent_id, names, from_number,
             voicemail, voicemail_message, max_call_seconds,
         )  # fmt: skip
         return await self._keys.written(
@@ -152,7 +162,8 @@ class Agents:
         if "name" in changes:
             check_name("name", changes["name"], 255)
         if changes.get("placeholders") is not None:
-            changes["placeholders"] = tuple(changes["placeholders"])
+            changes["placeholders"] = check_texts("placeholders", changes["placeholders"])
+        check_flags(changes, "is_active", "allow_outbound")
         if "voicemail" in changes and changes["voicemail"] != "leave_message":
             # What was to be left there goes with the policy that left it.
             changes.setdefault("voicemail_message", None)
@@ -212,5 +223,7 @@ def _check_calls(agent: Agent) -> None:
             problem = f"must have 1 to {_LONGEST_MESSAGE} characters"
         if problem is not None:
             raise InvalidRequest.at("voicemail_message", problem)
-    if agent.max_call_seconds is not None and not _SHORTEST_CALL <= agent.max_call_seconds <= _LONGEST_CALL:
-        raise InvalidRequest.at("max_call_seconds", f"must be {_SHORTEST_CALL} to {_LONGEST_CALL}")
+    if agent.provider_agent_id is not None:
+        check_name("provider_agent_id", agent.provider_agent_id, 255)
+    if agent.max_call_seconds is not None:
+        check_integer("max_call_seconds", agent.max_call_seconds, _SHORTEST_CALL, _LONGEST_CALL)

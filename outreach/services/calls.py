@@ -19,6 +19,7 @@ from outreach.operations.requests import Answer
 from outreach.policy.phones import is_dialable, reached_at
 from outreach.policy.variables import as_text
 from outreach.protocols.storage import Transaction
+from outreach.services.checks import check_kind, written_number
 from outreach.services.context import ServiceContext
 from outreach.services.once import KeyedRequest, Keys, Once
 
@@ -88,7 +89,8 @@ class Calls:
         )
 
     async def _create(self, workspace_id: str, new: NewCall, once: Once[Call]) -> Call:
-        if not is_dialable(new.to):
+        check_kind("new", new, NewCall)
+        if not is_dialable(written_number("to", new.to)):
             raise InvalidRequest.at("to", "must be 7 to 15 digits with an optional leading +, like +14155550102")
         context = self._context
         call_id = context.ids()

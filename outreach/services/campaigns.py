@@ -21,7 +21,7 @@ from outreach.operations.account_holds import hold_of_campaign
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, note, workspace_of
 from outreach.operations.histories import histories
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import changes_of, check_choice, check_name
+from outreach.services.checks import changes_of, check_choice, check_integer, check_name, written_number
 from outreach.services.context import ServiceContext
 
 MAX_PAGE_SIZE: Final = 100
@@ -115,9 +115,10 @@ class Campaigns:
             status = CampaignStatus(status)
         if channel is not None:
             check_choice("channel", channel, get_args(Channel))
+        for name, number in (("page", page), ("page_size", page_size)):
+            if type(number) is not int or number < 1:
+                raise InvalidRequest.at(name, "must be an integer of at least 1")
         size = min(page_size, MAX_PAGE_SIZE)
-        if page < 1 or size < 1:
-            raise InvalidRequest.at("page" if page < 1 else "page_size", "must be at least 1")
         items, total = await self._context.storage.read(
             lambda tx: tx.campaigns.page(
                 workspace_of(tx, workspace_id).id,
@@ -262,7 +263,9 @@ class Campaigns:
 
         Raises:
             NotFound: The workspace has no such campaign, or the number is neither in it nor on the register.
+            InvalidRequest: The number is no text.
         """
+        written_number("phone", phone)
         return await self._context.storage.read(lambda tx: histories(tx, workspace_id, campaign_id, phone))
 
     async def _move(
@@ -307,6 +310,4 @@ def _check_update(changes: Mapping[str, Any]) -> None:
     if changes.get("sms_carrier") is not None:
         check_choice("sms_carrier", changes["sms_carrier"], CARRIERS)
     if "sms_rate_per_minute" in changes:
-        rate = changes["sms_rate_per_minute"]
-        if type(rate) is not int or not 1 <= rate <= 600:
-            raise InvalidRequest.at("sms_rate_per_minute", "must be an integer from 1 to 600")
+        check_integer("sms_rate_per_minute", changes["sms_rate_per_minute"], 1, 600)

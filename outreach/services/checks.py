@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from outreach.errors import ErrorDetail, InvalidRequest
@@ -60,7 +60,70 @@ def check_choice(path: str, value: object, choices: Sequence[str]) -> None:
         raise InvalidRequest.at(path, problem)
 
 
-def check_phone(path: str, raw: str | None, region: str | None) -> str | None:
+def check_kind(path: str, value: object, kind: type) -> None:
+    """Check that an argument is what it is to be, where something else is easily handed in.
+
+    Raises:
+        InvalidRequest: It is of another kind.
+    """
+    if not isinstance(value, kind):
+        raise InvalidRequest.at(path, f"must be an outreach.{kind.__name__}, not {type(value).__name__}")
+
+
+def check_integer(path: str, value: object, least: int, most: int) -> None:
+    """Check that a value is an integer within bounds.
+
+    Raises:
+        InvalidRequest: It is none, or out of them.
+    """
+    # A boolean is an integer to Python, and to nobody else.
+    if type(value) is not int or not least <= value <= most:
+        raise InvalidRequest.at(path, f"must be an integer from {least} to {most}")
+
+
+def check_flags(values: Mapping[str, object], *names: str) -> None:
+    """Check that those of these values that are there are true or false.
+
+    Raises:
+        InvalidRequest: One is something else.
+    """
+    details = [
+        ErrorDetail(name, f"must be True or False, not {values[name]!r}")
+        for name in names
+        if name in values and not isinstance(values[name], bool)
+    ]
+    if details:
+        raise InvalidRequest(details=details)
+
+
+def check_texts(path: str, values: object) -> tuple[str, ...]:
+    """Return several texts.
+
+    Raises:
+        InvalidRequest: It is one text by itself, or something that holds no texts.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidRequest.at(path, f"must be several texts, such as a list of them, not {type(values).__name__}")
+    texts = tuple(values)
+    for index, text in enumerate(texts):
+        problem = text_problem(text)
+        if problem is not None:
+            raise InvalidRequest.at(f"{path}[{index}]", problem)
+    return texts
+
+
+def written_number(path: str, raw: object) -> str:
+    """Return a phone number as it was written, which is a text: an integer has lost its plus sign and its zeros.
+
+    Raises:
+        InvalidRequest: It is no text.
+    """
+    if not isinstance(raw, str):
+        raise InvalidRequest.at(path, f"must be a text such as '+14155550102', not {type(raw).__name__}")
+    return raw
+
+
+def check_phone(path: str, raw: object, region: str | None) -> str | None:
     """Return a number in E.164; None stays None.
 
     Raises:
@@ -68,7 +131,7 @@ def check_phone(path: str, raw: str | None, region: str | None) -> str | None:
     """
     if raw is None:
         return None
-    phone = normalise(raw, region)
+    phone = normalise(written_number(path, raw), region)
     if phone is None:
         raise InvalidRequest.at(path, "is no possible phone number; write it like +14155550102")
     return phone

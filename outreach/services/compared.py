@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from hashlib import sha256
 from typing import Any
 
@@ -10,7 +10,7 @@ import orjson
 
 from outreach.models.recipient import NewRecipient, PreparedRecipient
 from outreach.services.once import json_of
-from outreach.services.preparing import RecipientSource, each_contact
+from outreach.services.preparing import RecipientSource, Supplied, each_contact
 
 
 class ComparedContacts:
@@ -23,7 +23,7 @@ class ComparedContacts:
         self._source = source
         self._digest = sha256()
 
-    async def each(self) -> AsyncIterator[NewRecipient | Sequence[PreparedRecipient]]:
+    async def each(self) -> AsyncIterator[Supplied]:
         """Go through them."""
         async for item in each_contact(self._source):
             for recipient in [item] if isinstance(item, NewRecipient) else item:

@@ -69,7 +69,8 @@ class CampaignCreation:
         Args:
             workspace_id: Whose campaign it is.
             campaign: Everything but the contacts.
-            recipients: At least one contact; any number of them, they are never all in memory.
+            recipients: At least one contact, each a `NewRecipient` or a mapping with its fields; any number of them,
+                they are never all in memory.
             idempotency_key: Names this one campaign, such as `order-42`: within a day the same key makes no other one,
                 and returns it as it is then. The same contacts have to come with it, in the same order.
             actor: Who does it, for the audit trail.

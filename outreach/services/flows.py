@@ -8,7 +8,7 @@ from outreach.models.directory import Flow, FlowStep
 from outreach.operations.common import note, workspace_of
 from outreach.policy.flows import check_steps
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_name
+from outreach.services.checks import check_kind, check_name
 from outreach.services.context import ServiceContext
 from outreach.services.once import Keys
 
@@ -45,6 +45,8 @@ class Flows:
             RequestInProgress: The first call with this key still runs.
         """
         check_name("name", name, 255)
+        for index, step in enumerate(steps):
+            check_kind(f"steps[{index}]", step, FlowStep)
         check_steps(steps)
         flow = Flow(
             id=self._context.ids(),

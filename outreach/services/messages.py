@@ -22,7 +22,7 @@ from outreach.policy.senders import sender_of
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import InboundText
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_choice
+from outreach.services.checks import check_choice, check_kind, written_number
 from outreach.services.context import ServiceContext
 from outreach.services.once import KeyedRequest, Keys, Once
 
@@ -86,7 +86,13 @@ class Messages:
         )
 
     async def _send(self, workspace_id: str, new: NewMessage, once: Once[Message]) -> Message:
+        check_kind("new", new, NewMessage)
         _check_body(new.body)
+        written_number("to", new.to)
+        if new.from_number is not None:
+            written_number("from_number", new.from_number)
+        if new.carrier is not None:
+            check_choice("carrier", new.carrier, CARRIERS)
         context = self._context
         message_id = context.ids()
 
@@ -157,6 +163,8 @@ class Messages:
             raise InvalidRequest.at("body", problem)
         if provider is not None:
             check_choice("provider", provider, CARRIERS)
+        written_number("sender", sender)
+        written_number("to", to)
         if provider_id is not None and provider is None:
             raise InvalidRequest.at("provider_id", "needs the provider that it is an identifier of")
         if written_at is not None and written_at.tzinfo is None:

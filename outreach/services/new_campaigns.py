@@ -12,7 +12,7 @@ from outreach.models.campaign import NewCallCampaign, NewSmsCampaign
 from outreach.models.carriers import CARRIERS, CliMode, ScheduleType, SmsMessageSource, SmsMode
 from outreach.policy.texts import text_problem
 from outreach.policy.zones import is_zone
-from outreach.services.checks import choice_problem
+from outreach.services.checks import check_kind, choice_problem
 
 _LONGEST_NAME: Final = 100
 _LONGEST_DESCRIPTION: Final = 500
@@ -30,6 +30,7 @@ def check_new_sms_campaign(campaign: NewSmsCampaign) -> None:
     Raises:
         InvalidRequest: A rule is broken; the details name each.
     """
+    check_kind("campaign", campaign, NewSmsCampaign)
     details = _shared_problems(campaign)
     details += _text("message_body", campaign.message_body, 0, _LONGEST_MESSAGE)
     details += _text("sms_from_number", campaign.sms_from_number, 0, None)
@@ -51,6 +52,7 @@ def check_new_call_campaign(campaign: NewCallCampaign) -> None:
     Raises:
         InvalidRequest: A rule is broken; the details name each.
     """
+    check_kind("campaign", campaign, NewCallCampaign)
     details = _shared_problems(campaign)
     details += _choice("cli_mode", campaign.cli_mode, get_args(CliMode))
     if campaign.batch_concurrency is not None:

@@ -9,7 +9,7 @@ from outreach.models.carriers import CARRIERS, CarrierName
 from outreach.models.directory import Number
 from outreach.operations.common import note, workspace_of
 from outreach.protocols.storage import AlreadyThere, Transaction
-from outreach.services.checks import check_phone
+from outreach.services.checks import check_choice, check_integer, check_phone
 from outreach.services.context import ServiceContext
 from outreach.services.once import Keys
 
@@ -49,10 +49,10 @@ class Numbers:
             InvalidRequest: It is no number, the workspace has it already, or the key was used with other content.
             RequestInProgress: The first call with this key still runs.
         """
-        if carrier is not None and carrier not in CARRIERS:
-            raise InvalidRequest.at("carrier", f"must be one of {', '.join(CARRIERS)}")
-        if rate_per_minute is not None and not 1 <= rate_per_minute <= 600:
-            raise InvalidRequest.at("rate_per_minute", "must be between 1 and 600")
+        if carrier is not None:
+            check_choice("carrier", carrier, CARRIERS)
+        if rate_per_minute is not None:
+            check_integer("rate_per_minute", rate_per_minute, 1, 600)
         identifier, now = self._context.ids(), self._context.now()
 
         def operation(tx: Transaction) -> Number:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
-from typing import Final
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import orjson
 
-from outreach.errors import InvalidRequest
+from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.recipient import NewRecipient, PreparedRecipient
 from outreach.policy.phones import normalise
 from outreach.policy.texts import text_problem
 
 _TEXTS: Final = ("phone_number", "first_name", "last_name", "email", "company")
+_FIELDS: Final = (*_TEXTS, "custom_variables")
 
 
 def prepare(recipient: NewRecipient, default_region: str | None, *, path: str = "recipients[]") -> PreparedRecipient:
@@ -21,11 +22,11 @@ def prepare(recipient: NewRecipient, default_region: str | None, *, path: str = 
     Raises:
         InvalidRequest: A text is empty where it must not be, or cannot be stored everywhere; the path says where.
     """
-    if not recipient.phone_number:
+    if recipient.phone_number == "":
         raise InvalidRequest.at(f"{path}.phone_number", "must have at least 1 character")
     for name in _TEXTS:
         value = getattr(recipient, name)
-        problem = None if value is None else text_problem(value)
+        problem = None if value is None and name != "phone_number" else text_problem(value)
         if problem is not None:
             raise InvalidRequest.at(f"{path}.{name}", problem)
     return PreparedRecipient(
@@ -62,19 +63,27 @@ def _all_text(value: object) -> str:
     return ""
 
 
+Contact = NewRecipient | Mapping[str, Any]
+"""A contact as `create` takes it: a model, or a mapping with the same fields, such as a row of `csv.DictReader`."""
+
 RecipientSource = (
-    AsyncIterable[Sequence[PreparedRecipient]]
-    | AsyncIterable[NewRecipient]
-    | AsyncIterable[NewRecipient | Sequence[PreparedRecipient]]
-    | Iterable[NewRecipient]
+    AsyncIterable[Contact | PreparedRecipient | Sequence[PreparedRecipient]]
+    | Iterable[Contact | PreparedRecipient | Sequence[PreparedRecipient]]
 )
 """Contacts as `create` takes them: one by one, or in chunks that were prepared elsewhere."""
+
+Supplied = NewRecipient | Sequence[PreparedRecipient]
+"""What comes of a source: a contact, or a chunk of prepared ones."""
 
 
 async def chunks(
     source: RecipientSource, *, default_region: str | None, size: int
 ) -> AsyncIterator[Sequence[PreparedRecipient]]:
-    """Cut contacts into chunks of at most `size`, preparing those that are not prepared."""
+    """Cut contacts into chunks of at most `size`, preparing those that are not prepared.
+
+    Raises:
+        InvalidRequest: One is no contact, or breaks a rule; the path says which one and where.
+    """
     batch: list[PreparedRecipient] = []
     index = 0
     async for item in each_contact(source):
@@ -91,11 +100,63 @@ async def chunks(
         yield batch
 
 
-async def each_contact(source: RecipientSource) -> AsyncIterator[NewRecipient | Sequence[PreparedRecipient]]:
-    """Go through contacts as they are supplied, one by one or in chunks that were prepared elsewhere."""
+async def each_contact(source: RecipientSource) -> AsyncIterator[Supplied]:
+    """Go through contacts as they are supplied, one by one or in chunks that were prepared elsewhere.
+
+    Raises:
+        InvalidRequest: The source is none, or something in it is no contact.
+    """
+    index = 0
+    async for item in _each(source):
+        supplied = _supplied(item, index)
+        index += 1 if isinstance(supplied, NewRecipient) else len(supplied)
+        yield supplied
+
+
+async def _each(source: object) -> AsyncIterator[object]:
     if isinstance(source, AsyncIterable):
         async for item in source:
             yield item
+    elif isinstance(source, Iterable) and not isinstance(source, str | bytes | Mapping | PreparedRecipient):
+        for item in source:
+            yield item
     else:
-        for recipient in source:
-            yield recipient
+        raise InvalidRequest.at(
+            "recipients", f"must be contacts, one after the other, such as a list of them, not {type(source).__name__}"
+        )
+
+
+def _supplied(item: object, index: int) -> Supplied:
+    if isinstance(item, NewRecipient):
+        return item
+    if isinstance(item, PreparedRecipient):
+        return (item,)
+    if isinstance(item, Mapping):
+        return _from_mapping(item, index)
+    if isinstance(item, list | tuple) and all(isinstance(one, PreparedRecipient) for one in item):
+        return item
+    raise InvalidRequest.at(
+        f"recipients[{index}]",
+        f"must be an outreach.NewRecipient, or a mapping with its fields, not {type(item).__name__}",
+    )
+
+
+def _from_mapping(given: Mapping[Any, Any], index: int) -> NewRecipient:
+    """Return the contact that a mapping describes, by the rules of the interface, section 2.3."""
+    details = [
+        ErrorDetail(
+            f"recipients[{index}].{name}",
+            f"is no field of a contact ({', '.join(_FIELDS)}); other values stand in custom_variables, by their names",
+        )
+        for name in given
+        if name not in _FIELDS
+    ]
+    if "phone_number" not in given:
+        details.append(ErrorDetail(f"recipients[{index}].phone_number", "is required"))
+    variables = given.get("custom_variables")
+    if variables is not None and not isinstance(variables, Mapping):
+        path = f"recipients[{index}].custom_variables"
+        details.append(ErrorDetail(path, f"must be values by name, not {type(variables).__name__}"))
+    if details:
+        raise InvalidRequest(details=details)
+    return NewRecipient(**{**given, "custom_variables": variables or {}})

@@ -12,7 +12,7 @@ from outreach.operations.common import note, reply_settings_of, workspace_of
 from outreach.policy.replies import ReplyText, reply_text
 from outreach.policy.texts import text_problem
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import changes_of
+from outreach.services.checks import changes_of, check_flags
 from outreach.services.context import ServiceContext
 
 MAX_REPLY: Final = 320
@@ -56,6 +56,7 @@ class Replies:
             InvalidRequest: A text is too long, blank or cannot be stored everywhere; nothing was changed.
         """
         changes = changes_of(change, clearable=_TEXTS)
+        check_flags(changes, "enabled", "help_when_opted_out")
         details = [
             ErrorDetail(name, problem)
             for name in _TEXTS

@@ -11,7 +11,7 @@ from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettin
 from outreach.operations.common import call_settings_of, note, settings_of, touch_running, workspace_of
 from outreach.policy.texts import text_problem
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import changes_of
+from outreach.services.checks import changes_of, check_flags, check_texts
 from outreach.services.context import ServiceContext
 
 MAX_FOOTER: Final = 120
@@ -113,6 +113,7 @@ def _out_of_bounds(changes: Mapping[str, Any], bounds: Mapping[str, tuple[int, i
 
 def _check(change: SmsSettingsChange) -> None:
     changes = changes_of(change)
+    check_flags(changes, "footer_enabled", "retry_enabled")
     details = _out_of_bounds(changes, BOUNDS)
     footer = changes.get("footer_text")
     if footer is not None:
@@ -121,7 +122,7 @@ def _check(change: SmsSettingsChange) -> None:
             problem = f"must have at most {MAX_FOOTER} characters, not {len(footer)}"
         if problem is not None:
             details.append(ErrorDetail("footer_text", problem))
-    for index, name in enumerate(changes.get("custom_variables", ())):
+    for index, name in enumerate(check_texts("custom_variables", changes.get("custom_variables", ()))):
         if index >= MAX_VARIABLES:
             details.append(ErrorDetail("custom_variables", f"must be at most {MAX_VARIABLES} names"))
             break

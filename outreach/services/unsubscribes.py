@@ -15,7 +15,7 @@ from outreach.operations.opting_out import end_waiting
 from outreach.operations.register import put_on_register, take_off_register
 from outreach.policy.phones import normalise, reached_at
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_choice
+from outreach.services.checks import check_choice, written_number
 from outreach.services.context import ServiceContext
 
 _PAGE: Final = 500
@@ -126,7 +126,7 @@ class Unsubscribes:
         row = 0
         async for raw in rows:
             row += 1
-            phone = _number(raw, region)
+            phone = _number(written_number(f"rows[{row - 1}]", raw), region)
             if phone is None:
                 rejected.append((row, raw[:80]))
                 continue
@@ -202,7 +202,7 @@ class Unsubscribes:
 def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
     normalised, details = [], []
     for index, raw in enumerate(phones):
-        phone = _number(raw, region)
+        phone = _number(written_number(f"phones[{index}]", raw), region)
         if phone is None:
             details.append(ErrorDetail(f"phones[{index}]", "is no possible phone number; write it like +14155550102"))
         else:

@@ -18,7 +18,7 @@ from outreach.operations.common import note, workspace_of
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import is_region
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import changes_of, check_choice, check_name
+from outreach.services.checks import changes_of, check_choice, check_flags, check_integer, check_name
 from outreach.services.context import ServiceContext
 
 KEY_PREFIX: Final = "outreach_"
@@ -64,6 +64,9 @@ class Workspaces:
         """
         check_name("name", name, 255)
         check_choice("mode", mode, tuple(WorkspaceMode))
+        check_flags({"sms_campaigns_enabled": sms_campaigns_enabled}, "sms_campaigns_enabled")
+        if contact_hours is not None:
+            check_flags({"contact_hours": contact_hours}, "contact_hours")
         _check_limit(request_limit)
         _check_region(default_region)
         _check_cap(frequency_cap)
@@ -98,6 +101,7 @@ class Workspaces:
         if "status" in changes:
             check_choice("status", changes["status"], tuple(WorkspaceStatus))
             change = attrs.evolve(change, status=WorkspaceStatus(changes["status"]))
+        check_flags(changes, "sms_campaigns_enabled", "contact_hours")
         _check_limit(changes.get("request_limit"))
         _check_region(changes.get("default_region"))
         _check_cap(changes.get("frequency_cap"))
@@ -220,15 +224,15 @@ def _digest(secret: str) -> str:
 
 
 def _check_limit(limit: int | None) -> None:
-    if limit is not None and not 1 <= limit <= 1_000_000:
-        raise InvalidRequest.at("request_limit", "must be between 1 and 1000000 requests a minute")
+    if limit is not None:
+        check_integer("request_limit", limit, 1, 1_000_000)
 
 
 def _check_cap(cap: int | None) -> None:
-    if cap is not None and not 1 <= cap <= 1000:
-        raise InvalidRequest.at("frequency_cap", "must be between 1 and 1000 in 24 hours")
+    if cap is not None:
+        check_integer("frequency_cap", cap, 1, 1000)
 
 
-def _check_region(region: str | None) -> None:
-    if region is not None and not is_region(region):
+def _check_region(region: object) -> None:
+    if region is not None and not (isinstance(region, str) and is_region(region)):
         raise InvalidRequest.at("default_region", f"{region!r} is no region; use two capital letters such as US")

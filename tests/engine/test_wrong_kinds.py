@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from outreach import (
+    AgentChange,
+    CallSettingsChange,
+    CampaignUpdate,
+    InvalidRequest,
+    NewCall,
+    NewCallCampaign,
+    NewMessage,
+    NewRecipient,
+    NewSmsCampaign,
+    Outreach,
+    ReplySettingsChange,
+    SmsSettingsChange,
+    WorkspaceChange,
+    prepare,
+)
+from outreach.testing.builders import new_id
+from tests.engine.rig import given_campaign, given_workspace
+
+pytestmark = pytest.mark.anyio
+
+NUMBER: Any = 4155550101
+FAX: Any = "fax"
+YES: Any = "yes"
+TEXT: Any = "5"
+DICT: Any = {"name": "Spring"}
+SPRING = NewSmsCampaign(name="Spring", message_body="Hi {{first_name}}")
+
+Wrong = Callable[[Outreach, str], Awaitable[Any]]
+
+WRONG: list[tuple[str, Wrong]] = [
+    ("phone", lambda e, w: e.numbers.add(w, NUMBER)),
+    ("carrier", lambda e, w: e.numbers.add(w, "+14155550101", carrier=FAX)),
+    ("rate_per_minute", lambda e, w: e.numbers.add(w, "+14155550101", rate_per_minute=TEXT)),
+    ("from_number", lambda e, w: e.agents.create(w, "Ada", from_number=NUMBER)),
+    ("placeholders", lambda e, w: e.agents.create(w, "Ada", placeholders="name")),
+    ("placeholders[1]", lambda e, w: e.agents.create(w, "Ada", placeholders=["name", NUMBER])),
+    ("is_active", lambda e, w: e.agents.create(w, "Ada", is_active=YES)),
+    ("max_call_seconds", lambda e, w: e.agents.create(w, "Ada", max_call_seconds=TEXT)),
+    ("provider_agent_id", lambda e, w: e.agents.create(w, "Ada", provider_agent_id=NUMBER)),
+    ("name", lambda e, w: e.agents.create(w, NUMBER)),
+    ("steps[0]", lambda e, w: e.flows.create(w, "F", steps=[DICT])),
+    ("to", lambda e, w: e.messages.send(w, NewMessage(to=NUMBER, body="Hi"))),
+    ("body", lambda e, w: e.messages.send(w, NewMessage(to="+14155550101", body=NUMBER))),
+    ("from_number", lambda e, w: e.messages.send(w, NewMessage(to="+14155550101", body="Hi", from_number=NUMBER))),
+    ("carrier", lambda e, w: e.messages.send(w, NewMessage(to="+14155550101", body="Hi", carrier=FAX))),
+    ("new", lambda e, w: e.messages.send(w, DICT)),
+    ("sender", lambda e, w: e.messages.receive(w, sender=NUMBER, to="+14155550101", body="Hi")),
+    ("to", lambda e, w: e.calls.create(w, NewCall(agent_id=new_id(), to=NUMBER))),
+    ("new", lambda e, w: e.calls.create(w, DICT)),
+    ("phones[1]", lambda e, w: e.unsubscribes.add(w, "+14155550101", NUMBER)),
+    ("phones[0]", lambda e, w: e.unsubscribes.remove(w, NUMBER)),
+    ("phone", lambda e, w: e.campaigns.why(w, new_id(), NUMBER)),
+    ("page", lambda e, w: e.campaigns.list(w, page=TEXT)),
+    ("page_size", lambda e, w: e.campaigns.list(w, page_size=0)),
+    ("campaign", lambda e, w: e.create_campaign.sms(w, DICT, [])),
+    ("campaign", lambda e, w: e.create_campaign.call(w, DICT, [])),
+    ("campaign", lambda e, w: e.create_campaign.sms(w, NewCallCampaign(name="x", agent_id="x"), [])),  # type: ignore[arg-type]
+    ("credentials", lambda e, w: e.accounts.connect(w, "twilio", TEXT)),
+    ("credentials.account_sid", lambda e, w: e.accounts.connect(w, "twilio", {"account_sid": NUMBER})),
+    ("request_limit", lambda e, w: e.workspaces.create("A", request_limit=TEXT)),
+    ("sms_campaigns_enabled", lambda e, w: e.workspaces.create("A", sms_campaigns_enabled=YES)),
+    ("contact_hours", lambda e, w: e.workspaces.create("A", contact_hours=YES)),
+    ("default_region", lambda e, w: e.workspaces.create("A", default_region=NUMBER)),
+    ("frequency_cap", lambda e, w: e.workspaces.update(w, WorkspaceChange(frequency_cap=TEXT))),
+    ("contact_hours", lambda e, w: e.workspaces.update(w, WorkspaceChange(contact_hours=YES))),
+    ("retry_max_attempts", lambda e, w: e.settings.update(w, SmsSettingsChange(retry_max_attempts=TEXT))),
+    ("footer_enabled", lambda e, w: e.settings.update(w, SmsSettingsChange(footer_enabled=YES))),
+    ("footer_text", lambda e, w: e.settings.update(w, SmsSettingsChange(footer_text=NUMBER))),
+    ("custom_variables", lambda e, w: e.settings.update(w, SmsSettingsChange(custom_variables="name"))),
+    ("retry_delay_minutes", lambda e, w: e.call_settings.update(w, CallSettingsChange(retry_delay_minutes=TEXT))),
+    ("enabled", lambda e, w: e.replies.update(w, ReplySettingsChange(enabled=YES))),
+    ("stop_text", lambda e, w: e.replies.update(w, ReplySettingsChange(stop_text=NUMBER))),
+]
+"""The place that the error names, and what is wrong there."""
+
+
+@pytest.mark.parametrize(("path", "wrong"), WRONG, ids=[f"{n}-{path}" for n, (path, _) in enumerate(WRONG)])
+async def test_what_is_of_another_kind_is_refused_by_its_place(engine: Outreach, path: str, wrong: Wrong) -> None:
+    """In words, and not by whatever Python says when it comes upon it."""
+    workspace = await given_workspace(engine)
+    with pytest.raises(InvalidRequest) as caught:
+        await wrong(engine, workspace.id)
+    assert [detail.path for detail in caught.value.details] == [path]
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        ("sms_rate_per_minute", CampaignUpdate(sms_rate_per_minute=TEXT)),
+        ("sms_from_number", CampaignUpdate(sms_from_number=NUMBER)),
+        ("sms_carrier", CampaignUpdate(sms_carrier=FAX)),
+        ("name", CampaignUpdate(name=NUMBER)),
+    ],
+)
+async def test_a_changed_campaign_is_checked_too(engine: Outreach, path: str, change: CampaignUpdate) -> None:
+    """As a new one is."""
+    workspace = await given_workspace(engine)
+    campaign = await given_campaign(engine, workspace)
+    with pytest.raises(InvalidRequest) as caught:
+        await engine.campaigns.update(workspace.id, campaign.id, change)
+    assert [detail.path for detail in caught.value.details] == [path]
+
+
+async def test_a_changed_agent_is_checked_too(engine: Outreach) -> None:
+    """A text is no list of texts, and a word no truth."""
+    workspace = await given_workspace(engine)
+    agent = await engine.agents.create(workspace.id, "Ada")
+    for change in (AgentChange(placeholders="name"), AgentChange(is_active=YES), AgentChange(from_number=NUMBER)):
+        with pytest.raises(InvalidRequest):
+            await engine.agents.update(workspace.id, agent.id, change)
+
+
+async def test_contacts_may_be_mappings(engine: Outreach) -> None:
+    """As a row of a file is: with the fields of a contact, by the interface's names."""
+    workspace = await given_workspace(engine)
+    people: list[Any] = [
+        {"phone_number": "+14155550101", "first_name": "Ada", "custom_variables": {"plan": "pro"}},
+        NewRecipient(phone_number="+14155550102"),
+        {"phone_number": "+14155550103", "custom_variables": None, "email": None},
+        prepare(NewRecipient(phone_number="+14155550104"), None),
+        [prepare(NewRecipient(phone_number="+14155550105"), None)],
+    ]
+
+    async def each() -> AsyncIterator[Any]:
+        for one in people:
+            yield one
+
+    for source in (people, each()):
+        created = await engine.create_campaign.sms(workspace.id, SPRING, source)
+        found = [one async for one in engine.campaigns.recipients(workspace.id, created.campaign.id)]
+        assert [one.phone for one in found] == [f"+1415555010{n}" for n in range(1, 6)]
+        assert (found[0].first_name, found[0].custom_variables, found[2].custom_variables) == (
+            "Ada",
+            {"plan": "pro"},
+            {},
+        )
+
+
+@pytest.mark.parametrize(
+    ("recipients", "paths", "words"),
+    [
+        (
+            [{"phone": "+14155550101"}],
+            ["recipients[0].phone", "recipients[0].phone_number"],
+            "is no field of a contact",
+        ),
+        ([{"phone_number": "+14155550101", "fist_name": "Ada"}], ["recipients[0].fist_name"], "custom_variables"),
+        ([{"phone_number": "+1"}, {"phone_number": NUMBER}], ["recipients[1].phone_number"], "must be a text, not int"),
+        ([{"phone_number": None}], ["recipients[0].phone_number"], "must be a text, not NoneType"),
+        ([{"phone_number": ""}], ["recipients[0].phone_number"], "at least 1 character"),
+        ([{"phone_number": "1", "custom_variables": ["x"]}], ["recipients[0].custom_variables"], "values by name"),
+        ([{1: "x", "phone_number": "1"}], ["recipients[0].1"], "is no field"),
+        ([NewRecipient(phone_number=NUMBER)], ["recipients[0].phone_number"], "must be a text, not int"),
+        ([NewRecipient(phone_number="1", email=NUMBER)], ["recipients[0].email"], "must be a text, not int"),
+        (["+14155550101"], ["recipients[0]"], "must be an outreach.NewRecipient"),
+        ([NUMBER], ["recipients[0]"], "not int"),
+        ([["+14155550101"]], ["recipients[0]"], "not list"),
+        ({"phone_number": "+14155550101"}, ["recipients"], "one after the other"),
+        ("+14155550101", ["recipients"], "not str"),
+        (NewRecipient(phone_number="1"), ["recipients"], "not NewRecipient"),
+        (None, ["recipients"], "not NoneType"),
+    ],
+)
+async def test_what_is_no_contact_is_refused_by_its_place(
+    engine: Outreach, recipients: Any, paths: list[str], words: str
+) -> None:
+    """A slip in a field's name would leave people without their names, and nobody would notice."""
+    workspace = await given_workspace(engine)
+    for key in (None, "order-42"):
+        with pytest.raises(InvalidRequest, match=words) as caught:
+            await engine.create_campaign.sms(workspace.id, SPRING, recipients, idempotency_key=key)
+        assert [detail.path for detail in caught.value.details] == paths
+    assert (await engine.campaigns.list(workspace.id)).total == 0
