@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from outreach.errors import AccountMissing, ErrorDetail
-from outreach.models.account import PROVIDERS
 from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
 from outreach.protocols.storage import Transaction
@@ -18,8 +17,6 @@ def lacking(tx: Transaction, workspace: Workspace, provider: str) -> ErrorDetail
             "agent.provider",
             "The workspace is live, and simulator is for sandboxes alone: take an agent with a real voice provider.",
         )
-    if provider not in PROVIDERS:
-        return ErrorDetail("agent.provider", f"There is no provider {provider}.")
     if tx.accounts.at(workspace.id, provider) is None:
         return ErrorDetail(f"account.{provider}", f"The workspace is live and has no account at {provider}.")
     return None

@@ -113,6 +113,19 @@ async def test_an_engine_that_is_open_is_not_opened_again(engine: Outreach) -> N
     assert list(await engine.workspaces.list()) == []
 
 
+@pytest.mark.anyio
+async def test_another_kind_of_loop_is_told_apart(engine: Outreach) -> None:
+    """Where no loop of asyncio's runs, as under trio, nothing is opened and nothing is asked."""
+
+    def under_no_asyncio() -> None:
+        with pytest.raises(ConfigError, match="runs on asyncio"):
+            Outreach.open("memory://").__aenter__().send(None)
+        with pytest.raises(ConfigError, match="opened in another thread"):
+            engine.workspaces.list().send(None)
+
+    await anyio.to_thread.run_sync(under_no_asyncio)
+
+
 FORKING = """
 import asyncio, os, sys
 from outreach import ConfigError, Event, EventStream, Outreach

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -49,7 +50,7 @@ Create = Callable[[Outreach, Workspace, str], Awaitable[Any]]
 
 async def _call(engine: Outreach, workspace: Workspace, key: str) -> Call:
     agents = await engine.agents.list(workspace.id)
-    new = NewCall(agent_id=agents[0].id, to="+14155550101", variables={"b": 1, "a": [True, None]})
+    new = NewCall(agent_id=agents[0].id, to="+14155550101", variables=MappingProxyType({"b": 1, "a": [True, None]}))
     return await engine.calls.create(workspace.id, new, idempotency_key=key)
 
 
