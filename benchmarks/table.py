@@ -33,7 +33,7 @@ def render(results: Results, on: dict[str, Any], *, rounds: int, quick: bool) ->
     sizes = ", sizes that only try it out: the figures mean nothing" if quick else ""
     head = (
         f"{on['at']}: {on['cores']} cores, {on['system']}, Python {on['python']}, SQLite {on['sqlite']}, "
-        f"load average {on['load_average']:.1f} at the end; {rounds} rounds{sizes}."
+        f"load average {on['load_average']:.1f} at the end; {rounds} round{'' if rounds == 1 else 's'}{sizes}."
     )
     parts = [head]
     if results.comparisons:

@@ -77,7 +77,7 @@ def _measure(
 
     sides = {name: partial(served, server) for name, server in servers.items()} | {"floor": floor}
     samples = alternate(sides, settings.rounds)
-    row, case = "create", f"{contacts:,} contacts"
+    row, case = "create", f"{contacts:,} contact{'' if contacts == 1 else 's'}"
     results.compare(samples, "floor", row=row, case=case, unit="ms", wanted=_WANTED_FLOOR.get(contacts))
     results.compare(samples, "ordinary app", row=row, case=case, unit="ms", wanted=_WANTED_ORDINARY.get(contacts))
     results.figure(samples["outreach"], "ms", row=row, case=case, wanted=_WANTED_MS.get(contacts))
