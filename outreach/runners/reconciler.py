@@ -76,6 +76,7 @@ class Reconciler:
         self._worker = worker
         self._deadlines = deadlines_of(config)
         self._looked_up: dict[str, datetime] = {}
+        self._unknown_since: dict[str, float] = {}
         self._has_more = False
 
     async def round(self) -> int:
@@ -103,7 +104,8 @@ class Reconciler:
             unknown = await self._storage.read(partial(_unknown_after, after))
             for dispatch in unknown:
                 known.add(dispatch.id)
-                due_at = self._due_at(dispatch)
+                self._unknown_since.setdefault(dispatch.id, self._clock.monotonic())
+                due_at = self._due_at(dispatch, now)
                 if due_at <= now:
                     waiting[account_of(dispatch.workspace_id, dispatch.provider)].append((due_at, dispatch))
             for account, found in waiting.items():
@@ -113,13 +115,20 @@ class Reconciler:
                 break
             after = unknown[-1]
         self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
+        self._unknown_since = {key: moment for key, moment in self._unknown_since.items() if key in known}
         return [[dispatch for _, dispatch in found] for found in waiting.values()]
 
-    def _due_at(self, dispatch: Dispatch) -> datetime:
+    def _is_overdue(self, dispatch: Dispatch) -> bool:
+        # By the monotonic clock: where the wall clock was set back, the commit may lie hours ahead.
+        since = self._unknown_since.get(dispatch.id, self._clock.monotonic())
+        return self._clock.monotonic() - since >= self._config.reconcile_deadline_seconds
+
+    def _due_at(self, dispatch: Dispatch, now: datetime) -> datetime:
+        # A moment ahead of now was noted before the clock was set back. A look-up too many changes nothing.
         last = self._looked_up.get(dispatch.id)
-        if last is not None:
-            return last + timedelta(seconds=self._config.reconcile_every_seconds)
-        return dispatch.created_at + timedelta(seconds=self._config.reconcile_after_seconds)
+        wait = self._config.reconcile_every_seconds if last is not None else self._config.reconcile_after_seconds
+        since = last or dispatch.created_at
+        return since + timedelta(seconds=wait) if since <= now else now
 
     async def _confirm(self, dispatch: Dispatch, *places: anyio.CapacityLimiter) -> None:
         async with AsyncExitStack() as taken:
@@ -137,6 +146,7 @@ class Reconciler:
                     dispatch,
                     evidence,
                     asked_at=asked_at,
+                    overdue=self._is_overdue(dispatch),
                     deadlines=self._deadlines,
                     backoff=backoff,
                     now=now,

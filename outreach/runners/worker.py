@@ -9,13 +9,13 @@ from typing import Final
 
 import anyio
 
-from outreach.clock import Clock
+from outreach.clock import Clock, StepWatch
 from outreach.config import EngineConfig
 from outreach.errors import LeaseLost
 from outreach.models.account import AccountHold
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import Report
-from outreach.models.work import DueWork
+from outreach.models.work import DueWork, HighWater
 from outreach.operations import account_holds, leases, matching, settling, singles
 from outreach.policy.settlement import Backoff
 from outreach.protocols.analyser import Analyser
@@ -62,6 +62,8 @@ class Worker:
         self.analyser = analyser
         self._lease_ends = float("-inf")
         self._epoch: int | None = None
+        self._steps = StepWatch(clock)
+        self._set_back = False
         self.backoff = backoff_of(config)
         self._settling = Batches(self._settle_all, most=_SLICE)
 
@@ -108,8 +110,14 @@ class Worker:
     async def renew(self, epoch: int) -> None:
         """Keep the right; see `protocols.dispatcher.Worker`."""
         before = self._clock.monotonic()
-        mark = await self._storage.write(lambda tx: leases.renew(tx, epoch=epoch, now=self._clock.now()))
-        self._lease_ends = before + self._config.lease_seconds
+        # Until it stands in the database: a heartbeat that fails leaves it to the next one.
+        self._set_back = self._steps.set_back() or self._set_back
+
+        def operation(tx: Transaction) -> HighWater:
+            return leases.renew(tx, epoch=epoch, now=self._clock.now(), set_back=self._set_back)
+
+        mark = await self._storage.write(operation)
+        self._lease_ends, self._set_back = before + self._config.lease_seconds, False
         self._storage.lock.note(mark)
 
     async def release(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 import attrs
@@ -11,6 +11,7 @@ from outreach.clock import from_text, to_text
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch, Sent
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
+from outreach.models.states import DispatchState
 from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
 from outreach.working_set.tables.base import Table
 from outreach.working_set.writes import AlreadyThere
@@ -65,6 +66,25 @@ class Dispatches(Table):
             provider=provider,
             provider_id=provider_id,
         )
+
+    def alike(
+        self, dispatch: Dispatch, *, since: datetime, until: datetime, states: Collection[DispatchState]
+    ) -> Sequence[Dispatch]:
+        """Return the others of all workspaces with its provider, sender and contact, by (created_at, id).
+
+        Of those that were created between two moments, both included, and are in one of some states.
+        """
+        found = self._list(
+            DISPATCHES,
+            "dispatches.alike",
+            dispatch_id=dispatch.id,
+            provider=dispatch.provider,
+            sender=dispatch.sender,
+            phone=dispatch.to,
+            since=to_text(since),
+            until=to_text(until),
+        )
+        return [one for one in found if one.state in states]
 
     def update(self, dispatch: Dispatch) -> None:
         """Write what became of a dispatch; what was asked for stays as it is.

@@ -11,6 +11,18 @@ WHERE provider_id = :provider_id AND provider = :provider AND workspace_id = :wo
 ORDER BY created_at DESC, id DESC
 LIMIT 1
 
+-- alike --
+-- What a record without an identifier of ours could belong to as well: workspaces may share an account.
+SELECT {dispatches}
+FROM workspaces
+CROSS JOIN dispatches INDEXED BY dispatches_to_number ON dispatches.workspace_id = workspaces.id
+WHERE dispatches.to_number = :phone
+    AND dispatches.created_at BETWEEN :since AND :until
+    AND dispatches.provider = :provider
+    AND dispatches.from_number IS :sender
+    AND dispatches.id <> :dispatch_id
+ORDER BY dispatches.created_at, dispatches.id
+
 -- of_recipient --
 -- All that was ever asked of a provider for one recipient. The index is named: along the one in the order of time
 -- SQLite would look at every dispatch of the campaign.

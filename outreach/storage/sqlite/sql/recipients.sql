@@ -80,6 +80,15 @@ WHERE campaign_number = :number
 ORDER BY due_at, position
 LIMIT :limit
 
+-- in_progress_after --
+-- Those that wait for a receipt for longer than anybody does.
+SELECT {recipients} FROM recipients INDEXED BY recipients_in_progress_due
+WHERE campaign_number = :number
+    AND status = 'in_progress'
+    AND due_at > :after
+ORDER BY due_at, position
+LIMIT :limit
+
 -- put_off --
 -- In the order of the index `recipients_waiting_for`.
 SELECT {recipients} FROM recipients INDEXED BY recipients_waiting_for
