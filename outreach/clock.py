@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
-from typing import Protocol
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SET_BACK: Final = timedelta(seconds=1)
+"""What the clock loses by less than this is being slewed, or read a moment late."""
 
 
 class Clock(Protocol):
@@ -33,6 +37,26 @@ class SystemClock:
     def monotonic(self) -> float:
         """Return seconds on the system's monotonic clock."""
         return time.monotonic()
+
+
+class StepWatch:
+    """Tells whether the wall clock was set back, by looking at both clocks again and again.
+
+    Args:
+        clock: The clock that is looked at, for the first time now.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._offset = self._look()
+
+    def set_back(self) -> bool:
+        """Return whether the wall clock was set back by a second or more since the last look."""
+        before, self._offset = self._offset, self._look()
+        return self._offset <= before - _SET_BACK
+
+    def _look(self) -> timedelta:
+        return self._clock.now() - _EPOCH - timedelta(seconds=self._clock.monotonic())
 
 
 def to_text(moment: datetime) -> str:

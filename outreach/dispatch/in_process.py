@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from outreach.clock import Clock, to_text
+from outreach.clock import Clock, StepWatch, to_text
 from outreach.config import EngineConfig
 from outreach.errors import DispatchRefused, LeaseLost
 from outreach.models.work import DueWork, Unit
@@ -200,9 +200,12 @@ class InProcessDispatcher:
             tasks.cancel_scope.cancel()
 
     async def _start_due_units(self, slices: TaskGroup, epoch: int) -> None:
+        steps = StepWatch(self._clock)
         while not self.stopping:
             self._changed = anyio.Event()
             now = self._clock.now()
+            if steps.set_back():
+                self._look_at_all(now)
             while self._queue and self._queue[0][0] <= now:
                 _, _, unit = heapq.heappop(self._queue)
                 state = self._units.get(unit)
@@ -313,6 +316,15 @@ class InProcessDispatcher:
     def _lose(self, error: LeaseLost) -> None:
         self._lost = error
         self._nudge_all()
+
+    def _look_at_all(self, now: datetime) -> None:
+        """Have every unit looked at: the clock was set back, and what was due by the old time is due by none."""
+        for unit, state in list(self._units.items()):
+            if state.running:
+                state.due = now
+                state.wake()
+            elif state.due is not None:
+                self._schedule(unit, min(state.due, now))
 
     def _nudge_all(self) -> None:
         self._changed.set()

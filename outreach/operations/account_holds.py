@@ -40,6 +40,13 @@ def obstacle(tx: Transaction, dispatch: Dispatch, now: datetime) -> str | None:
     return HELD if hold_of(tx, dispatch.workspace_id, dispatch.provider, now) is not None else None
 
 
+def restart(tx: Transaction, workspace_id: str, provider: str, now: datetime) -> None:
+    """Have a hold from before the clock was set back last from now on at most as long as it was meant to last."""
+    hold = tx.account_holds.get(workspace_id, provider)
+    if hold is not None and hold.since > now:
+        tx.account_holds.put(attrs.evolve(hold, since=now, until=now + (hold.until - hold.since)))
+
+
 def learn(
     tx: Transaction, dispatch: Dispatch, outcome: Outcome, *, backoff: Backoff, now: datetime
 ) -> AccountHold | None:

@@ -133,7 +133,8 @@ def _obey(
 def _stop(tx: Transaction, message: InboundMessage, reading: Reading, entry: Unsubscribe | None, now: datetime) -> bool:
     """Put a number on the register; return whether messages could reach it before."""
     newest_start = tx.inbound.last_keyword(message.workspace_id, message.sender, "start")
-    if newest_start is not None and newest_start > message.written_at:
+    # A START from ahead of now was taken in before the clock was set back: nobody can say that it is the later one.
+    if newest_start is not None and message.written_at < newest_start <= now:
         return False
     after = put_on_register(
         tx,

@@ -11,9 +11,10 @@ from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.directory import Number
 from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.models.work import HighWater, Home, Lease
+from outreach.operations import clock_steps
 from outreach.operations.campaign_moves import move
 from outreach.operations.common import note, require_lease
-from outreach.policy.pacing import spacing
+from outreach.policy.pacing import first_slot, spacing
 from outreach.protocols.storage import Transaction
 
 
@@ -62,6 +63,8 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
             _respace_number(tx, number, now)
+    if clock_steps.was_set_back(tx, now):
+        clock_steps.distrust(tx, epoch=epoch, now=now)
     if home is not None:
         tx.leases.set_home(home)
     held_reason, held_epoch = (current.held_reason, current.held_epoch) if current is not None else (None, None)
@@ -85,13 +88,22 @@ def high_water(tx: Transaction, epoch: int) -> HighWater:
     )
 
 
-def renew(tx: Transaction, *, epoch: int, now: datetime) -> HighWater:
+def renew(tx: Transaction, *, epoch: int, now: datetime, set_back: bool = False) -> HighWater:
     """Renew the lease; return how far the database has come.
+
+    Args:
+        tx: The transaction.
+        epoch: Whose lease.
+        now: The present moment.
+        set_back: The clock was set back since the last time.
 
     Raises:
         LeaseLost: Another worker has taken over.
     """
-    tx.leases.put(attrs.evolve(require_lease(tx, epoch), renewed_at=now))
+    lease = require_lease(tx, epoch)
+    if set_back:
+        clock_steps.distrust(tx, epoch=epoch, now=now)
+    tx.leases.put(attrs.evolve(lease, renewed_at=now))
     return high_water(tx, epoch)
 
 
@@ -113,7 +125,7 @@ def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> 
     slot = run.next_slot_at
     if campaign.channel == "sms":
         # The places in flight are the pace of calls, and those that are taken stand in the ledger.
-        slot = max(slot or now, now + spacing(campaign.sms_rate_per_minute or 1))
+        slot = first_slot(slot, now, spacing(campaign.sms_rate_per_minute or 1))
     # What else it remembers, such as how far the caller IDs of a group have gone round, stays.
     tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=slot))
 
@@ -122,5 +134,5 @@ def _respace_number(tx: Transaction, number: Number, now: datetime) -> None:
     taken = tx.runs.sender_slot(number.workspace_id, number.phone)
     if number.rate_per_minute is None or taken is None:
         return
-    floor = max(taken, now + spacing(number.rate_per_minute))
-    tx.runs.put_sender_slot(number.workspace_id, number.phone, floor)
+    slot = first_slot(taken, now, spacing(number.rate_per_minute))
+    tx.runs.put_sender_slot(number.workspace_id, number.phone, slot)

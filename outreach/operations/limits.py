@@ -82,6 +82,7 @@ def cap_reached(tx: Transaction, workspace_id: str, phone: str, now: datetime) -
     ]
     if len(sent) < cap:
         return None
-    until = sent[-cap].at + FREQUENCY_WINDOW
+    # What was sent before the clock was set back lies ahead, and holds nobody for longer than what is sent now.
+    until = min(sent[-cap].at, now) + FREQUENCY_WINDOW
     # One that turns out to have reached nobody does not count: who waits for it all day may be reached by nobody.
     return min(until, now + LOOK_AGAIN) if any(one.under_way for one in sent[-cap:]) else until

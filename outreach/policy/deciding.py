@@ -49,6 +49,7 @@ _WITHDRAWN: Final[Mapping[str | None, Rule]] = MappingProxyType(
         "opted_out": Rule.REGISTER,
         "too_late": Rule.VALID_UNTIL,
         "lease_over": Rule.VALID_UNTIL,
+        "clock_set_back": Rule.VALID_UNTIL,
         "provider_hold": Rule.PROVIDER_HOLD,
     }
 )

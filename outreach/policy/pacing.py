@@ -28,9 +28,14 @@ def spacing(rate_per_minute: int) -> timedelta:
 def next_slot(noted: datetime | None, now: datetime, spacing: timedelta) -> datetime | None:
     """Return the next slot, which lies no farther ahead than one can be taken; None for any.
 
-    A slot beyond that was noted before the clock was set back: a server that came up with the wrong time would send
-    nothing until that time comes again. One spacing from now on keeps the pace, whatever the old time was.
+    A slot beyond that was noted before the clock was set back, and holds nobody up: a moment that is reckoned from now
+    would go on receding at each look. The pace is kept all the same: a process spaces its requests by its monotonic
+    clock, and one that takes over notes a slot of its own (`first_slot`).
     """
-    if noted is None or noted <= now + spacing + MOST_AHEAD:
-        return noted
-    return now + spacing
+    return noted if noted is None or noted <= now + spacing + MOST_AHEAD else None
+
+
+def first_slot(noted: datetime | None, now: datetime, spacing: timedelta) -> datetime:
+    """Return the first slot of a worker that takes over: one spacing from now, for all that it began lies before."""
+    floor = now + spacing
+    return max(next_slot(noted, now, spacing) or floor, floor)

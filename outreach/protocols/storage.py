@@ -353,6 +353,12 @@ class Recipients(Protocol):
         """Return in-progress recipients due at or before now, by (due_at, position)."""
         ...
 
+    def in_progress_after(
+        self, workspace_id: str, campaign_id: str, after: datetime, *, limit: int
+    ) -> Sequence[Recipient]:
+        """Return in-progress recipients due later than a moment, by (due_at, position)."""
+        ...
+
     def put_off(
         self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, limit: int
     ) -> Sequence[Recipient]:

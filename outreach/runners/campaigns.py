@@ -192,7 +192,14 @@ class CampaignRunner:
     async def _release(self, campaign: Campaign) -> None:
         """Make a slice of those due again whom rules put off that have changed since."""
         await self._storage.write(
-            lambda tx: holds.release(tx, campaign.workspace_id, campaign.id, now=self._clock.now(), limit=_SLICE),
+            lambda tx: holds.release(
+                tx,
+                campaign.workspace_id,
+                campaign.id,
+                receipt=self._worker.backoff.receipt,
+                now=self._clock.now(),
+                limit=_SLICE,
+            ),
             bulk=True,
         )
 

@@ -166,14 +166,18 @@ class Outbox:
 
     async def _last_check(self, errand: Errand) -> str | None:
         dispatch = errand.dispatch
-        await self._sleep_until(dispatch.slot_at)
+        await self._sleep_until_slot(dispatch)
         while True:
             await self._wait_for_turn(errand.paces)
             # After the waiting, so that a stop that came meanwhile is heard.
             obstacle = await self._storage.read(lambda tx: self._obstacle(tx, dispatch))
             if obstacle is not None:
                 return obstacle
-            if self._clock.now() > dispatch.valid_until:
+            now = self._clock.now()
+            if now < dispatch.slot_at:
+                # The clock was set back since the commit, which found hours open that may not have begun.
+                return "clock_set_back"
+            if now > dispatch.valid_until:
                 return "too_late"
             if self._worker.lease_seconds_left <= 0:
                 return "lease_over"
@@ -204,10 +208,16 @@ class Outbox:
             self._next_start = {key: turn for key, turn in self._next_start.items() if turn > now}
         return True
 
-    async def _sleep_until(self, moment: datetime) -> None:
-        # A loop, because the wall clock may be set while it sleeps; nothing announces that a moment has come.
-        while (wait := (moment - self._clock.now()).total_seconds()) > 0:  # noqa: ASYNC110
-            await anyio.sleep(wait)
+    async def _sleep_until_slot(self, dispatch: Dispatch) -> None:
+        # A slot lies seconds ahead of its commit: on a clock that says more, or is set back while this sleeps, it would
+        # be slept for until the old time comes again, in a place that others wait for.
+        longest = (dispatch.slot_at - dispatch.created_at).total_seconds()
+        ends = self._clock.monotonic() + longest
+        while (wait := (dispatch.slot_at - self._clock.now()).total_seconds()) > 0:
+            left = ends - self._clock.monotonic()
+            if left <= 0:
+                return
+            await anyio.sleep(min(wait, left))
 
     async def _record(self, dispatch: Dispatch, outcome: Outcome) -> None:
         while True:

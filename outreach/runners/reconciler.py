@@ -102,7 +102,7 @@ class Reconciler:
             unknown = await self._storage.read(partial(_unknown_after, after))
             for dispatch in unknown:
                 known.add(dispatch.id)
-                due_at = self._due_at(dispatch)
+                due_at = self._due_at(dispatch, now)
                 if due_at <= now:
                     waiting[account_of(dispatch.workspace_id, dispatch.provider)].append((due_at, dispatch))
             for account, found in waiting.items():
@@ -114,11 +114,12 @@ class Reconciler:
         self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
         return [[dispatch for _, dispatch in found] for found in waiting.values()]
 
-    def _due_at(self, dispatch: Dispatch) -> datetime:
+    def _due_at(self, dispatch: Dispatch, now: datetime) -> datetime:
+        # A moment ahead of now was noted before the clock was set back. A look-up too many changes nothing.
         last = self._looked_up.get(dispatch.id)
-        if last is not None:
-            return last + timedelta(seconds=self._config.reconcile_every_seconds)
-        return dispatch.created_at + timedelta(seconds=self._config.reconcile_after_seconds)
+        wait = self._config.reconcile_every_seconds if last is not None else self._config.reconcile_after_seconds
+        since = last or dispatch.created_at
+        return since + timedelta(seconds=wait) if since <= now else now
 
     async def _confirm(self, dispatch: Dispatch, *places: anyio.CapacityLimiter) -> None:
         async with AsyncExitStack() as taken:

@@ -12,6 +12,7 @@ from outreach.models.states import RecipientStatus
 from outreach.models.trail import Rule
 from outreach.operations import holds, waves
 from outreach.operations.wave import Hold
+from outreach.policy.settlement import RECEIPT_WAIT
 from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import NOW, make_workspace
 from outreach.testing.clock import ShiftedClock
@@ -115,7 +116,7 @@ async def test_a_release_goes_in_slices_and_touches_nobody_else(storage: Storage
     moment = NOW + timedelta(minutes=1)
 
     def slice_of(tx: Transaction) -> tuple[bool, list[Recipient]]:
-        holds.release(tx, HERE, campaign.id, now=moment, limit=2)
+        holds.release(tx, HERE, campaign.id, receipt=RECEIPT_WAIT, now=moment, limit=2)
         plan = waves.plan(tx, HERE, campaign.id, now=moment, limit=9)
         assert plan is not None
         return plan.holds_outdated, list(plan.due)

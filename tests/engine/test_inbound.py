@@ -232,7 +232,8 @@ async def test_a_keyword_counts_in_its_workspace_alone(storage: Storage) -> None
     start = make_text("START", at=NOW + SECOND)
     await storage.write(lambda tx: take_in(tx, start, now=NOW + SECOND, workspace_id=THERE))
     assert await entry(storage) is not None
-    assert await storage.write(lambda tx: take_in(tx, text, workspace_id=THERE)) is not None
+    late = NOW + SECOND
+    assert await storage.write(lambda tx: take_in(tx, text, now=late, workspace_id=THERE)) is not None
     assert await entry(storage, workspace_id=THERE) is None
     assert {reply.workspace_id for reply in await answers(storage)} == {HERE}
 

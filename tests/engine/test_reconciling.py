@@ -371,7 +371,7 @@ async def test_older_ones_that_cannot_be_looked_up_hide_no_newer_one(
     """All that is unknown is gone through, slice by slice, whoever it is of; each account has places of its own."""
     monkeypatch.setattr(reconciler_module, "_SLICE", 3)
     monkeypatch.setattr(reconciler_module, "_ROUND", 2)
-    clock = ManualClock(NOW)
+    clock = ManualClock(NOW + timedelta(seconds=5))
     await given_unknown(storage, 9)
     calls = await given_unknown(storage, 2, channel="call", at=NOW + timedelta(seconds=1))
     reconciler, asked = given_reconciler(storage, clock, ScriptedCarrier(look_up="none"))
@@ -767,3 +767,15 @@ async def _unknown_count(rig: Rig, workspace_id: str, count: int) -> None:
 
 async def _is(status: Callable[[], Any], wanted: str) -> bool:
     return bool(await status() == wanted)
+
+
+async def test_a_clock_that_is_set_back_keeps_no_look_up_waiting(open_storage: OpenStorage) -> None:
+    """Neither the first one, by a commit that lies ahead, nor the next, by a look-up that does."""
+    async with in_doubt(open_storage, look_up="evidence") as doubt:
+        _answer(doubt, None)
+        await doubt.later(hours=-1)
+        await doubt.later(hours=-1)
+        assert (await doubt.first()).state is D.UNKNOWN
+        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-1"))
+        await doubt.later(hours=-1)
+        assert (await doubt.first()).state is D.ACCEPTED

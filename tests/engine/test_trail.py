@@ -18,6 +18,7 @@ from outreach.operations.opting_out import end_waiting
 from outreach.operations.reconciling import Deadlines
 from outreach.operations.register import put_on_register
 from outreach.operations.workspaces import WorkspaceChange
+from outreach.policy.settlement import RECEIPT_WAIT
 from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import NOW, make_dispatch, make_unsubscribe
 from outreach.testing.clock import ManualClock
@@ -371,7 +372,7 @@ async def test_the_frequency_cap_holds(storage: Storage) -> None:
     assert found.due_at == at(1) + timedelta(hours=24)
     freer = WorkspaceChange(frequency_cap=0)
     await storage.write(lambda tx: workspaces.update(tx, HERE, freer, now=at(3), actor="library"))
-    await storage.write(lambda tx: holds.release(tx, HERE, campaign.id, now=at(4), limit=9))
+    await storage.write(lambda tx: holds.release(tx, HERE, campaign.id, receipt=RECEIPT_WAIT, now=at(4), limit=9))
     found = await history(storage, campaign)
     assert lines(found)[2:] == [
         "held waiting (frequency_cap) by frequency_cap",

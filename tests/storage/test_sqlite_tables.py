@@ -71,7 +71,15 @@ def test_no_query_about_one_looks_at_its_whole_campaign(connection: sqlite3.Conn
         assert not through or "LIMIT" in query or f"{aggregate}.{name}" in WHOLE_CAMPAIGNS, (name, plan)
 
 
-IN_ORDER = ["due_waiting_for", "due_waiting_else", "due_pending", "overdue_in_progress", "put_off", "page"]
+IN_ORDER = [
+    "due_waiting_for",
+    "due_waiting_else",
+    "due_pending",
+    "overdue_in_progress",
+    "in_progress_after",
+    "put_off",
+    "page",
+]
 
 
 @pytest.mark.parametrize("name", IN_ORDER)

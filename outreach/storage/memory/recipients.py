@@ -107,6 +107,13 @@ class Recipients:
         owner = (workspace_id, campaign_id)
         return self._rows.read(self._rows.in_progress.keys(owner, until=(now, math.inf), limit=limit))
 
+    def in_progress_after(
+        self, workspace_id: str, campaign_id: str, after: datetime, *, limit: int
+    ) -> Sequence[Recipient]:
+        """Return in-progress recipients due later than a moment, by (due_at, position)."""
+        owner = (workspace_id, campaign_id)
+        return self._rows.read(self._rows.in_progress.keys(owner, after=(after, math.inf), limit=limit))
+
     def put_off(
         self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, limit: int
     ) -> Sequence[Recipient]:

@@ -142,6 +142,20 @@ class DueContract(ContractBase):
         assert await overdue(2) == [2, 0]
         assert await overdue(100, THERE) == []
 
+    async def test_those_in_progress_after_a_moment_come_by_due_time(self, storage: Storage) -> None:
+        """By (due_at, position); due at exactly that moment does not count, nor do waiting ones."""
+        states = [in_progress(LATER), in_progress(NOW + TICK), in_progress(NOW), in_progress(NOW + TICK)]
+        campaign_id = await given_states(storage, *states, waiting(LATER), in_progress(None))
+
+        async def after(limit: int, owner: str = HERE) -> list[int]:
+            return await storage.read(
+                lambda tx: positions(tx.recipients.in_progress_after(owner, campaign_id, NOW, limit=limit))
+            )
+
+        assert await after(100) == [1, 3, 0]
+        assert await after(2) == [1, 3]
+        assert await after(100, THERE) == []
+
     async def test_those_put_off_for_a_reason_come_by_due_time(self, storage: Storage) -> None:
         """By (due_at, position); due at exactly now is not put off, and another reason or state does not count."""
         at = [NOW + TICK, NOW, LATER, NOW + TICK, LATER, LATER, None]

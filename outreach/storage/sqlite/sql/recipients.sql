@@ -113,6 +113,15 @@ WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AN
 ORDER BY due_at, position
 LIMIT :limit
 
+-- in_progress_after --
+-- Those that wait for a receipt for longer than anybody does.
+SELECT * FROM recipients INDEXED BY recipients_in_progress_due
+WHERE campaign_number = (SELECT number FROM campaigns WHERE id = :campaign_id AND workspace_id = :workspace_id)
+    AND status = 'in_progress'
+    AND due_at > :after
+ORDER BY due_at, position
+LIMIT :limit
+
 -- put_off --
 -- In the order of the index `recipients_waiting_for`.
 SELECT * FROM recipients INDEXED BY recipients_waiting_for

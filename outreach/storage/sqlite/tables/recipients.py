@@ -87,6 +87,12 @@ class Recipients(Table):
         """Return in-progress recipients due at or before now, by (due_at, position)."""
         return self._list("overdue_in_progress", workspace_id, campaign_id, now=to_text(now), limit=limit)
 
+    def in_progress_after(
+        self, workspace_id: str, campaign_id: str, after: datetime, *, limit: int
+    ) -> Sequence[Recipient]:
+        """Return in-progress recipients due later than a moment, by (due_at, position)."""
+        return self._list("in_progress_after", workspace_id, campaign_id, after=to_text(after), limit=limit)
+
     def put_off(
         self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, limit: int
     ) -> Sequence[Recipient]:

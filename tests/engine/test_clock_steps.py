@@ -1,0 +1,230 @@
+"""A clock that is set back or forth: what was noted by the time from before holds nothing up, and lets nothing go."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import attrs
+import pytest
+
+from outreach import Outreach
+from outreach.clock import Clock, StepWatch
+from outreach.models.campaign import Campaign
+from outreach.models.directory import FlowStep
+from outreach.models.states import DispatchState, RecipientStatus
+from outreach.models.work import Unit
+from outreach.operations import account_holds, clock_steps, holds, leases
+from outreach.operations.limits import cap_reached
+from outreach.protocols.storage import Storage, Transaction
+from outreach.storage.sqlite import SqliteStorage
+from outreach.testing.builders import NOW, make_account_hold, make_dispatch, make_flow, make_message, make_workspace
+from outreach.testing.carriers import ScriptedCarrier
+from outreach.testing.clock import ManualClock, ShiftedClock
+from outreach.testing.storage_tables.base_contract import HERE
+from tests.engine.conftest import OpenStorage
+from tests.engine.given import given_active, given_settings, recipient, reread
+from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, until
+from tests.engine.writing import entry, write
+
+pytestmark = pytest.mark.anyio
+
+HOUR = timedelta(hours=1)
+RECEIPT = timedelta(hours=4)
+
+
+def test_a_watch_tells_of_a_clock_that_was_set_back_once() -> None:
+    """Neither of time that passes nor of a clock that is set forth or slewed."""
+    clock = ManualClock()
+    watch = StepWatch(clock)
+    clock.advance(3600)
+    assert not watch.set_back()
+    clock.set(clock.now() + HOUR)
+    assert not watch.set_back()
+    clock.set(clock.now() - timedelta(seconds=0.9))
+    assert not watch.set_back()
+    clock.set(clock.now() - timedelta(seconds=1))
+    assert (watch.set_back(), watch.set_back()) == (True, False)
+
+
+@pytest.mark.parametrize("step", [HOUR, timedelta(days=4000), -HOUR])
+async def test_a_server_that_starts_again_after_the_clock_was_set_sends_at_once(
+    tmp_path: Path, step: timedelta
+) -> None:
+    """The slots, the due times and the lease of the wrong time are all ahead of now."""
+    clock = ShiftedClock()
+    clock.shift(step)
+    async with dispatching(_file(tmp_path, clock), carrier=ScriptedCarrier(), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 100, sms_rate_per_minute=120)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.carrier.wait_for_requests(2)
+    clock.shift(-step)
+    carrier = ScriptedCarrier()
+    async with dispatching(_file(tmp_path, clock), carrier=carrier, clock=clock) as rig:
+        await carrier.wait_for_requests(2)
+        await rig.engine.campaigns.stop_all()
+
+
+async def test_what_was_started_by_a_wrong_clock_is_sent_when_a_server_starts(tmp_path: Path) -> None:
+    """By the command line, which dispatches nothing: no heartbeat tells of the wrong time."""
+    clock = ShiftedClock()
+    clock.shift(HOUR)
+    async with Outreach(_file(tmp_path, clock), clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 1)
+        await engine.campaigns.start(workspace.id, campaign.id)
+    clock.shift(-HOUR)
+    carrier = ScriptedCarrier()
+    async with dispatching(_file(tmp_path, clock), carrier=carrier, clock=clock):
+        await carrier.wait_for_requests(1)
+
+
+async def test_an_intent_from_before_the_clock_was_set_back_is_withdrawn_and_decided_again(
+    open_storage: OpenStorage,
+) -> None:
+    """Its hours were open by a time that was wrong; and its place is not kept until the old time comes again."""
+    clock = ShiftedClock()
+    carrier = ScriptedCarrier()
+    config = attrs.evolve(QUICK, single_look_ahead_seconds=1.5, look_ahead_seconds=1.5)
+    async with dispatching(open_storage(clock), carrier=carrier, clock=clock, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 20, sms_rate_per_minute=60)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await carrier.wait_for_requests(1)
+
+        async def ahead() -> list[int]:
+            everybody = await people(rig.engine, campaign)
+            return [one.position for one in everybody if one.status is RecipientStatus.DISPATCHING and one.position]
+
+        [position, *_] = await until(ahead)
+        clock.shift(-HOUR)
+        await carrier.wait_for_requests(4)
+        await rig.engine.campaigns.stop_all()
+        tried = await rig.storage.read(lambda tx: tx.dispatches.of_recipient(workspace.id, campaign.id, position))
+    assert (DispatchState.WITHDRAWN, "clock_set_back") in {(one.state, one.reason) for one in tried}
+
+
+async def test_who_waits_since_a_time_ahead_waits_no_longer_than_who_begins_now(storage: Storage) -> None:
+    """Each by its own reason; who waits no longer than that keeps its time."""
+    campaign = await given_active(storage, 6)
+    await given_settings(storage, retry_enabled=True, retry_delay_minutes=15)
+    waits = [
+        (RecipientStatus.WAITING, "retry", HOUR),
+        (RecipientStatus.WAITING, "retry", timedelta(minutes=10)),
+        (RecipientStatus.WAITING, "deferred", HOUR),
+        (RecipientStatus.WAITING, holds.CONTACT_HOURS, 9 * HOUR),
+        (RecipientStatus.IN_PROGRESS, "awaiting_receipt", 5 * HOUR),
+        (RecipientStatus.IN_PROGRESS, "awaiting_receipt", 3 * HOUR),
+    ]
+    await _given_waits(storage, campaign, waits)
+    await storage.write(lambda tx: clock_steps.distrust(tx, epoch=1, now=NOW))
+    # One at a time: what was given its time is not gone through again.
+    for _ in range(9):
+        await _release(storage, campaign, limit=1)
+    due = [(await recipient(storage, campaign, position)).due_at for position in range(6)]
+    minutes = [None if at is None else (at - NOW) / timedelta(minutes=1) for at in due]
+    assert minutes == [15, 10, 0, 0, 240, 180]
+    run = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    assert run is not None
+    assert run.held_under != clock_steps.UNTRUSTED
+
+
+async def test_a_step_of_a_flow_waits_for_its_own_wait_again(storage: Storage) -> None:
+    """Never shorter: who was to get a reminder after three days does not get it at once."""
+    steps = [
+        FlowStep(kind="send", body="Hello"),
+        FlowStep(kind="wait", wait_minutes=20),
+        FlowStep(kind="send", body="Hello again"),
+        FlowStep(kind="wait", wait_minutes=4320),
+        FlowStep(kind="send", body="Goodbye"),
+    ]
+    flow = make_flow(steps=tuple(steps))
+    await storage.write(lambda tx: tx.flows.insert(flow))
+    campaign = await given_active(storage, 2, sms_message_source="flow", sms_flow_id=flow.id)
+    await _given_waits(storage, campaign, [(RecipientStatus.WAITING, "flow_wait", 400 * 24 * HOUR)] * 2, steps=(2, 4))
+    await storage.write(lambda tx: clock_steps.distrust(tx, epoch=1, now=NOW))
+    await _release(storage, campaign, limit=9)
+    due = [(await recipient(storage, campaign, position)).due_at for position in range(2)]
+    assert due == [NOW + timedelta(minutes=20), NOW + timedelta(minutes=4320)]
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+async def test_a_takeover_finds_out_that_the_clock_was_set_back(storage: Storage, ahead: bool) -> None:
+    """By the last heartbeat, or by a campaign that was changed ahead of now."""
+    campaign = await given_active(storage)
+    message = make_message()
+    later = NOW + HOUR
+    await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=later if ahead else NOW))
+    await storage.write(lambda tx: tx.messages.insert(message))
+    await storage.write(lambda tx: tx.work.touch(Unit("message", HERE, message.id), later))
+    await storage.write(lambda tx: tx.work.touch(Unit("campaign", HERE, campaign.id), later))
+    await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=NOW))
+    due = {work.unit.id: work.due_at for work in await storage.read(lambda tx: tx.work.due())}
+    run = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    assert due == dict.fromkeys((message.id, campaign.id), NOW if ahead else later)
+    assert (run is not None and run.held_under == clock_steps.UNTRUSTED) is ahead
+
+
+async def test_a_campaign_was_changed_and_started_before_now(storage: Storage) -> None:
+    """Else its failures and its replies of the next hour would count for nothing."""
+    campaign = await given_active(storage, updated_at=NOW + HOUR, started_at=NOW + HOUR)
+    await storage.write(lambda tx: clock_steps.distrust(tx, epoch=1, now=NOW))
+    after = await reread(storage, campaign)
+    assert (after.updated_at, after.started_at, after.revision) == (NOW, NOW, campaign.revision + 1)
+
+
+async def test_a_hold_lasts_as_long_as_it_was_meant_to(storage: Storage) -> None:
+    """From now on, for what of it has passed cannot be known; one that began before now stays as it is."""
+    ahead = make_account_hold(since=NOW + HOUR, until=NOW + HOUR + timedelta(seconds=30))
+    stands = make_account_hold(provider="vonage", since=NOW, until=NOW + HOUR)
+    for hold in (ahead, stands):
+        await storage.write(lambda tx, hold=hold: tx.account_holds.put(hold))  # type: ignore[misc]
+    await storage.write(lambda tx: account_holds.restart(tx, HERE, "twilio", NOW))
+    await storage.write(lambda tx: account_holds.restart(tx, HERE, "vonage", NOW))
+    await storage.write(lambda tx: account_holds.restart(tx, HERE, "telnyx", NOW))
+    after = await storage.read(lambda tx: [tx.account_holds.get(HERE, name) for name in ("twilio", "vonage")])
+    assert after == [attrs.evolve(ahead, since=NOW, until=NOW + timedelta(seconds=30)), stands]
+
+
+def _file(folder: Path, clock: Clock) -> Storage:
+    return SqliteStorage(folder / "engine.db", clock=clock)
+
+
+async def _given_waits(
+    storage: Storage,
+    campaign: Campaign,
+    waits: list[tuple[RecipientStatus, str, timedelta]],
+    steps: tuple[int, ...] = (),
+) -> None:
+    def operation(tx: Transaction) -> None:
+        for position, (status, reason, ahead) in enumerate(waits):
+            known = tx.recipients.get(HERE, campaign.id, position)
+            assert known is not None
+            step = steps[position] if steps else known.step
+            tx.recipients.put(HERE, attrs.evolve(known, status=status, reason=reason, due_at=NOW + ahead, step=step))
+
+    await storage.write(operation)
+
+
+async def _release(storage: Storage, campaign: Campaign, *, limit: int) -> None:
+    await storage.write(lambda tx: holds.release(tx, HERE, campaign.id, receipt=RECEIPT, now=NOW, limit=limit))
+
+
+async def test_a_start_of_a_time_ahead_outweighs_no_stop(storage: Storage) -> None:
+    """Which of them was written later nobody can say; a STOP counts then."""
+    await write(storage, "START", now=NOW + HOUR)
+    await write(storage, "STOP", now=NOW)
+    assert await entry(storage) is not None
+
+
+async def test_the_frequency_cap_holds_nobody_longer_than_a_day(storage: Storage) -> None:
+    """What was sent before the clock was set back lies ahead of now."""
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(id=HERE, frequency_cap=1)))
+    campaign = await given_active(storage)
+    dispatch = make_dispatch(
+        campaign_id=campaign.id, position=0, message_id=None, state=DispatchState.ACCEPTED, created_at=NOW + HOUR
+    )
+    await storage.write(lambda tx: tx.dispatches.insert(dispatch))
+    until = await storage.read(lambda tx: cap_reached(tx, HERE, dispatch.to, NOW))
+    assert until == NOW + 24 * HOUR
