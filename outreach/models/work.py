@@ -70,7 +70,7 @@ class Lease:
     Attributes:
         epoch: Fencing number; each taking of the lease raises it.
         home: Where the database was when the lease was taken; None where that means nothing.
-        renewed_at: The last heartbeat.
+        renewed_at: The last heartbeat; each lies after the one before, also where the clock was set back between them.
         held_reason: Why the database was last kept from sending by itself: `moved` or `restored`; None for never.
         held_epoch: The epoch of that; what was asked of a provider under an earlier one is not asked again.
     """

@@ -11,12 +11,13 @@ import attrs
 from outreach.models.account import PROVIDERS
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
-from outreach.models.states import CampaignStatus
+from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.models.work import Run
 from outreach.operations import account_holds
-from outreach.operations.campaign_moves import due_time
+from outreach.operations.campaign_moves import due_time, move
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.operations.flows import steps_of
+from outreach.operations.trail import ENGINE
 from outreach.policy.call_settlement import DOUBLE_DIAL, RETRIED_OUTCOMES
 from outreach.policy.settlement import PASSING_FAILURES
 from outreach.protocols.storage import Transaction
@@ -46,27 +47,48 @@ def distrust(tx: Transaction, *, epoch: int, now: datetime) -> None:
     as replies and failures, would be missed otherwise.
     """
     for campaign in tx.campaigns.in_status(_LIVE):
-        started = campaign.started_at
-        # A new revision: what was decided by the time from before is decided again.
-        known = attrs.evolve(
-            campaign,
-            updated_at=min(campaign.updated_at, now),
-            started_at=None if started is None else min(started, now),
-            revision=campaign.revision + 1,
-        )
-        tx.campaigns.update(known)
-        run = tx.runs.get(campaign.workspace_id, campaign.id) or Run(
-            workspace_id=campaign.workspace_id, campaign_id=campaign.id, owner_epoch=epoch, next_slot_at=None
-        )
-        tx.runs.put(attrs.evolve(run, held_under=UNTRUSTED))
-        tx.work.touch(campaign_unit(campaign), due_time(known, now))
-    live = {campaign_unit(campaign) for campaign in tx.campaigns.in_status(_LIVE)}
-    for work in tx.work.due():
-        if work.due_at is not None and work.due_at > now and work.unit not in live:
-            tx.work.touch(work.unit, now)
+        _distrust_campaign(tx, campaign, epoch, now)
+    correct_due_times(tx, now=now)
     for workspace in tx.workspaces.list():
         for provider in (*PROVIDERS, "simulator"):
             account_holds.restart(tx, workspace.id, provider, now)
+
+
+def correct_due_times(tx: Transaction, *, now: datetime) -> None:
+    """Have units looked at as soon as they would be if they were touched now: a look too early changes nothing."""
+    for work in tx.work.due():
+        if work.due_at is None or work.due_at <= now:
+            continue
+        unit = work.unit
+        campaign = tx.campaigns.get(unit.workspace_id, unit.id) if unit.kind == "campaign" else None
+        due = now if campaign is None else due_time(campaign, now)
+        if due is not None and due < work.due_at:
+            tx.work.touch(unit, due)
+
+
+def _distrust_campaign(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> None:
+    started = campaign.started_at
+    # A new revision: what was decided by the time from before is decided again.
+    known = attrs.evolve(
+        campaign,
+        updated_at=min(campaign.updated_at, now),
+        started_at=None if started is None else min(started, now),
+        revision=campaign.revision + 1,
+    )
+    tx.campaigns.update(known)
+    if (
+        known.status is CampaignStatus.ACTIVE
+        and known.scheduled_start_at is not None
+        and known.scheduled_start_at > now
+    ):
+        # It was started by the time from before, and starts again by the present one.
+        paused = move(tx, known, CampaignMove.PAUSE, now=now, actor=ENGINE, detail=UNTRUSTED)
+        known = move(tx, paused, CampaignMove.RESUME_SCHEDULE, now=now, actor=ENGINE, detail=UNTRUSTED)
+    run = tx.runs.get(campaign.workspace_id, campaign.id) or Run(
+        workspace_id=campaign.workspace_id, campaign_id=campaign.id, owner_epoch=epoch, next_slot_at=None
+    )
+    tx.runs.put(attrs.evolve(run, held_under=UNTRUSTED))
+    tx.work.touch(campaign_unit(campaign), due_time(known, now))
 
 
 def retime(

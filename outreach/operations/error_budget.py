@@ -19,6 +19,8 @@ _ACCOUNT_FAILURES: Final[dict[str, PauseReason]] = {
 }
 """Failures of the whole account: every campaign that sends through it would fail the same way."""
 
+_WIDER: Final = 1000
+
 
 def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
     """Count a dispatch against its campaign's budget, and pause what must not go on.
@@ -40,6 +42,10 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
         return
     # A resume is a new beginning: what failed before it has been seen by whoever resumed.
     history = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=LOOK_BACK)
+    if history and history[0].created_at > now:
+        # Made before the clock was set back: whether it was resumed since nobody knows, and they must hide no others.
+        wider = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=_WIDER)
+        history = [one for one in wider if one.created_at <= now][:LOOK_BACK]
     if campaign.status is CampaignStatus.ACTIVE and is_spent(history):
         _pause(tx, campaign, "error_budget", now)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import attrs
 
@@ -65,6 +65,9 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
             _respace_number(tx, number, now)
     if clock_steps.was_set_back(tx, now):
         clock_steps.distrust(tx, epoch=epoch, now=now)
+    else:
+        # What was asked for by a wrong time while nobody dispatched has left nothing else that tells of it.
+        clock_steps.correct_due_times(tx, now=now)
     if home is not None:
         tx.leases.set_home(home)
     held_reason, held_epoch = (current.held_reason, current.held_epoch) if current is not None else (None, None)
@@ -103,7 +106,9 @@ def renew(tx: Transaction, *, epoch: int, now: datetime, set_back: bool = False)
     lease = require_lease(tx, epoch)
     if set_back:
         clock_steps.distrust(tx, epoch=epoch, now=now)
-    tx.leases.put(attrs.evolve(lease, renewed_at=now))
+    # It never goes back under an epoch: a note with a later heartbeat says that the database was restored.
+    latest = max(now, lease.renewed_at + timedelta(microseconds=1))
+    tx.leases.put(attrs.evolve(lease, renewed_at=latest))
     return high_water(tx, epoch)
 
 

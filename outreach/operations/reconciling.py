@@ -42,6 +42,7 @@ def confirm(
     evidence: Outcome | None,
     *,
     asked_at: datetime,
+    overdue: bool,
     deadlines: Deadlines,
     backoff: Backoff,
     now: datetime,
@@ -55,6 +56,7 @@ def confirm(
             a provider that goes by numbers, text and time finds that one where two are alike.
         asked_at: When the look-up began. A provider that had nothing by then may have got the request since, as long
             as it could still be on its way.
+        overdue: It has been unknown for longer than the deadline, whatever the wall clock shows.
         deadlines: When what may be done.
         backoff: How long one that was not sent waits.
         now: The present moment.
@@ -63,7 +65,7 @@ def confirm(
     if evidence is not None and evidence.state is DispatchState.NOT_SENT and too_early:
         evidence = None
     if evidence is None or evidence.state not in _EVIDENCE or _is_anothers(tx, dispatch, evidence.provider_id):
-        if now < dispatch.created_at + deadlines.unconfirmed_after:
+        if not overdue and now < dispatch.created_at + deadlines.unconfirmed_after:
             return dispatch
         evidence = Outcome(state=DispatchState.UNCONFIRMED, reason="no_evidence")
     return settle(tx, dispatch.workspace_id, dispatch.id, evidence, backoff=backoff, now=now, by=Rule.RECONCILIATION)

@@ -259,7 +259,8 @@ def _backs_off_until(before: Sequence[Dispatch], backoff: Backoff, now: datetime
     if last is None or last.settled_at is None or last.state not in REACHED_NOBODY:
         return None
     until = last.settled_at + backoff.delay(last.try_number, None)
-    return until if until > now else None
+    # What was settled ahead of now was so before the clock was set back: how much of its wait is left nobody knows.
+    return until if last.settled_at <= now < until else None
 
 
 def _obstacle(

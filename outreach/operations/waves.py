@@ -228,6 +228,8 @@ def _still_holds(tx: Transaction, campaign: Campaign, workspace: Workspace, basi
         and workspace.revision == basis.workspace
         and settings_of(tx, campaign.workspace_id).revision == basis.settings
         and _agent_still_holds(tx, campaign, basis)
+        # Ahead of it where the clock was set back after its start.
+        and (campaign.scheduled_start_at is None or now >= campaign.scheduled_start_at)
         and (campaign.scheduled_expires_at is None or now < campaign.scheduled_expires_at)
     )
 

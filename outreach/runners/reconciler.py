@@ -75,6 +75,7 @@ class Reconciler:
         self._worker = worker
         self._deadlines = deadlines_of(config)
         self._looked_up: dict[str, datetime] = {}
+        self._unknown_since: dict[str, float] = {}
         self._has_more = False
 
     async def round(self) -> int:
@@ -102,6 +103,7 @@ class Reconciler:
             unknown = await self._storage.read(partial(_unknown_after, after))
             for dispatch in unknown:
                 known.add(dispatch.id)
+                self._unknown_since.setdefault(dispatch.id, self._clock.monotonic())
                 due_at = self._due_at(dispatch, now)
                 if due_at <= now:
                     waiting[account_of(dispatch.workspace_id, dispatch.provider)].append((due_at, dispatch))
@@ -112,7 +114,13 @@ class Reconciler:
                 break
             after = unknown[-1]
         self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
+        self._unknown_since = {key: moment for key, moment in self._unknown_since.items() if key in known}
         return [[dispatch for _, dispatch in found] for found in waiting.values()]
+
+    def _is_overdue(self, dispatch: Dispatch) -> bool:
+        # By the monotonic clock: where the wall clock was set back, the commit may lie hours ahead.
+        since = self._unknown_since.get(dispatch.id, self._clock.monotonic())
+        return self._clock.monotonic() - since >= self._config.reconcile_deadline_seconds
 
     def _due_at(self, dispatch: Dispatch, now: datetime) -> datetime:
         # A moment ahead of now was noted before the clock was set back. A look-up too many changes nothing.
@@ -137,6 +145,7 @@ class Reconciler:
                     dispatch,
                     evidence,
                     asked_at=asked_at,
+                    overdue=self._is_overdue(dispatch),
                     deadlines=self._deadlines,
                     backoff=backoff,
                     now=now,

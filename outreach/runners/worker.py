@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Final
 
 import anyio
-import attrs
 
 from outreach.clock import Clock, StepWatch
 from outreach.config import EngineConfig
@@ -63,7 +62,6 @@ class Worker:
         self._epoch: int | None = None
         self._steps = StepWatch(clock)
         self._set_back = False
-        self._noted: HighWater | None = None
         self.backoff = backoff_of(config)
 
     @property
@@ -91,7 +89,7 @@ class Worker:
             self._lease_ends = before + self._config.lease_seconds
             self._epoch = takeover.epoch
             await self._settle_abandoned(takeover.epoch)
-            self._note(await self._storage.read(lambda tx: leases.high_water(tx, takeover.epoch)))
+            lock.note(await self._storage.read(lambda tx: leases.high_water(tx, takeover.epoch)))
         except BaseException:
             self._epoch = None
             lock.release()
@@ -111,19 +109,12 @@ class Worker:
         before = self._clock.monotonic()
         # Until it stands in the database: a heartbeat that fails leaves it to the next one.
         self._set_back = self._steps.set_back() or self._set_back
-        if self._set_back and self._noted is not None:
-            # A heartbeat of the time from before, found beside a database of now, would look like that of a later one.
-            self._storage.lock.note(attrs.evolve(self._noted, renewed_at=None))
 
         def operation(tx: Transaction) -> HighWater:
             return leases.renew(tx, epoch=epoch, now=self._clock.now(), set_back=self._set_back)
 
         mark = await self._storage.write(operation)
         self._lease_ends, self._set_back = before + self._config.lease_seconds, False
-        self._note(mark)
-
-    def _note(self, mark: HighWater) -> None:
-        self._noted = mark
         self._storage.lock.note(mark)
 
     async def release(self) -> None:

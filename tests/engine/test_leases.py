@@ -187,3 +187,16 @@ async def _take(
         return leases.take_over(tx, home=home, noted=mark, now=NOW)
 
     return await storage.write(operation)
+
+
+async def test_a_heartbeat_never_lies_before_the_one_before(storage: Storage) -> None:
+    """A clock that is set back, and a note that could not be written since, look like no copy from before it."""
+    taken = await _take(storage, home=HOME)
+    noted = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=NOW + TICK))
+    early = NOW - timedelta(hours=1)
+    mark = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=early, set_back=True))
+    assert noted.renewed_at is not None
+    assert mark.renewed_at is not None
+    assert mark.renewed_at > noted.renewed_at
+    again = await storage.write(lambda tx: leases.take_over(tx, home=HOME, noted=noted, now=early))
+    assert again.reason is None

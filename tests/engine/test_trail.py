@@ -62,7 +62,7 @@ async def confirm(storage: Storage, dispatch: Dispatch, evidence: Outcome | None
     """Do what the reconciler does with what a look-up told."""
     await storage.write(
         lambda tx: reconciling.confirm(
-            tx, dispatch, evidence, asked_at=now, deadlines=DEADLINES, backoff=BACKOFF, now=now
+            tx, dispatch, evidence, asked_at=now, overdue=False, deadlines=DEADLINES, backoff=BACKOFF, now=now
         )
     )
 

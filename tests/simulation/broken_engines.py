@@ -28,7 +28,7 @@ from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.channels import CampaignChannel
 from outreach.runners.reconciler import Reconciler
 from outreach.runners.worker import Worker
-from tests.simulation import broken_records, broken_tenancy, broken_waits
+from tests.simulation import broken_clocks, broken_records, broken_tenancy, broken_waits
 
 
 def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
@@ -168,6 +168,9 @@ BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "what a dead worker has left is sent again": (send_what_was_left, r"is not_sent \(worker_lost\)"),
     "a campaign in trouble goes on": (go_on_in_trouble, "in trouble"),
     "what a receipt says of the account is not heard": (charge_nothing_to_receipts, "goes on after|in trouble"),
+    "a slot recedes after the clock was set back": (broken_clocks.let_slots_recede, "at the end"),
+    "a slot of a wrong clock is waited for": (broken_clocks.trust_every_slot, "at the end"),
+    "a due time of a wrong clock is waited for": (broken_clocks.trust_every_due_time, "at the end"),
     "a contact has failed whose message was accepted": (broken_records.fail_without_cause, "nothing explains it"),
     "a contact has failed who had attempts left": (broken_records.never_try_again, "nothing explains it"),
     "a contact is skipped who never opted out": (broken_records.skip_without_cause, "nothing explains it"),
@@ -185,7 +188,7 @@ BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "another attempt is made without a delay": (broken_waits.retry_at_once, "until"),
     "others go on without credentials or funds": (broken_waits.go_on_without_an_account, "goes on after"),
     "one trouble stops a campaign": (broken_waits.stop_at_the_first_trouble, "not in trouble enough"),
-    "a scheduled campaign starts too early": (broken_waits.start_before_its_time, "scheduled for"),
+    "a scheduled campaign starts too early": (broken_waits.start_before_its_time, "scheduled for|is expired at"),
     "one number of a group makes all calls": (broken_waits.call_from_one_number, "is called from"),
     "too many calls are in flight": (broken_waits.call_more_at_a_time, "in flight of"),
     "a request without an answer is made again": (broken_records.ask_twice, "began at"),

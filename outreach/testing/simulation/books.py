@@ -54,6 +54,7 @@ class Books:
         stops: How often who wrote STOP, by workspace and number.
         lifted: How often a number may have been taken off the register, by the same.
         opted_out: Who has been put on the register by people, by the same; those who wrote STOP are not among them.
+        committed: When the intent of a dispatch was really committed.
         moved: When the database was started from which other place.
     """
 
@@ -64,6 +65,7 @@ class Books:
     stops: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     lifted: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     opted_out: set[tuple[str, str]] = attrs.field(factory=set)
+    committed: dict[str, datetime] = attrs.field(factory=dict)
     moved: dict[str, datetime] = attrs.field(factory=dict)
 
     def moved_at(self, home: Home | None) -> datetime | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from outreach.models.dispatch import Dispatch
@@ -35,6 +35,8 @@ class CourseChecks:
         self._known: dict[str, CampaignStatus] = {}
         self._active_since: dict[str, datetime] = {}
         self._blamed: set[str] = set()
+        self._ahead: set[str] = set()
+        self._unjudged: set[str] = set()
 
     def check(self, tx: Transaction, workspace_id: str, touched: Touched, now: datetime) -> None:
         """Check the moves of one commit, and what its refusals and receipts must have led to.
@@ -42,6 +44,11 @@ class CourseChecks:
         Raises:
             Broken: A campaign has moved without cause, or has not although there was one.
         """
+        for campaign_id in sorted(self._ahead):
+            campaign = tx.campaigns.get(workspace_id, campaign_id)
+            if campaign is not None and campaign.updated_at <= now:
+                self._active_since[campaign_id] = campaign.updated_at
+                self._ahead.discard(campaign_id)
         for campaign_id, status, reason in touched.statuses:
             before = self._known.get(campaign_id)
             self._known[campaign_id] = status
@@ -57,9 +64,24 @@ class CourseChecks:
             if dispatch.reason in ACCOUNT_TROUBLE and self._is_news(dispatch, now):
                 self._check_account(tx, workspace_id, dispatch)
 
-    def troubles(self, campaign_id: str) -> Sequence[bool]:
-        """Return which of the last twenty requests that tell something were in trouble, newest first."""
-        since = self._active_since.get(campaign_id)
+    def after_step(self, tx: Transaction, workspace_id: str, now: datetime, step: timedelta) -> None:
+        """Take in that the wall clock was set: what lies ahead of now has begun when the engine says so (`check`)."""
+        known = {key: tx.campaigns.get(workspace_id, key) for key in self._active_since}
+        if step < timedelta():
+            self._unjudged |= self._active_since.keys()
+        self._ahead |= {key for key, one in known.items() if one is not None and one.updated_at > now}
+
+    def troubles(self, campaign_id: str, *, must_count: bool) -> Sequence[bool]:
+        """Return which of the last twenty requests that tell something were in trouble, newest first.
+
+        Args:
+            campaign_id: Whose requests.
+            must_count: None of a campaign that has run while the clock was set back: the times of its requests do not
+                tell their order.
+        """
+        since = self._active_since.get(campaign_id) if campaign_id not in self._ahead else None
+        if must_count and campaign_id in self._unjudged:
+            return ()
         latest = [self._ledger.dispatches[one] for one in reversed(self._ledger.of_campaign.get(campaign_id, []))]
         return [
             _is_trouble(dispatch)
@@ -79,7 +101,7 @@ class CourseChecks:
         return not known
 
     def _check_spent(self, campaign_id: str) -> None:
-        if not is_spent(self.troubles(campaign_id)):
+        if not is_spent(self.troubles(campaign_id, must_count=False)):
             raise Broken(f"Campaign {campaign_id} was paused; its requests were not in trouble enough.")
 
     def _check_start(self, tx: Transaction, workspace_id: str, campaign_id: str, now: datetime) -> None:

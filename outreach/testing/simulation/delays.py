@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import attrs
+
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
@@ -27,6 +29,11 @@ class DelayChecks:
     def __init__(self, ledger: Ledger, bounds: Bounds) -> None:
         self._ledger = ledger
         self._bounds = bounds
+        self._set_back = False
+
+    def after_step(self, step: timedelta) -> None:
+        """Take in that the wall clock was set: back, and what is waited for may lie farther ahead than any wait."""
+        self._set_back |= step < timedelta()
 
     def check(self, tx: Transaction, before: Recipient, after: Recipient, now: datetime) -> None:
         """Check a recipient that waits now for something that it did not wait for before.
@@ -52,6 +59,8 @@ class DelayChecks:
         self, tx: Transaction, campaign: Campaign, before: Recipient, after: Recipient, now: datetime
     ) -> bool:
         waits = after.due_at - now if after.due_at is not None else timedelta()
+        if self._set_back and _is_retimed(before, after):
+            return True
         if self._rang_out(campaign, before) and not self._has_second_call(tx, campaign, after):
             return False
         if before.reason == "double_dial" and after.status is not _S.DISPATCHING and not campaign.is_terminal:
@@ -96,3 +105,10 @@ class DelayChecks:
         workspace = tx.workspaces.get(campaign.workspace_id)
         ruled = workspace is not None and (workspace.contact_hours or workspace.frequency_cap is not None)
         return ruled or bool(tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}))
+
+
+def _is_retimed(before: Recipient, after: Recipient) -> bool:
+    """Return whether only the time of a wait has changed, to an earlier one, as where the clock was set back."""
+    if before.due_at is None or after.due_at is None or attrs.evolve(after, due_at=before.due_at) != before:
+        return False
+    return after.due_at < before.due_at

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -50,6 +50,11 @@ PEACE_SECONDS: Final = 4_000.0
 
 _BETWEEN_DOINGS_SECONDS: Final = 8.0
 _TWO_WORKSPACES: Final = 0.15
+_CLOCK_SET: Final = 0.03
+_COMES_UP_WRONG: Final = 0.1
+_RIGHT_AGAIN_SECONDS: Final = 15.0
+_BACK: Final = 0.6
+_LONGEST_STEP_SECONDS: Final = 7200.0
 _LEASE_LOST: Final = 0.03
 _LEASE_LOST_AT_REQUEST: Final = 0.05
 _POUNCE: Final = 0.3
@@ -127,6 +132,7 @@ class _Simulation:
     def __init__(self, seed: int, rng: random.Random, faults: Faults, database: Database) -> None:
         self._seed = seed
         self._neighbour = random.Random(f"neighbour of {seed}")  # noqa: S311 - no secret
+        self._time = random.Random(f"clock of {seed}")  # noqa: S311 - no secret
         self._rng = rng
         self._faults = faults
         self._database = database
@@ -145,7 +151,7 @@ class _Simulation:
         self._clock = clock = VirtualClock(loop)
         self._world = world = World(
             loop=loop,
-            now=clock.now,
+            now=clock.really,
             rng=_stream(self._rng),
             faults=self._faults,
             power=self._rng.choice(("authoritative", "evidence")),
@@ -203,6 +209,7 @@ class _Simulation:
             faults=self._faults,
             books=self._world.books,
             now=self._clock.now,
+            really=self._clock.really,
         )
         invariants.requests.number_rate = setting.number_rate
         invariants.intents.slots.number_rate = setting.number_rate
@@ -245,6 +252,30 @@ class _Simulation:
         if self._database.read(lambda tx: tx.leases.home()) is not None:
             self._world.books.moved[path] = self._clock.now()
 
+    def _set_clock(self, step: timedelta, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
+        """Set the wall clock of the machine that the processes and the operators work on."""
+        if not step:
+            return
+        self._faults.note("clock_set_back" if step < timedelta() else "clock_set_forth")
+        self._clock.wrong_by += step
+        now = self._clock.now()
+        self._world.books.moved = {path: min(moment, now) for path, moment in self._world.books.moved.items()}
+        for _, invariants in everybody:
+            self._database.read(lambda tx, one=invariants: one.after_step(tx, step))  # type: ignore[misc]
+
+    def _draw_step(self) -> timedelta:
+        """Return by how much somebody sets the clock now; zero for nobody.
+
+        It is not set forth while a request is on its way: that one could arrive after the time by which the engine
+        believes that it cannot, which is reckoned by a wall clock where another process began it.
+        """
+        if self._time.random() >= _CLOCK_SET:
+            return timedelta()
+        step = timedelta(seconds=_LONGEST_STEP_SECONDS ** self._time.random())
+        if self._time.random() < _BACK:
+            return -step
+        return timedelta() if self._world.under_way else step
+
     def _pounce(self) -> None:
         """Have the operators stop something while a decision waits to be committed, every third time."""
         if self._rng.random() < _POUNCE:
@@ -277,6 +308,7 @@ class _Simulation:
                     await self._held_up.wait()
                 if self._rng.random() < _LEASE_LOST:
                     self._lose_lease()
+                self._set_clock(self._draw_step(), everybody)
                 [(operators, _)] = everybody if len(everybody) == 1 else [self._neighbour.choice(everybody)]
                 with suppress(OutreachError):
                     await operators.do_something(stop=self._held_up.is_set())
@@ -287,17 +319,24 @@ class _Simulation:
     async def _peace(self, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
         """Let everything come to its end with nothing going wrong any more."""
         self._faults.on = False
+        # Before the process of the peace comes up, or while it works: it must find out either way.
+        if self._time.random() < _COMES_UP_WRONG and not self._world.under_way:
+            self._set_clock(timedelta(seconds=_LONGEST_STEP_SECONDS), everybody)
+        right_at = self._clock.monotonic() + self._time.choice((0.0, _RIGHT_AGAIN_SECONDS))
         for operators, _ in everybody:
             await operators.leave_in_peace()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._processes(CALM).keep_one)
             ends = self._clock.monotonic() + PEACE_SECONDS
             while self._clock.monotonic() < ends and self._broken is None:
+                if self._clock.monotonic() >= right_at:
+                    self._set_clock(-self._clock.wrong_by, everybody)
                 await anyio.sleep(20)
                 with suppress(OutreachError):
                     if (
                         all([await operators.urge_on() for operators, _ in everybody])
                         and not self._watched.singles_open
+                        and not self._clock.wrong_by
                     ):
                         break
             tasks.cancel_scope.cancel()

@@ -41,6 +41,8 @@ Fault = Literal[
     "slow_look_up",
     "later_turn",
     "two_workspaces",
+    "clock_set_back",
+    "clock_set_forth",
     "pause",
     "resume",
     "cancel",

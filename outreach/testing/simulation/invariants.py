@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from outreach.models.campaign import Campaign
@@ -46,7 +46,8 @@ class Invariants:
         bounds: The bounds that hold.
         faults: Gets what the engine was seen to do about its rules.
         books: What really happened.
-        now: The present moment.
+        now: The present moment, by the wall clock that the engine has.
+        really: The present moment as it really is.
 
     Attributes:
         ledger: What has been written.
@@ -63,11 +64,13 @@ class Invariants:
         faults: Faults,
         books: Books,
         now: Callable[[], datetime],
+        really: Callable[[], datetime],
     ) -> None:
         self._workspace_id = workspace_id
         self._faults = faults
         self._books = books
         self._now = now
+        self._really = really
         self.ledger = ledger = Ledger(workspace_id)
         self.requests = RequestChecks(ledger, books)
         self.intents = IntentChecks(ledger, books, bounds)
@@ -86,6 +89,16 @@ class Invariants:
         """Fingerprint of all commits and requests with their moments: one seed has one."""
         return self._trace.hexdigest()
 
+    def after_step(self, tx: Transaction, step: timedelta) -> None:
+        """Take in that the wall clock was set, back or forth."""
+        now = self._now()
+        self._write(f"clock {now}")
+        self.intents.slots.after_step(step)
+        self._waits.after_step(step)
+        self._delays.after_step(step)
+        self._courses.after_step(tx, self._workspace_id, now, step)
+        self._standing.after_step(now - step)
+
     def after_commit(self, tx: Transaction, touched: Touched) -> None:
         """Check what a commit has written.
 
@@ -99,10 +112,11 @@ class Invariants:
         changes = self.ledger.take_in(tx, touched)
         self._note(touched, now)
         for intent, recipient in changes.intents:
+            self._books.committed[intent.id] = self._really()
             self.intents.check(tx, intent, recipient, now)
             self._waits.check(intent, now)
         for dispatch, after in changes.settled:
-            self._moves.check(tx, dispatch, after, now)
+            self._moves.check(tx, dispatch, after, now, self._really())
             self._waits.learn(dispatch, after, now)
         for before, left in changes.recipients:
             self._standing.check_recipient(before, left)
@@ -112,7 +126,7 @@ class Invariants:
         for message, written_message in changes.messages:
             self._singles.check_message(tx, message, written_message, now)
         for call, written_call in changes.calls:
-            self._singles.check_call(tx, call, written_call, now)
+            self._singles.check_call(tx, call, written_call, now, self._really())
         for written in touched.dispatches.values():
             self._standing.check_dispatch(written)
         self._courses.check(tx, self._workspace_id, touched, now)
@@ -126,7 +140,7 @@ class Invariants:
         """Check a request that begins now."""
         now = self._now()
         self._write(f"request {dispatch_id} {now}")
-        self.requests.at_start(tx, dispatch_id, not_after, now)
+        self.requests.at_start(tx, dispatch_id, not_after, now, self._really())
         self._waits.check(self.ledger.dispatches[dispatch_id], now)
 
     def after_report(self, report: Report) -> None:

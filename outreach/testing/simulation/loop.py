@@ -173,13 +173,22 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class VirtualClock:
-    """The loop's time as the engine's clock."""
+    """The loop's time as the engine's clock, whose wall clock can be set.
+
+    Attributes:
+        wrong_by: How far the wall clock is ahead of the time that it really is.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self.wrong_by = timedelta()
 
     def now(self) -> datetime:
-        """Return the virtual moment."""
+        """Return the moment by the wall clock."""
+        return self.really() + self.wrong_by
+
+    def really(self) -> datetime:
+        """Return the moment that it really is."""
         return START + timedelta(seconds=round(self._loop.time(), 6))
 
     def monotonic(self) -> float:

@@ -49,7 +49,7 @@ class MoveChecks:
         self._books = books
         self._bounds = bounds
 
-    def check(self, tx: Transaction, before: Dispatch, after: Dispatch, now: datetime) -> None:
+    def check(self, tx: Transaction, before: Dispatch, after: Dispatch, now: datetime, really: datetime) -> None:
         """Check a move against what has happened outside.
 
         Raises:
@@ -72,11 +72,17 @@ class MoveChecks:
         elif after.state is _D.WITHDRAWN and after.id in self._books.begun:
             raise Broken(f"Dispatch {after.id} is withdrawn ({after.reason}); its request had begun.")
         elif after.state is _D.UNKNOWN:
-            self._check_unknown(tx, after, now)
-        elif after.state is _D.UNCONFIRMED and now < after.created_at + self._bounds.unconfirmed_after:
+            self._check_unknown(tx, after, really)
+        elif after.state is _D.UNCONFIRMED and self._is_too_early(after, now, really):
             raise Broken(f"Dispatch {after.id} is unconfirmed at {now}; it was committed at {after.created_at}.")
         elif after.state is _D.GIVEN_UP and self._books.decided.get(after.id) != "retry":
             raise Broken(f"Dispatch {after.id} was given up, and no operator has decided so.")
+
+    def _is_too_early(self, after: Dispatch, now: datetime, really: datetime) -> bool:
+        """Return whether nobody had the time to find out what became of a dispatch, by either clock."""
+        committed = self._books.committed.get(after.id, after.created_at)
+        wait = self._bounds.unconfirmed_after
+        return now < after.created_at + wait and really < committed + wait
 
     def check_answered(self, dispatch: Dispatch, outcome: Outcome) -> None:
         """Check that an answer that a process has got, and had time to record, stands in the ledger.

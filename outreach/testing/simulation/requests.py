@@ -36,7 +36,9 @@ class RequestChecks:
         self.retries: Counter[tuple[Subject, int]] = Counter()
         self.number_rate: int | None = None
 
-    def at_start(self, tx: Transaction, dispatch_id: str, not_after: datetime | None, now: datetime) -> None:
+    def at_start(
+        self, tx: Transaction, dispatch_id: str, not_after: datetime | None, now: datetime, really: datetime
+    ) -> None:
         """Check a request that begins now: its intent, its time, every stop once more, hours and paces.
 
         Raises:
@@ -61,7 +63,7 @@ class RequestChecks:
         if is_forbidden(tx, self._ledger, dispatch):
             raise Broken(f"The request of {dispatch_id} begins; its number is on the register.")
         if dispatch.channel == "sms":
-            self._check_pace("the sending number", self.number_rate, now)
+            self._check_pace("the sending number", self.number_rate, really)
         if dispatch.campaign_id is None:
             return
         campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
@@ -74,7 +76,7 @@ class RequestChecks:
         if ruled and not person_is_awake(dispatch.to, now):
             raise Broken(f"The request of {dispatch_id} begins at {now}, outside its contact's hours.")
         if campaign.channel == "sms":
-            self._check_pace(campaign.id, campaign.sms_rate_per_minute, now)
+            self._check_pace(campaign.id, campaign.sms_rate_per_minute, really)
         self._check_not_after(dispatch, campaign, workspace, not_after)
 
     def at_reach(self, entry: Reached) -> None:

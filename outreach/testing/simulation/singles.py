@@ -69,7 +69,7 @@ class SingleChecks:
                 f"request is {latest and latest.state} ({latest and latest.reason}, {latest and latest.report})."
             )
 
-    def check_call(self, tx: Transaction, before: Call | None, after: Call, now: datetime) -> None:
+    def check_call(self, tx: Transaction, before: Call | None, after: Call, now: datetime, really: datetime) -> None:
         """Check the record of a call, single or of a campaign.
 
         Raises:
@@ -79,13 +79,15 @@ class SingleChecks:
             return
         dispatches = list(self._ledger.of_call(after.id))
         latest = dispatches[-1] if dispatches else None
-        if not self._is_explained(tx, after, dispatches, now):
+        if not self._is_explained(tx, after, dispatches, now, really):
             raise Broken(
                 f"{named(('call', after.id, 0))} was {before.status} and is {after.status} ({after.outcome}, "
                 f"{after.error}) at {now}; its last request is {latest and latest.state} ({latest and latest.reason})."
             )
 
-    def _is_explained(self, tx: Transaction, after: Call, dispatches: list[Dispatch], now: datetime) -> bool:
+    def _is_explained(
+        self, tx: Transaction, after: Call, dispatches: list[Dispatch], now: datetime, really: datetime
+    ) -> bool:
         states = {one.state for one in dispatches}
         match after.status:
             case CallStatus.QUEUED:
@@ -106,7 +108,7 @@ class SingleChecks:
                 return dispatches[-1].state is DispatchState.DISPATCHING
             case _:
                 entries = [entry for one in dispatches for entry in self._books.entries(one.id)]
-                return any(_has_come_to(entry, after, now) for entry in entries)
+                return any(_has_come_to(entry, after, really) for entry in entries)
 
     def _is_canceled_rightly(
         self, tx: Transaction, subject: Subject, to: str, reason: str | None, now: datetime, record: Message | Call

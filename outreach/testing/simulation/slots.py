@@ -28,6 +28,11 @@ class SlotChecks:
         self._taken: dict[str, datetime] = {}
         self.number_rate: int | None = None
 
+    def after_step(self, step: timedelta) -> None:
+        """Take in that the wall clock was set: back, and slots begin anew; requests are spaced still (`requests`)."""
+        if step < timedelta():
+            self._taken.clear()
+
     def check(self, intent: Dispatch, campaign: Campaign | None, now: datetime) -> None:
         """Check one slot.
 

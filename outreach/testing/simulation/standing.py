@@ -39,6 +39,11 @@ class StandingChecks:
         self._ledger = ledger
         self._courses = courses
         self._over: dict[str, CampaignStatus] = {}
+        self._latest: datetime | None = None
+
+    def after_step(self, before: datetime) -> None:
+        """Take in that the wall clock was set: what had expired before has, whatever it shows now."""
+        self._latest = max(self._latest or before, before)
 
     def check_recipient(self, before: Recipient | None, after: Recipient) -> None:
         """Check that a recipient is in one state, and that its dispatches say the same.
@@ -97,9 +102,11 @@ class StandingChecks:
             self._over[campaign_id] = campaign.status
         if campaign.status is CampaignStatus.COMPLETED and recount.open:
             raise Broken(f"Campaign {campaign_id} is completed with {recount.open} open.")
-        if campaign.status is CampaignStatus.EXPIRED and not _has_expired(campaign, now):
+        if campaign.status is CampaignStatus.EXPIRED and not _has_expired(campaign, max(self._latest or now, now)):
             raise Broken(f"Campaign {campaign_id} is expired at {now}, before {campaign.scheduled_expires_at}.")
-        troubles = self._courses.troubles(campaign_id) if campaign.status is CampaignStatus.ACTIVE else ()
+        troubles = (
+            self._courses.troubles(campaign_id, must_count=True) if campaign.status is CampaignStatus.ACTIVE else ()
+        )
         if is_spent(troubles):
             raise Broken(f"Campaign {campaign.id} goes on; the last requests were in trouble: {troubles}.")
 

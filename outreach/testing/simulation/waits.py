@@ -29,6 +29,11 @@ class WaitChecks:
         until = now + timedelta(seconds=max(wishes, default=0.0))
         self._until[after.provider] = max(until, self._until.get(after.provider, until))
 
+    def after_step(self, step: timedelta) -> None:
+        """Take in that the wall clock was set: back, and what is waited for lies as far ahead as before."""
+        if step < timedelta():
+            self._until = {provider: until + step for provider, until in self._until.items()}
+
     def check(self, dispatch: Dispatch, now: datetime) -> None:
         """Check an intent that is committed now, or a request that begins.
 

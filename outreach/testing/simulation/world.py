@@ -68,6 +68,7 @@ class World:
         trouble: Why requests are refused at the moment; None while the providers work.
         trouble_rate: How many of them are.
         works_again: When the trouble is over, in seconds since the beginning.
+        under_way: Requests that have begun and have not come to the provider yet, whatever became of who asked.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class World:
         self.trouble: str | None = None
         self.trouble_rate = 1.0
         self.works_again = 0.0
+        self.under_way = 0
         self._loop = loop
         self._context = Context()
         self._on_request = on_request
@@ -172,12 +174,22 @@ class World:
         if faults.draw("kill_in_request"):
             # What was written to the wire is heard or not, whatever became of the one who wrote it.
             if rng.random() < 0.5:
-                self._later(self._way(), accept)
+                self._send(accept)
             link.die()
             await anyio.sleep_forever()
         answer: asyncio.Future[Outcome] = self._loop.create_future()
-        self._later(self._way(), lambda: self._hear(answer, dispatch_id, accept))
+        self._send(lambda: self._hear(answer, dispatch_id, accept))
         return await answer
+
+    def _send(self, arrive: Callable[[], object]) -> None:
+        """Have a request arrive after its way, and count it until then."""
+        self.under_way += 1
+
+        def arrived() -> None:
+            self.under_way -= 1
+            arrive()
+
+        self._later(self._way(), arrived)
 
     def _way(self) -> float:
         """Return how long a request is on its way: now and then so long that nobody waits for its answer any more."""

@@ -1,0 +1,43 @@
+"""Engines that trust what a clock has noted that was wrong; each broken on purpose in one place."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from outreach.operations import clock_steps, leases, limits, waves
+from outreach.policy.pacing import MOST_AHEAD
+from outreach.protocols.storage import Transaction
+
+
+def let_slots_recede(patch: pytest.MonkeyPatch) -> None:
+    """Reckon a slot that cannot be true from now, at each look."""
+
+    def receding(noted: datetime | None, now: datetime, spacing: timedelta) -> datetime | None:
+        return noted if noted is None or noted <= now + spacing + MOST_AHEAD else now + spacing
+
+    patch.setattr(waves, "next_slot", receding)
+    patch.setattr(limits, "next_slot", receding)
+
+
+def trust_every_slot(patch: pytest.MonkeyPatch) -> None:
+    """Wait for a slot, however far ahead it lies."""
+
+    def trusting(noted: datetime | None, now: datetime, spacing: timedelta) -> datetime:
+        return max(noted or now, now + spacing)
+
+    for module in (waves, limits):
+        patch.setattr(module, "next_slot", lambda noted, now, spacing: noted)
+    patch.setattr(leases, "first_slot", trusting)
+
+
+def trust_every_due_time(patch: pytest.MonkeyPatch) -> None:
+    """Look at nothing again when the clock was set back."""
+
+    def nothing(tx: Transaction, **given: Any) -> None:
+        pass
+
+    patch.setattr(clock_steps, "distrust", nothing)
+    patch.setattr(clock_steps, "correct_due_times", nothing)
