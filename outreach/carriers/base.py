@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
+import attrs
 import httpx
 
 from outreach.models.dispatch import FailureClass, Outcome
@@ -84,6 +85,11 @@ def failed_at_once(
 def refusal_class(reason: FailureClass | None) -> FailureClass | None:
     """Return the class of a refusal: what is `unreachable` in a receipt is `temporary` when it is said at once."""
     return "temporary" if reason == "unreachable" else reason
+
+
+def circumstantial(found: Outcome | None) -> Outcome | None:
+    """Return what a record without an identifier of ours tells: evidence where no other dispatch could be meant."""
+    return None if found is None else attrs.evolve(found, circumstantial=True)
 
 
 def in_window(moment: datetime | None, question: LookUp) -> bool:

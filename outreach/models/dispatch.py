@@ -123,6 +123,8 @@ class Outcome:
         whole_account: Whether a deferral is about everything that the account asks; False where only the sending
             number, or its traffic to one network, is at its limit.
         status: What the provider already says of the message or call; None when it says nothing.
+        circumstantial: It was found by numbers, text and time alone: its record has no identifier of ours. It is
+            evidence only where no other dispatch could be meant.
     """
 
     state: DispatchState
@@ -132,3 +134,4 @@ class Outcome:
     error_message: str | None = None
     retry_after_seconds: float | None = None
     whole_account: bool = True
+    circumstantial: bool = False

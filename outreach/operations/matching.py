@@ -89,6 +89,9 @@ def take_event(
     if named and dispatch.provider_id not in {None, *named} and not other_id:
         # It names one dispatch by our identifier and another by the provider's, as of somebody with two messages.
         return "mismatched"
+    if dispatch.provider_id is None and any(settling.is_held(tx, dispatch, name) for name in named):
+        # It would give the dispatch an identifier that is known to be another one's.
+        return "mismatched"
     changed = take_report(tx, report, backoff=backoff, analyser=analyser, now=now)
     return "merged" if changed else "unchanged"
 

@@ -12,11 +12,25 @@ from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.states import DispatchState
 from outreach.models.trail import Rule
 from outreach.operations.common import note
-from outreach.operations.settling import settle
+from outreach.operations.settling import is_held, settle
 from outreach.policy.settlement import Backoff
 from outreach.protocols.storage import Transaction
 
 Decision = Literal["assume_sent", "retry"]
+
+_NEAR: Final = timedelta(minutes=10)
+"""How far apart two requests are at the least of which a record's time says which it belongs to."""
+
+_MAY_BE_THERE: Final = frozenset(
+    {
+        DispatchState.DISPATCHING,
+        DispatchState.UNKNOWN,
+        DispatchState.UNCONFIRMED,
+        DispatchState.GIVEN_UP,
+        DispatchState.ACCEPTED,
+    }
+)
+"""What a provider may have a record of."""
 
 _EVIDENCE: Final = frozenset({DispatchState.ACCEPTED, DispatchState.REFUSED, DispatchState.NOT_SENT})
 """What a look-up can prove; anything else is as good as no answer."""
@@ -52,8 +66,9 @@ def confirm(
     Args:
         tx: The transaction.
         dispatch: The unknown one.
-        evidence: What the look-up told; None for nothing. What the ledger knows to be another request's is nothing:
-            a provider that goes by numbers, text and time finds that one where two are alike.
+        evidence: What the look-up told; None for nothing. What the ledger knows to be another request's is nothing, and
+            so is what goes by numbers, text and time alone where another request could be meant, of whatever
+            workspace: workspaces may share an account, and whoever shares an account shares its numbers.
         asked_at: When the look-up began. A provider that had nothing by then may have got the request since, as long
             as it could still be on its way.
         overdue: It has been unknown for longer than the deadline, whatever the wall clock shows.
@@ -64,19 +79,22 @@ def confirm(
     too_early = asked_at < dispatch.created_at + deadlines.retry_after
     if evidence is not None and evidence.state is DispatchState.NOT_SENT and too_early:
         evidence = None
-    if evidence is None or evidence.state not in _EVIDENCE or _is_anothers(tx, dispatch, evidence.provider_id):
+    if evidence is None or evidence.state not in _EVIDENCE or _is_anothers(tx, dispatch, evidence):
         if not overdue and now < dispatch.created_at + deadlines.unconfirmed_after:
             return dispatch
         evidence = Outcome(state=DispatchState.UNCONFIRMED, reason="no_evidence")
     return settle(tx, dispatch.workspace_id, dispatch.id, evidence, backoff=backoff, now=now, by=Rule.RECONCILIATION)
 
 
-def _is_anothers(tx: Transaction, dispatch: Dispatch, provider_id: str | None) -> bool:
-    """Return whether an identifier of the provider's is known to be that of another dispatch."""
-    if provider_id is None:
-        return False
-    known = tx.dispatches.by_provider_id(dispatch.workspace_id, dispatch.provider, provider_id)
-    return known is not None and known.id != dispatch.id
+def _is_anothers(tx: Transaction, dispatch: Dispatch, evidence: Outcome) -> bool:
+    """Return whether what was found is, or may be, another dispatch's of the database."""
+    if evidence.circumstantial:
+        rivals = tx.dispatches.alike(
+            dispatch, since=dispatch.created_at - _NEAR, until=dispatch.valid_until + _NEAR, states=_MAY_BE_THERE
+        )
+        if any(rival.provider_id is None for rival in rivals):
+            return True
+    return evidence.provider_id is not None and is_held(tx, dispatch, evidence.provider_id)
 
 
 def resolve(

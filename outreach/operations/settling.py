@@ -138,6 +138,17 @@ def abandon(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, lim
     return len(left)
 
 
+def is_held(tx: Transaction, dispatch: Dispatch, provider_id: str) -> bool:
+    """Return whether an identifier of the provider's belongs to another dispatch, of whatever workspace.
+
+    Each belongs to one dispatch of the database: workspaces may share an account.
+    """
+    holders = (
+        tx.dispatches.by_provider_id(workspace.id, dispatch.provider, provider_id) for workspace in tx.workspaces.list()
+    )
+    return any(holder is not None and holder.id != dispatch.id for holder in holders)
+
+
 def dispatch_of(tx: Transaction, event: Report) -> Dispatch | None:
     """Return the dispatch that a report is about, by our identifier, else by one of the provider's; None for none."""
     if event.dispatch_id is not None:

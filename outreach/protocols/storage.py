@@ -32,7 +32,7 @@ from outreach.models.dispatch import Dispatch, Sent
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
-from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.trail import TrailEntry
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry, DueWork, HighWater, Home, Lease, RequestWindow, Run, StoredRequest, Unit
@@ -416,6 +416,15 @@ class Dispatches(Protocol):
 
     def by_provider_id(self, workspace_id: str, provider: str, provider_id: str) -> Dispatch | None:
         """Return the newest dispatch, by (created_at, id), with this identifier of this provider."""
+        ...
+
+    def alike(
+        self, dispatch: Dispatch, *, since: datetime, until: datetime, states: Collection[DispatchState]
+    ) -> Sequence[Dispatch]:
+        """Return the others of all workspaces with its provider, sender and contact, by (created_at, id).
+
+        Of those that were created between two moments, both included, and are in one of some states.
+        """
         ...
 
     def update(self, dispatch: Dispatch) -> None:

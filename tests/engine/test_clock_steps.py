@@ -162,7 +162,8 @@ async def test_a_takeover_finds_out_that_the_clock_was_set_back(storage: Storage
     await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=NOW))
     due = {work.unit.id: work.due_at for work in await storage.read(lambda tx: tx.work.due())}
     run = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
-    assert due == dict.fromkeys((message.id, campaign.id), NOW if ahead else later)
+    # Units are looked at in any case: that changes nothing.
+    assert due == dict.fromkeys((message.id, campaign.id), NOW)
     assert (run is not None and run.held_under == clock_steps.UNTRUSTED) is ahead
 
 

@@ -15,6 +15,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.operations import matching
 from outreach.protocols.carrier import LookUp, OutboundMessage
 from outreach.protocols.storage import Storage, Transaction
 from outreach.protocols.voice import CallRequest
@@ -40,6 +41,7 @@ from outreach.voice.analysis import ProviderVerdict
 from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.desk import desk_of
+from tests.engine.given import BACKOFF
 from tests.engine.rig import QUICK, Rig, dispatching, given_campaign, given_workspace, people, reaches, until
 
 pytestmark = pytest.mark.anyio
@@ -187,6 +189,64 @@ async def test_what_is_known_to_be_another_request_s_is_no_evidence(
         _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-2"))
         await doubt.later(minutes=2)
         assert ((await doubt.first()).state, (await doubt.first()).provider_id) == (D.ACCEPTED, "P-2")
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(
+    ("rival", "believed"),
+    [
+        ({"state": D.UNKNOWN}, False),
+        ({"state": D.DISPATCHING}, False),
+        ({"state": D.ACCEPTED, "reason": "assumed_sent"}, False),
+        ({"state": D.ACCEPTED, "provider_id": "P-9"}, True),
+        ({"state": D.ACCEPTED, "provider_id": "P-1"}, False),
+        ({"state": D.REFUSED}, True),
+        ({"state": D.UNCONFIRMED, "to": "+14155550177"}, True),
+        ({"state": D.UNCONFIRMED, "sender": "+14155550177"}, True),
+        ({"state": D.UNCONFIRMED, "created_at": timedelta(hours=-1)}, True),
+    ],
+)
+async def test_a_record_without_our_identifier_proves_nothing_where_two_could_be_meant(
+    open_storage: OpenStorage, rival: dict[str, Any], believed: bool, shared: bool
+) -> None:
+    """Of this workspace or of another one, which may send by the same account."""
+    async with in_doubt(open_storage, look_up="evidence") as doubt:
+        first, storage = await doubt.first(), doubt.rig.storage
+        owner = make_workspace(id=new_id()) if shared else None
+        message = make_message(workspace_id=owner.id if owner else first.workspace_id)
+        created = first.created_at + rival.get("created_at", timedelta())
+        changes = {"provider": first.provider, "sender": first.sender, "to": first.to, **rival, "created_at": created}
+        other = make_dispatch(workspace_id=message.workspace_id, message_id=message.id, epoch=99, **changes)
+
+        def given(tx: Transaction) -> None:
+            if owner is not None:
+                tx.workspaces.insert(owner)
+            tx.messages.insert(message)
+            tx.dispatches.insert(other)
+
+        await storage.write(given)
+        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-1", circumstantial=True))
+        await doubt.later(minutes=2)
+        assert ((await doubt.first()).state is D.ACCEPTED) is believed
+
+
+async def test_a_callback_gives_no_dispatch_an_identifier_that_another_one_has(storage: Storage) -> None:
+    """Each identifier of a provider's belongs to one dispatch of the database, also over workspaces."""
+    there = make_workspace(id=new_id())
+    ours, theirs = make_message(), make_message(workspace_id=there.id)
+    first = make_dispatch(message_id=ours.id, state=D.UNKNOWN)
+    second = make_dispatch(message_id=theirs.id, workspace_id=there.id, state=D.ACCEPTED, provider_id="P-1")
+    report = make_message_report(dispatch_id=first.id, provider_id="P-1")
+
+    def operation(tx: Transaction) -> str:
+        tx.workspaces.insert(there)
+        for message in (ours, theirs):
+            tx.messages.insert(message)
+        for dispatch in (first, second):
+            tx.dispatches.insert(dispatch)
+        return matching.take_event(tx, report, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW)
+
+    assert await storage.write(operation) == "mismatched"
 
 
 @channels

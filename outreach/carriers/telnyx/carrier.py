@@ -91,8 +91,9 @@ class TelnyxCarrier:
         candidates = [row for row in rows if _fits(row, question)]
         ours = [row for row in candidates if _dispatch_of(row) == question.dispatch_id]
         nobodys = [row for row in candidates if _dispatch_of(row) is None]
-        matches = ours or nobodys
-        return _recorded(matches[0]) if len(matches) == 1 else None
+        if ours:
+            return _recorded(ours[0]) if len(ours) == 1 else None
+        return base.circumstantial(_recorded(nobodys[0])) if len(nobodys) == 1 else None
 
     def _read(self, response: httpx.Response) -> Outcome:
         if response.is_success:

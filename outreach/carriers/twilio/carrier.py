@@ -104,7 +104,7 @@ class TwilioCarrier:
         if listed is None:
             return None
         matches = [message for message in listed if _fits(message, question)]
-        return self._found(matches[0]) if len(matches) == 1 else None
+        return base.circumstantial(self._found(matches[0])) if len(matches) == 1 else None
 
     def _read(self, response: httpx.Response) -> Outcome:
         if response.is_success:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -47,6 +47,23 @@ class Dispatches:
         """Return the newest dispatch with this identifier of this provider."""
         dispatch_id = self._by_provider_id.last((workspace_id, provider, provider_id))
         return None if dispatch_id is None else self._rows.get(dispatch_id)
+
+    def alike(
+        self, dispatch: Dispatch, *, since: datetime, until: datetime, states: Collection[DispatchState]
+    ) -> Sequence[Dispatch]:
+        """Return the others of all workspaces with its provider, sender and contact, by (created_at, id)."""
+        asked = (dispatch.provider, dispatch.sender, dispatch.to)
+        return sorted(
+            (
+                row
+                for row in self._rows.content()[0].values()
+                if (row.provider, row.sender, row.to) == asked
+                and row.id != dispatch.id
+                and since <= row.created_at <= until
+                and row.state in states
+            ),
+            key=by_age,
+        )
 
     def update(self, dispatch: Dispatch) -> None:
         """Write over a dispatch."""

@@ -13,7 +13,7 @@ import pytest
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.storage import AlreadyThere, Storage, Transaction
-from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, new_id
+from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, new_id, new_phone
 from outreach.testing.storage_tables.base_contract import (
     BIGGEST,
     HERE,
@@ -243,6 +243,31 @@ class DispatchesContract(ContractBase):
         assert await found(HERE, "telnyx", "X") is None
         assert await found(HERE, "twilio", "x") is None
         assert await found(THERE, "twilio", "X") is None
+
+    async def test_those_that_are_alike_are_found_in_every_workspace(self, storage: Storage) -> None:
+        """With its provider, sender and contact, between two moments, in these states; never the dispatch itself."""
+        made, phone = [], new_phone()
+        changes: dict[str, Any]
+        for owner, moment, changes in (
+            (THERE, NOW + TICK, {}),
+            (HERE, NOW - TICK, {"state": DispatchState.UNKNOWN}),
+            (HERE, NOW, {"state": DispatchState.REFUSED}),
+            (HERE, NOW, {"sender": None, "state": DispatchState.UNKNOWN}),
+            (HERE, NOW, {"to": "+14155550199", "state": DispatchState.UNKNOWN}),
+            (HERE, NOW, {"provider": "vonage", "state": DispatchState.UNKNOWN}),
+            (THERE, NOW + 2 * TICK, {}),
+            (HERE, NOW - 2 * TICK, {}),
+        ):
+            message_id = await given_message(storage, workspace_id=owner)
+            changes = {"to": phone, "created_at": moment, **changes}
+            made.append(make_dispatch(message_id=message_id, workspace_id=owner, **changes))
+        asked = make_dispatch(message_id=await given_message(storage), to=phone)
+        await write(storage, asked, *made)
+        states = {DispatchState.DISPATCHING, DispatchState.UNKNOWN}
+        found = await storage.read(
+            lambda tx: ids(tx.dispatches.alike(asked, since=NOW - TICK, until=NOW + TICK, states=states))
+        )
+        assert found == ids([made[1], made[0]])
 
     async def test_abandoned_ones_are_dispatching_in_an_epoch_below(self, storage: Storage) -> None:
         """In all workspaces, oldest first by (created_at, id), at most `limit`."""

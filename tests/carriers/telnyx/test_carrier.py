@@ -196,9 +196,9 @@ async def test_a_look_up_searches_the_records() -> None:
 
 
 async def test_the_only_record_without_an_address_is_taken() -> None:
-    """Where no public address was set, the numbers and the time have to do."""
+    """Where no public address was set, the numbers and the time have to do: where nothing else could be meant."""
     found, caught = await _look_up(a_row(uuid=ID, delivery_status_webhook_url=None))
-    assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=ID)
+    assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=ID, circumstantial=True)
     assert caught.request.url.params["filter[cli]"] == SENDER
 
 

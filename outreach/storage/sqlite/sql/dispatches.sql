@@ -40,6 +40,19 @@ WHERE dispatches.provider_id = :provider_id
 ORDER BY dispatches.created_at DESC, dispatches.id DESC
 LIMIT 1
 
+-- alike --
+-- What a record without an identifier of ours could belong to as well: workspaces may share an account.
+SELECT dispatches.*, campaigns.id AS campaign_id
+FROM workspaces
+CROSS JOIN dispatches INDEXED BY dispatches_to_number ON dispatches.workspace_id = workspaces.id
+LEFT JOIN campaigns ON campaigns.number = dispatches.campaign_number
+WHERE dispatches.to_number = :phone
+    AND dispatches.created_at BETWEEN :since AND :until
+    AND dispatches.provider = :provider
+    AND dispatches.from_number IS :sender
+    AND dispatches.id <> :dispatch_id
+ORDER BY dispatches.created_at, dispatches.id
+
 -- update --
 -- Everything but the key and what it is for.
 UPDATE dispatches SET

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from outreach.clock import from_text, to_text
@@ -10,6 +10,7 @@ from outreach.convert.rows import to_row
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch, Sent
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
+from outreach.models.states import DispatchState
 from outreach.storage.sqlite.sql import load
 from outreach.storage.sqlite.tables.base import Table
 
@@ -37,6 +38,22 @@ class Dispatches(Table):
         return self._one(
             Dispatch, "by_provider_id", workspace_id=workspace_id, provider=provider, provider_id=provider_id
         )
+
+    def alike(
+        self, dispatch: Dispatch, *, since: datetime, until: datetime, states: Collection[DispatchState]
+    ) -> Sequence[Dispatch]:
+        """Return the others of all workspaces with its provider, sender and contact, by (created_at, id)."""
+        rows = self._all(
+            Dispatch,
+            "alike",
+            dispatch_id=dispatch.id,
+            provider=dispatch.provider,
+            sender=dispatch.sender,
+            phone=dispatch.to,
+            since=to_text(since),
+            until=to_text(until),
+        )
+        return [row for row in rows if row.state in states]
 
     def update(self, dispatch: Dispatch) -> None:
         """Write over a dispatch; what it is for stays as it is."""
