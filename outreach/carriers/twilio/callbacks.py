@@ -18,7 +18,7 @@ from typing import Any, Final
 from outreach.carriers.base import DISPATCH
 from outreach.carriers.twilio.carrier import NAME, SID
 from outreach.carriers.twilio.errors import FAILURES
-from outreach.carriers.twilio.signature import verified_fields
+from outreach.carriers.twilio.signature import require_known_query, verified_fields
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection, InboundText, Keyword
@@ -74,6 +74,7 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     Raises:
         CallbackRefused: It is not Twilio's, or a field that counts is not of its form.
     """
+    require_known_query(callback.url)
     fields = verified_fields(callback, connection.credentials)
     name = "MessageSid" if "MessageSid" in fields else "SmsSid"
     sid = require_id(fields, name)

@@ -10,10 +10,12 @@ it: what is sent again is told by the identifier of the event.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
-from urllib.parse import parse_qs, parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
+from outreach.carriers.base import DISPATCH
 from outreach.protocols.adapter import Callback, CallbackRefused
 from outreach.wire.callbacks import json_event
 from outreach.wire.signatures import from_base64, keyed_digest, require_header, same
@@ -25,6 +27,10 @@ _ALGORITHMS: Final[Mapping[str, Literal["sha1", "sha256"]]] = {"HMAC_SHA1": "sha
 _MOST_FIELDS: Final = 1000
 _AS_IT_CAME: Final = "surrogateescape"
 """How bytes that are no UTF-8 are kept until the signature over them is checked."""
+
+_QUERY: Final = re.compile(rf"(?:{DISPATCH}=[A-Za-z0-9_-]{{1,64}})?(?:(?:^|&)bodySHA256=(?P<hash>[0-9a-fA-F]{{64}}))?")
+"""The query of an address that Twilio was told: ours names a dispatch, or there is none; Twilio adds the hash of a body
+that is no form."""
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -67,15 +73,25 @@ def _key(settings: str, credentials: Mapping[str, str]) -> tuple[str, Literal["s
     return credentials["webhook_shared_secret"], algorithm
 
 
+def require_known_query(url: str) -> None:
+    """Check that an address has no parameters but ours and Twilio's, whatever it is signed by.
+
+    What is signed joins address and fields without a border: were others let through, the text of a message could be
+    cut off from its fields and made a part of the address, with a hash of any body in it.
+
+    Raises:
+        CallbackRefused: There are others, or they are not of their form.
+    """
+    if _QUERY.fullmatch(url.partition("?")[2]) is None:
+        raise CallbackRefused("The address is none that Twilio was told to call back.")
+
+
 def _body_hash(callback: Callback) -> str | None:
     """Return the hash that the address says the body has; None for a form, whose fields are signed themselves."""
     if callback.headers.get("content-type", "").lower().startswith("application/x-www-form-urlencoded"):
         return None
-    try:
-        named = parse_qs(urlsplit(callback.url).query, max_num_fields=_MOST_FIELDS).get("bodySHA256")
-    except ValueError:
-        raise CallbackRefused("The address cannot be read.") from None
-    return named[-1].lower() if named else None
+    known = _QUERY.fullmatch(callback.url.partition("?")[2])
+    return known["hash"].lower() if known is not None and known["hash"] is not None else None
 
 
 def _form(body: bytes) -> list[tuple[str, str]]:

@@ -379,6 +379,27 @@ def test_a_body_that_is_no_form_is_signed_by_its_hash() -> None:
             _read(attrs.evolve(coming, body=changed))
 
 
+@pytest.mark.parametrize("address", [CALLBACK_URL, WITH_DISPATCH, f"{CALLBACK_URL}?tenant=5"])
+@pytest.mark.parametrize("end", ["", "&x="])
+def test_a_text_that_holds_the_hash_of_another_body_is_no_part_of_the_address(address: str, end: str) -> None:
+    """A signature that was captured from somebody's message signs no receipt: fields are no part of an address."""
+    forged = json.dumps({**STATUS, "MessageStatus": "failed", "ErrorCode": "30005"}).encode()
+    text = f"&bodySHA256={hashlib.sha256(forged).hexdigest()}{end}"
+    captured = signed({**INBOUND, "Body": text}, url=address)
+    glued = "".join(name + value for name, value in sorted({**INBOUND, "Body": text}.items()))
+    headers = {**captured.headers, "content-type": "application/json"}
+    for url in (address + glued, f"{address}?{glued}", f"{address}&{glued}"):
+        with pytest.raises(CallbackRefused):
+            _read(attrs.evolve(captured, url=url, body=forged, headers=headers))
+
+
+@pytest.mark.parametrize("query", ["tenant=5", "dispatch=d-1&x=1", "dispatch=d-1&dispatch=d-2", "bodySHA256=0", "x"])
+def test_an_address_with_parameters_that_are_nobody_s_is_refused(query: str) -> None:
+    """Which parameters belong to it is decided before, and not by what comes."""
+    with pytest.raises(CallbackRefused):
+        _read(signed(STATUS, url=f"{CALLBACK_URL}?{query}"))
+
+
 @pytest.mark.parametrize(
     "changes",
     [
