@@ -33,8 +33,11 @@ if TYPE_CHECKING:
         CannotStart,
         ConfigError,
         Conflict,
+        DatabaseInUse,
         DatabaseMissing,
         DatabaseNewer,
+        DatabaseOlder,
+        DatabaseReplaced,
         DispatchRefused,
         ErrorDetail,
         Forbidden,
@@ -107,13 +110,23 @@ if TYPE_CHECKING:
     from outreach.policy.phones import mask
     from outreach.policy.replies import ReplyText
     from outreach.protocols.adapter import AccountCheck, CredentialField
-    from outreach.protocols.dispatcher import DispatcherHealth
+    from outreach.protocols.dispatcher import DispatcherHealth, DispatcherState
     from outreach.services.accounts import AccountSummary
     from outreach.services.agents import AgentChange
     from outreach.services.events import EventStream
     from outreach.services.once import KeyedRequest
     from outreach.services.preparing import prepare
+    from outreach.services.readiness import Readiness
     from outreach.services.unsubscribes import RegisterImport
+    from outreach.storage.upkeep import (
+        Backup,
+        DatabaseCheck,
+        Restore,
+        backup_database,
+        check_database,
+        migrate_database,
+        restore_database,
+    )
 
 __version__ = "0.1.0"
 
@@ -134,6 +147,7 @@ __all__ = [
     "Answer",
     "ApiKey",
     "AuditEntry",
+    "Backup",
     "BusinessHours",
     "Call",
     "CallEnded",
@@ -159,12 +173,17 @@ __all__ = [
     "Counters",
     "CreatedKey",
     "CredentialField",
+    "DatabaseCheck",
+    "DatabaseInUse",
     "DatabaseMissing",
     "DatabaseNewer",
+    "DatabaseOlder",
+    "DatabaseReplaced",
     "Dispatch",
     "DispatchRefused",
     "DispatchState",
     "DispatcherHealth",
+    "DispatcherState",
     "EngineConfig",
     "ErrorDetail",
     "Event",
@@ -198,6 +217,7 @@ __all__ = [
     "PreparedRecipient",
     "Quota",
     "RateLimited",
+    "Readiness",
     "Recipient",
     "RecipientEnded",
     "RecipientGroup",
@@ -208,6 +228,7 @@ __all__ = [
     "ReplySettingsChange",
     "ReplyText",
     "RequestInProgress",
+    "Restore",
     "Rule",
     "SimulatorConfig",
     "SmsCampaignsDisabled",
@@ -229,7 +250,10 @@ __all__ = [
     "WorkspaceStatus",
     "WorkspaceUnavailable",
     "__version__",
+    "backup_database",
+    "check_database",
     "mask",
+    "migrate_database",
     "parse_json",
     "prepare",
     "read_call_campaign",
@@ -237,6 +261,7 @@ __all__ = [
     "read_new_message",
     "read_settings_change",
     "read_sms_campaign",
+    "restore_database",
     "to_text",
     "write_call",
     "write_call_created",
@@ -285,8 +310,11 @@ _NAMES: Final = {
         "CannotStart",
         "ConfigError",
         "Conflict",
+        "DatabaseInUse",
         "DatabaseMissing",
         "DatabaseNewer",
+        "DatabaseOlder",
+        "DatabaseReplaced",
         "DispatchRefused",
         "ErrorDetail",
         "Forbidden",
@@ -411,13 +439,26 @@ _NAMES: Final = {
         "AccountCheck",
         "CredentialField",
     ),
-    "protocols.dispatcher": ("DispatcherHealth",),
+    "protocols.dispatcher": (
+        "DispatcherHealth",
+        "DispatcherState",
+    ),
     "services.accounts": ("AccountSummary",),
     "services.agents": ("AgentChange",),
     "services.events": ("EventStream",),
     "services.once": ("KeyedRequest",),
     "services.preparing": ("prepare",),
+    "services.readiness": ("Readiness",),
     "services.unsubscribes": ("RegisterImport",),
+    "storage.upkeep": (
+        "Backup",
+        "DatabaseCheck",
+        "Restore",
+        "backup_database",
+        "check_database",
+        "migrate_database",
+        "restore_database",
+    ),
 }
 """Where each name is, as the imports above tell type checkers."""
 

@@ -135,7 +135,7 @@ class EngineConfig:
     lease_seconds: float = _time(15.0)
     heartbeat_seconds: float = _time(2.0)
     lock_seconds: float = _time(0.5)
-    stop_grace_seconds: float = _time_or_none(8.0)
+    stop_grace_seconds: float = _time_or_none(7.0)
     call_acceptance_seconds: float = _time_or_none(1.5)
     stale_seconds: float = _time(600.0)
     missed_start_seconds: float = _time_or_none(3600.0)

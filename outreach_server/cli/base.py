@@ -216,7 +216,7 @@ class Root(Group):
 
 def explain(error: OutreachError) -> str:
     """Return an error in words for somebody at a command line."""
-    from outreach import PROVIDERS, AccountMissing, DatabaseMissing, InvalidRequest, NotFound
+    from outreach import PROVIDERS, AccountMissing, DatabaseMissing, DatabaseOlder, InvalidRequest, NotFound
 
     match error:
         case NotFound():
@@ -228,6 +228,11 @@ def explain(error: OutreachError) -> str:
         case AccountMissing() if error.provider in PROVIDERS:
             command = f"outreach-server accounts connect {error.workspace_id} {error.provider}"
             return f"{error.message} Connect one: {command}"
+        case DatabaseOlder():
+            return (
+                f"{error.message} To do it now, stop every server that runs on it, make a copy with "
+                "`outreach-server db backup FILE`, and run: outreach-server db migrate"
+            )
         case DatabaseMissing():
             return (
                 f"{error.message} Name another one with --database or {DATABASE_VARIABLE}, "

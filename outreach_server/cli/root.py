@@ -43,6 +43,7 @@ COMMANDS: Final = Later(
             "operating", "Pause everything that is active or scheduled, at once, in one workspace or in all."
         ),
         "audit": Place("operating", "Show who did what, newest first, in one workspace or in all."),
+        "db": Place("db", "Back the database up, restore it, look it through, bring it up to date."),
     }
 )
 """Every command, with the first sentence of its help: they are imported when one of them is run."""

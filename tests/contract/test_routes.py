@@ -23,14 +23,14 @@ def served() -> set[tuple[str, str]]:
 
 
 def test_what_the_contract_describes_is_served_and_nothing_else() -> None:
-    """Only /healthz, /openapi.yaml, /docs with its files and where providers call back are served and not described."""
+    """Only health, /openapi.yaml, /docs with its files and where providers call back are served and not described."""
     described = {(path, method) for path, method, _ in operations()}
     beside = {("/docs/{name}", "get"), ("/webhooks/{account}", "post")}
     assert served() == described | {(path, "get") for path in OPEN_PATHS} | beside
 
 
 def test_the_contract_names_the_paths_that_it_leaves_out() -> None:
-    """Whoever reads the contract learns of the three that need no key."""
+    """Whoever reads the contract learns of the four that need no key."""
     assert all(f"`{path}`" in DOCUMENT["info"]["description"] for path in OPEN_PATHS)
 
 

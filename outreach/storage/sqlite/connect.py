@@ -18,7 +18,11 @@ from outreach.storage.sqlite.session import Session
 from outreach.storage.sqlite.thread import call, close, connect
 
 BUSY_SECONDS: Final = 30
-"""How long a connection waits for another process's write."""
+"""How long opening waits for another process's write."""
+
+GLANCE_SECONDS: Final = 0.2
+"""How long SQLite waits for it at a time afterwards: nothing wakes it from that, and whoever waits has to notice that
+the storage is being closed."""
 
 _COMMON: Final = (
     "PRAGMA foreign_keys = ON",
@@ -35,11 +39,15 @@ _WRITER: Final = (
 
 _READER: Final = ("PRAGMA query_only = ON",)
 
+_GLANCE: Final = f"PRAGMA busy_timeout = {GLANCE_SECONDS * 1000:.0f}"
 
-async def open_writer(path: Path, *, create: bool = True) -> tuple[aiosqlite.Connection, Session]:
-    """Open the connection that writes; make the file where that is asked for, and bring its schema up to date.
+
+async def open_writer(path: Path, *, create: bool = True, migrate: bool = True) -> tuple[aiosqlite.Connection, Session]:
+    """Open the connection that writes; make the file, and bring its schema up to date, where that is asked for.
 
     Raises:
+        DatabaseOlder: It lacks what this version needs, and was not to be changed.
+        DatabaseInUse: The same, and somebody else has it open.
         DatabaseMissing: There is no file, and none was to be made.
         DatabaseNewer: It was written by a newer version of this package; nothing was changed.
         StorageError: The file is something else.
@@ -48,7 +56,7 @@ async def open_writer(path: Path, *, create: bool = True) -> tuple[aiosqlite.Con
         _create_private(path)
     else:
         _require_file(path)
-    return await _open(path, _prepare_writer, read_only=False)
+    return await _open(path, partial(_prepare_writer, migrate=migrate), read_only=False)
 
 
 async def open_reader(path: Path) -> tuple[aiosqlite.Connection, Session]:
@@ -94,14 +102,14 @@ async def _open(
         raise
 
 
-def _prepare_writer(raw: sqlite3.Connection) -> None:
+def _prepare_writer(raw: sqlite3.Connection, *, migrate: bool) -> None:
     _set_up(raw, _COMMON)
-    bring_up_to_date(raw)
-    _set_up(raw, _WRITER)
+    bring_up_to_date(raw, migrate=migrate)
+    _set_up(raw, (*_WRITER, _GLANCE))
 
 
 def _prepare_reader(raw: sqlite3.Connection) -> None:
-    _set_up(raw, (*_COMMON, *_READER))
+    _set_up(raw, (*_COMMON, *_READER, _GLANCE))
 
 
 def _set_up(raw: sqlite3.Connection, pragmas: Iterable[str]) -> None:

@@ -5,15 +5,43 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Final, Protocol
 
-from outreach.errors import StorageError
+from outreach.errors import DatabaseReplaced, StorageError
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.jobs import Job
 from outreach.storage.sqlite.session import Session
 from outreach.working_set.writes import Unsound
 
 
-def commit_group(session: Session, take: Callable[[], Job | None], group: list[Job]) -> None:
+class Edges(Protocol):
+    """How a transaction begins and ends."""
+
+    def begin(self, raw: sqlite3.Connection) -> None:
+        """Begin it."""
+        ...
+
+    def commit(self, raw: sqlite3.Connection) -> None:
+        """Commit it."""
+        ...
+
+
+class PlainEdges:
+    """A database that nobody else has, and that nobody can put another one in the place of."""
+
+    def begin(self, raw: sqlite3.Connection) -> None:
+        """Begin a transaction."""
+        raw.execute("BEGIN IMMEDIATE")
+
+    def commit(self, raw: sqlite3.Connection) -> None:
+        """Commit it."""
+        raw.execute("COMMIT")
+
+
+PLAIN: Final = PlainEdges()
+
+
+def commit_group(session: Session, take: Callable[[], Job | None], group: list[Job], *, edges: Edges = PLAIN) -> None:
     """Run jobs in one transaction until none is left to take, and commit it; each job has its outcome then.
 
     A job that fails is undone, and nothing else. Where that cannot be done because its rows have gone to the database,
@@ -23,13 +51,14 @@ def commit_group(session: Session, take: Callable[[], Job | None], group: list[J
         session: The connection.
         take: Returns the next job; None to commit.
         group: Gets the jobs, in order.
+        edges: How transactions begin and end.
 
     Raises:
         sqlite3.Error: The group was lost: the disk is full, or the file is locked, or worse.
     """
     raw, rows = session.connection, session.rows
     try:
-        raw.execute("BEGIN IMMEDIATE")
+        edges.begin(raw)
         rows.begin()
         while (job := take()) is not None:
             group.append(job)
@@ -39,12 +68,12 @@ def commit_group(session: Session, take: Callable[[], Job | None], group: list[J
         _roll_back(session)
         for job in group:
             if job.error is None:
-                _commit_alone(session, job)
+                _commit_alone(session, job, edges)
         return
     except BaseException:
         _roll_back(session)
         raise
-    _commit(session)
+    _commit(session, edges)
 
 
 def _run(session: Session, job: Job) -> None:
@@ -66,14 +95,14 @@ def _run(session: Session, job: Job) -> None:
         session.rows.undo(mark)
 
 
-def _commit_alone(session: Session, job: Job) -> None:
+def _commit_alone(session: Session, job: Job, edges: Edges) -> None:
     """Run a job again, in a transaction of its own.
 
     Raises:
         sqlite3.Error: The file is locked, or worse.
     """
     try:
-        session.connection.execute("BEGIN IMMEDIATE")
+        edges.begin(session.connection)
         session.rows.begin()
         session.rows.mark()
         job.run(session.transaction)
@@ -82,12 +111,12 @@ def _commit_alone(session: Session, job: Job) -> None:
         _roll_back(session)
         job.fail(error.__cause__ if isinstance(error, Unsound) and error.__cause__ is not None else error)
         return
-    _commit(session)
+    _commit(session, edges)
 
 
-def _commit(session: Session) -> None:
+def _commit(session: Session, edges: Edges) -> None:
     try:
-        session.connection.execute("COMMIT")
+        edges.commit(session.connection)
     except BaseException:
         _roll_back(session)
         raise
@@ -104,7 +133,9 @@ def lost(jobs: Sequence[Job], error: Exception) -> None:
     """Tell those who have no error of their own that nothing was written."""
     why = translate(error).message if isinstance(error, sqlite3.Error) else f"{type(error).__name__}: {error}"
     for job in jobs:
-        if job.error is None:
+        if job.error is None and isinstance(error, DatabaseReplaced):
+            job.fail(DatabaseReplaced(error.message))
+        elif job.error is None:
             told = StorageError(f"Nothing was written. {why}")
             told.__cause__ = error
             job.fail(told)

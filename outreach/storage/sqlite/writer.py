@@ -19,8 +19,10 @@ from outreach.clock import Clock
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.groups import commit_group, lost
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
+from outreach.storage.sqlite.patience import Patience
 from outreach.storage.sqlite.session import Session
 from outreach.storage.sqlite.thread import close, post
+from outreach.storage.sqlite.watch import Watch
 
 GROUP_SECONDS: Final = 0.025
 """A group that has lasted this long takes no further operation."""
@@ -40,22 +42,26 @@ class Writer:
         connection: Opened with `isolation_level=None`.
         session: The working set and the tables of that connection.
         clock: Where the length of a group is measured.
+        watch: Notices that it is not the database's file any more.
     """
 
-    def __init__(self, connection: aiosqlite.Connection, session: Session, *, clock: Clock) -> None:
+    def __init__(self, connection: aiosqlite.Connection, session: Session, *, clock: Clock, watch: Watch) -> None:
         self._connection = connection
         self._session = session
         self._clock = clock
+        self._watch = watch
         self._queue = Queue()
         self._queue.add(self._wake)
         self._groups_since_bulk = 0
+        self._patience = Patience()
 
     async def run(self, operation: Operation[Any], *, bulk: bool) -> Any:
         """Queue an operation; return its result, or raise its error, after the commit."""
         return await self._queue.submit(operation, bulk=bulk).outcome()
 
     async def close(self) -> None:
-        """Do what is queued, then close the connection."""
+        """Do what is queued, unless another process keeps the lock; then close the connection."""
+        self._patience.end()
         await close(self._connection)
 
     def _wake(self) -> None:
@@ -83,7 +89,7 @@ class Writer:
             return None if full else self._queue.take()
 
         try:
-            commit_group(self._session, take, group)
+            commit_group(self._session, take, group, edges=self)
         except Exception as error:
             # Where it did not even begin, everybody else would wait as long and in vain: all are told.
             told = group or self._queue.take_all()
@@ -92,3 +98,19 @@ class Writer:
         had_bulk = bool(group) and group[-1].bulk
         self._groups_since_bulk = 0 if had_bulk or not self._queue.bulk_waits else self._groups_since_bulk + 1
         return group
+
+    def begin(self, raw: sqlite3.Connection) -> None:
+        """Begin a transaction on the database's own file; wait for another process that writes.
+
+        Raises:
+            DatabaseReplaced: It is another file by now.
+            sqlite3.Error: The file is locked for too long, or cannot be written.
+        """
+        self._watch.look()
+        self._patience.keep_trying(lambda: raw.execute("BEGIN IMMEDIATE"))
+
+    def commit(self, raw: sqlite3.Connection) -> None:
+        """Commit, and note that what the file is now is its own."""
+        self._watch.stamp(raw)
+        raw.execute("COMMIT")
+        self._watch.committed()
