@@ -100,11 +100,12 @@ from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import mask
 from outreach.policy.replies import ReplyText
 from outreach.protocols.adapter import AccountCheck, CredentialField
-from outreach.protocols.dispatcher import DispatcherHealth
+from outreach.protocols.dispatcher import DispatcherHealth, DispatcherState
 from outreach.services.accounts import AccountSummary
 from outreach.services.agents import AgentChange
 from outreach.services.events import EventStream
 from outreach.services.preparing import prepare
+from outreach.services.readiness import Readiness
 from outreach.services.requests import Attempt, Claim
 from outreach.services.unsubscribes import RegisterImport
 
@@ -158,6 +159,7 @@ __all__ = [
     "DispatchRefused",
     "DispatchState",
     "DispatcherHealth",
+    "DispatcherState",
     "EngineConfig",
     "ErrorDetail",
     "Event",
@@ -190,6 +192,7 @@ __all__ = [
     "PreparedRecipient",
     "Quota",
     "RateLimited",
+    "Readiness",
     "Recipient",
     "RecipientEnded",
     "RecipientGroup",

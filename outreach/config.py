@@ -95,7 +95,7 @@ class EngineConfig:
     lease_seconds: float = 15.0
     heartbeat_seconds: float = 2.0
     lock_seconds: float = 0.5
-    stop_grace_seconds: float = 8.0
+    stop_grace_seconds: float = 7.0
     call_acceptance_seconds: float = 1.5
     stale_seconds: float = 600.0
     missed_start_seconds: float = 3600.0

@@ -20,6 +20,7 @@ from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.errors import ConfigError
 from outreach.ids import IdSource, UuidV7Source
 from outreach.models.work import Unit
+from outreach.notices import Notices
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import Dispatcher, DispatcherHealth, ReportSource
@@ -41,6 +42,7 @@ from outreach.services.events import Events
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
+from outreach.services.readiness import ReadinessProbe
 from outreach.services.replies import Replies
 from outreach.services.requests import Requests
 from outreach.services.settings import CallingSettings, Settings
@@ -95,6 +97,8 @@ class Outreach:
         callbacks: What providers call back.
         events: What has happened, told after its commit.
         requests: Request limit and idempotency keys.
+        readiness: `await engine.readiness()` tells whether this process can do its work now.
+        notices: The engine's own log lines, which cannot flood the log; for whatever mounts it.
     """
 
     def __init__(
@@ -118,6 +122,7 @@ class Outreach:
         self._config = config or EngineConfig()
         self._simulator = simulator or SimulatorConfig()
         self._analyser = analyser or ProviderVerdict()
+        self.notices = Notices(self._clock)
         vault = vault or Vault()
         self._connections = Connections(
             vault=vault,
@@ -138,7 +143,9 @@ class Outreach:
             config=self._config,
             wake=self._wake,
             dispatching=lambda: self.health().dispatching,
+            notices=self.notices,
         )
+        self.readiness = ReadinessProbe(storage=storage, clock=self._clock, health=self.health, notices=self.notices)
         self.workspaces = Workspaces(context)
         self.agents = Agents(context)
         self.trunks = Trunks(context)
@@ -243,7 +250,9 @@ class Outreach:
     def health(self) -> DispatcherHealth:
         """Return how dispatching is in this process."""
         if self._dispatcher is None:
-            return DispatcherHealth(dispatching=False, epoch=None, active_units=0, failures=0, last_error=None)
+            return DispatcherHealth(
+                state="off", dispatching=False, epoch=None, active_units=0, failures=0, last_error=None
+            )
         return self._dispatcher.health()
 
     def _wake(self, unit: Unit) -> None:
@@ -258,7 +267,13 @@ class Outreach:
         voice: VoiceProvider = self._sandbox_voice or SimulatedVoice(
             config=self._simulator, clock=self._clock, rng=rng, ids=self._ids
         )
-        worker = Worker(storage=self._storage, clock=self._clock, config=self._config, analyser=self._analyser)
+        worker = Worker(
+            storage=self._storage,
+            clock=self._clock,
+            config=self._config,
+            analyser=self._analyser,
+            notices=self.notices,
+        )
         desk = ProviderDesk(
             sandbox_carrier=carrier, sandbox_voice=voice, storage=self._storage, connections=self._connections
         )
@@ -272,6 +287,7 @@ class Outreach:
             sources=[source for source in (carrier, voice) if isinstance(source, ReportSource)],
             clock=self._clock,
             config=self._config,
+            notices=self.notices,
         )
         self._dispatcher = dispatcher
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -248,6 +248,15 @@ class DatabaseNewer(StorageError):
 
 
 class DispatchRefused(StorageError):
-    """Nothing may be dispatched from this database here, for example on a network file system."""
+    """Nothing may be dispatched from this database here, for example on a network file system.
+
+    Attributes:
+        reason: Why, in one word: `network_file_system`, `lock` (its file cannot be taken or written), `note` (the same
+            of the note beside the database), or what an application's own storage says.
+    """
 
     code = "dispatch_refused"
+
+    def __init__(self, message: str, *, reason: str = "refused") -> None:
+        super().__init__(message)
+        self.reason = reason

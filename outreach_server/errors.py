@@ -21,9 +21,10 @@ from outreach import (
     OutreachError,
     RateLimited,
     RequestInProgress,
+    StorageError,
     Unauthorized,
 )
-from outreach_server.context import exchange_of
+from outreach_server.context import exchange_of, server_of
 from outreach_server.replies import json_response
 
 STATUSES: Final[Mapping[type[OutreachError], int]] = {
@@ -41,6 +42,8 @@ _CODES: Final = {400: "invalid_request", 401: "unauthorized", 404: "not_found", 
 _LONGEST_MESSAGE: Final = 1000
 _LONGEST_PATH: Final = 300
 _OUR_FAULT: Final = "Something went wrong on our side. The server's log has it under this request id."
+
+_NO_DATABASE: Final = "The database cannot be used at the moment; the server's log says why. Try again later."
 
 _log = logging.getLogger("outreach_server")
 
@@ -104,6 +107,11 @@ async def answer_http_exception(request: Request, error: Exception) -> Response:
 
 def answer_fault(request: Request, error: Exception) -> Response:
     """Answer for something that went wrong on our side: logged with all of it, told with nothing of it."""
+    engine = server_of(request).engine_or_none
+    if isinstance(error, StorageError) and engine is not None:
+        # It fails every request: once in the log, and counted.
+        engine.notices.failed("request_failed", error, "request failed", request_id=exchange_of(request).request_id)
+        return error_response(request, 500, "internal_error", _NO_DATABASE)
     _log.error(
         "request %s failed",
         exchange_of(request).request_id,

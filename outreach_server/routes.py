@@ -9,7 +9,7 @@ from starlette.routing import Route
 from outreach_server.endpoints.calls import Calls, OneCall
 from outreach_server.endpoints.campaigns import Campaigns
 from outreach_server.endpoints.documents import Contract, Docs
-from outreach_server.endpoints.health import Health
+from outreach_server.endpoints.health import Health, Ready
 from outreach_server.endpoints.messages import Messages
 from outreach_server.endpoints.settings import SmsSettings
 from outreach_server.endpoints.sms_campaigns import SmsCampaigns
@@ -23,8 +23,9 @@ ROUTES: Final = (
     Route("/sms/settings", SmsSettings),
     Route("/sms", Messages),
     Route("/healthz", Health),
+    Route("/readyz", Ready),
     Route("/openapi.yaml", Contract),
     Route("/docs", Docs),
     Route("/webhooks/{account}", Webhooks),
 )
-"""The operations of openapi.yaml, three paths that need no key, and where providers call back."""
+"""The operations of openapi.yaml, four paths that need no key, and where providers call back."""

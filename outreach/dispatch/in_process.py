@@ -16,13 +16,19 @@ from outreach.clock import Clock, to_text
 from outreach.config import EngineConfig
 from outreach.errors import DispatchRefused, LeaseLost
 from outreach.models.work import DueWork, Unit
+from outreach.notices import Notices
 from outreach.protocols.carrier import ReportSink
-from outreach.protocols.dispatcher import DispatcherHealth, ReportSource, SliceRunner, Worker
+from outreach.protocols.dispatcher import DispatcherHealth, DispatcherState, ReportSource, SliceRunner, Worker
 
 _log = logging.getLogger(__name__)
 
 _FIRST_BACKOFF_SECONDS: Final = 1.0
 _LONGEST_BACKOFF_SECONDS: Final = 60.0
+
+_REMIND_SECONDS: Final = 5.0
+
+_SLICE_END_SECONDS: Final = 1.0
+"""How long slices have to end by themselves where there is less grace: they only end what they are about."""
 
 
 class _UnitState:
@@ -61,6 +67,7 @@ class InProcessDispatcher:
         sources: Those adapters.
         clock: Where the time comes from.
         config: Slices, polling, heartbeats.
+        notices: Where the engine's log lines go; by default some of its own.
     """
 
     def __init__(
@@ -72,7 +79,9 @@ class InProcessDispatcher:
         sources: Sequence[ReportSource],
         clock: Clock,
         config: EngineConfig,
+        notices: Notices | None = None,
     ) -> None:
+        self._notices = notices or Notices(clock)
         self._worker = worker
         self._runner = runner
         self._report = report
@@ -85,13 +94,16 @@ class InProcessDispatcher:
         self._changed = anyio.Event()
         self._stop = anyio.Event()
         self._ended = anyio.Event()
+        self._taking = anyio.CancelScope()
         self._started = False
-        self._grace_seconds = config.stop_grace_seconds
+        self._grace_ends: float | None = None
         self._epoch: int | None = None
         self._lost: LeaseLost | None = None
         self._failures = 0
         self._last_error: str | None = None
-        self._refused: str | None = None
+        self._refused: DispatchRefused | None = None
+        self._standing_by = False
+        self._beat = 0.0
 
     @property
     def stopping(self) -> bool:
@@ -105,6 +117,7 @@ class InProcessDispatcher:
             async with anyio.create_task_group() as tasks:
                 for source in self._sources:
                     tasks.start_soon(self._listen, source)
+                tasks.start_soon(self._remind)
                 await self._lead(task_status)
                 tasks.cancel_scope.cancel()
         finally:
@@ -117,8 +130,10 @@ class InProcessDispatcher:
 
     async def stop(self, *, grace_seconds: float) -> None:
         """Start nothing new, wait for what is in flight, and end `run`."""
-        self._grace_seconds = grace_seconds
+        self._grace_ends = self._clock.monotonic() + grace_seconds
         self._stop.set()
+        # Nothing was begun under it yet.
+        self._taking.cancel()
         self._nudge_all()
         if self._started:
             await self._ended.wait()
@@ -131,16 +146,31 @@ class InProcessDispatcher:
             active_units=sum(state.running for state in self._units.values()),
             failures=self._failures,
             last_error=self._last_error,
-            refused=self._refused,
+            state=self._state(),
+            refused=self._refused.message if self._refused is not None else None,
+            refused_reason=self._refused.reason if self._refused is not None else None,
+            lease_seconds_left=self._worker.lease_seconds_left if self._epoch is not None else None,
+            heartbeat_seconds_ago=self._clock.monotonic() - self._beat if self._epoch is not None else None,
         )
+
+    def _state(self) -> DispatcherState:
+        if self._refused is not None:
+            return "refused"
+        if self._stop.is_set():
+            return "stopping"
+        if self._epoch is not None and self._lost is None:
+            return "dispatching"
+        return "standing_by" if self._standing_by else "starting"
 
     async def _lead(self, task_status: TaskStatus[None]) -> None:
         ready = False
         while not self._stop.is_set():
+            epoch = None
             try:
-                epoch = await self._worker.take()
+                with anyio.CancelScope() as self._taking:
+                    epoch = await self._worker.take()
             except DispatchRefused as error:
-                self._refused = error.message
+                self._refused = error
                 _log.error("Nothing is dispatched here: %s", error.message, extra={"action": "dispatch_refused"})
                 if not ready:
                     task_status.started()
@@ -148,10 +178,11 @@ class InProcessDispatcher:
                 return
             except Exception as error:
                 self._count_failure(error)
-                _log.exception("The right to dispatch could not be taken.", extra={"action": "lease_failed"})
-                epoch = None
+                self._notices.failed("lease_failed", error, "The right to dispatch could not be taken.")
+            else:
+                self._stand_by(epoch is None and not self._stop.is_set())
             if epoch is not None:
-                self._epoch = epoch
+                self._epoch, self._beat = epoch, self._clock.monotonic()
             if not ready:
                 ready = True
                 task_status.started()
@@ -164,6 +195,14 @@ class InProcessDispatcher:
                 with anyio.move_on_after(_FIRST_BACKOFF_SECONDS):
                     await self._stop.wait()
 
+    def _stand_by(self, standing_by: bool) -> None:
+        if standing_by and not self._standing_by:
+            _log.info(
+                "Another process dispatches from this database; this one stands by, and takes over when that ends.",
+                extra={"action": "standing_by"},
+            )
+        self._standing_by = standing_by
+
     async def _hold(self, epoch: int) -> bool:
         """Work under an epoch; return False when that ended in an unexpected error."""
         failed = False
@@ -172,7 +211,7 @@ class InProcessDispatcher:
         except Exception as error:
             failed = True
             self._count_failure(error)
-            _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})
+            self._notices.failed("dispatcher_failed", error, "Dispatching ended in an unexpected error.")
         finally:
             self._epoch = None
             self._units.clear()
@@ -192,12 +231,25 @@ class InProcessDispatcher:
             tasks.start_soon(self._follow_changes)
             try:
                 async with anyio.create_task_group() as slices:
+                    tasks.start_soon(self._end_in_time, slices.cancel_scope)
                     await self._start_due_units(slices, epoch)
             finally:
-                # Slices have ended by themselves; their requests get the grace, whatever ends us.
+                # Slices have ended by themselves, or in time; their requests get the grace, whatever ends us.
                 with anyio.CancelScope(shield=True):
-                    await self._runner.drain(grace_seconds=self._grace_seconds)
+                    await self._runner.drain(grace_seconds=self._grace_left())
             tasks.cancel_scope.cancel()
+
+    def _grace_left(self) -> float:
+        """Return how long requests in flight may take from now on."""
+        if self._grace_ends is None:
+            return self._config.stop_grace_seconds
+        return max(self._grace_ends - self._clock.monotonic(), 0.0)
+
+    async def _end_in_time(self, slices: anyio.CancelScope) -> None:
+        """Cancel slices that have not ended by themselves within the grace: the database may be blocked for long."""
+        await self._stop.wait()
+        await anyio.sleep(max(self._grace_left(), _SLICE_END_SECONDS))
+        slices.cancel()
 
     async def _start_due_units(self, slices: TaskGroup, epoch: int) -> None:
         while not self.stopping:
@@ -229,12 +281,14 @@ class InProcessDispatcher:
             state.failures += 1
             backoff = min(_FIRST_BACKOFF_SECONDS * 2.0 ** (state.failures - 1), _LONGEST_BACKOFF_SECONDS)
             due = self._clock.now() + timedelta(seconds=backoff)
-            _log.exception(
+            self._notices.failed(
+                "slice_failed",
+                error,
                 "A slice of %s %s failed; it is tried again in %g s.",
                 unit.kind,
                 unit.id,
                 backoff,
-                extra={"action": "slice_failed", "unit": unit.id},
+                unit=unit.id,
             )
         state.running = False
         # What was written while it ran may have come too late for the slice to see. After a failure only the
@@ -266,7 +320,7 @@ class InProcessDispatcher:
                 changes = await self._worker.since(change)
             except Exception as error:
                 self._count_failure(error)
-                _log.exception("Changes could not be read.", extra={"action": "changes_failed"})
+                self._notices.failed("changes_failed", error, "Changes could not be read.")
                 continue
             self._take_in(changes)
             change = max((work.change for work in changes), default=change)
@@ -285,12 +339,13 @@ class InProcessDispatcher:
             await anyio.sleep(self._config.heartbeat_seconds)
             try:
                 await self._worker.renew(epoch)
+                self._beat = self._clock.monotonic()
             except LeaseLost as error:
                 self._lose(error)
                 return
             except Exception as error:
                 self._count_failure(error)
-                _log.exception("The lease could not be renewed.", extra={"action": "renew_failed"})
+                self._notices.failed("renew_failed", error, "The lease could not be renewed.")
 
     async def _sweep(self) -> None:
         while True:
@@ -298,7 +353,7 @@ class InProcessDispatcher:
                 await self._worker.sweep()
             except Exception as error:
                 self._count_failure(error)
-                _log.exception("Sweeping failed.", extra={"action": "sweep_failed"})
+                self._notices.failed("sweep_failed", error, "Sweeping failed.")
             await anyio.sleep(self._config.sweep_seconds)
 
     async def _listen(self, source: ReportSource) -> None:
@@ -307,8 +362,13 @@ class InProcessDispatcher:
                 await source.listen(self._report)
             except Exception as error:
                 self._count_failure(error)
-                _log.exception("Listening to %s failed.", source.name, extra={"action": "listen_failed"})
+                self._notices.failed("listen_failed", error, "Listening to %s failed.", source.name)
             await anyio.sleep(_FIRST_BACKOFF_SECONDS)
+
+    async def _remind(self) -> None:
+        while True:
+            await anyio.sleep(_REMIND_SECONDS)
+            self._notices.remind()
 
     def _lose(self, error: LeaseLost) -> None:
         self._lost = error

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import attrs
 
 from outreach.models.work import DueWork, Unit
 from outreach.protocols.carrier import ReportSink
+
+DispatcherState = Literal["off", "starting", "dispatching", "standing_by", "refused", "stopping"]
+"""What a dispatcher does.
+
+`off`: it was not asked to dispatch. `starting`: it asks for the right, or could not ask. `standing_by`: another process
+has the right, and this one takes over when that ends. `refused`: nothing may be dispatched from this database here.
+"""
 
 
 @attrs.frozen(kw_only=True)
@@ -17,20 +24,28 @@ class DispatcherHealth:
     """How a dispatcher is.
 
     Attributes:
+        state: What it does.
         dispatching: Whether it holds the right to dispatch now.
         epoch: The epoch of that right; None without it.
         active_units: Units being worked on at this moment.
         failures: Slices that ended in an unexpected error since the start.
         last_error: Class name and time of the latest of those; None when there was none.
-        refused: Why it does not dispatch here at all; None when nothing forbids it.
+        refused: Why it does not dispatch here at all, in words; None when nothing forbids it.
+        refused_reason: The same in one word (`errors.DispatchRefused`).
+        lease_seconds_left: How long the right lasts without another heartbeat; None without it.
+        heartbeat_seconds_ago: How long ago the right was taken or renewed; None without it.
     """
 
+    state: DispatcherState = "off"
     dispatching: bool
     epoch: int | None
     active_units: int
     failures: int
     last_error: str | None
     refused: str | None = None
+    refused_reason: str | None = None
+    lease_seconds_left: float | None = None
+    heartbeat_seconds_ago: float | None = None
 
 
 class Nudge(Protocol):
@@ -73,6 +88,11 @@ class SliceRunner(Protocol):
 
 class Worker(Protocol):
     """The right to dispatch, and the feed of what is due."""
+
+    @property
+    def lease_seconds_left(self) -> float:
+        """How long the right lasts without being renewed."""
+        ...
 
     async def take(self) -> int | None:
         """Take the right to dispatch, without waiting for it; return the epoch, or None while another has it.

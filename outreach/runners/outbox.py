@@ -19,13 +19,16 @@ from outreach.operations import account_holds
 from outreach.operations.waves import may_start
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage, Transaction
+from outreach.runners.answers import tell_of_answer
 from outreach.runners.errand import Ask, Errand
 from outreach.runners.places import Places
 from outreach.runners.worker import Worker
 
-_log = logging.getLogger(__name__)
-
 _SAVE_AGAIN_SECONDS: Final = 0.5
+
+_LAST_RECORD_SECONDS: Final = 0.7
+"""How long the outcomes that are known at the end may take to be recorded."""
+
 _LONG_AGO: Final = float("-inf")
 
 _ROUNDING: Final = 0.000_002
@@ -63,6 +66,7 @@ class Outbox:
         self._tasks: TaskGroup | None = None
         self._idle = anyio.Event()
         self._closing = False
+        self._recording: set[anyio.CancelScope] = set()
         # By the monotonic clock: a wall clock that is set back must hold nobody up, and one that is set forward let
         # nobody go too soon.
         self._next_start: dict[str, float] = {}
@@ -78,7 +82,7 @@ class Outbox:
                     await anyio.sleep_forever()
                 finally:
                     # Whoever ends this without a drain waits as little for what cannot be recorded.
-                    self._closing = True
+                    self._close()
         finally:
             self._tasks = None
 
@@ -112,13 +116,19 @@ class Outbox:
             while self._in_flight:
                 self._idle = anyio.Event()
                 await self._idle.wait()
-        self._closing = True
+        self._close()
         if self._tasks is not None:
             self._tasks.cancel_scope.cancel()
 
+    def _close(self) -> None:
+        """Let what is being recorded, or will be, take no more than a moment: its database may be blocked for long."""
+        self._closing = True
+        for scope in self._recording:
+            scope.deadline = anyio.current_time() + _LAST_RECORD_SECONDS
+
     async def _carry_out(self, errand: Errand) -> None:
         # Until the request begins nothing can have reached the provider; from then on everything might.
-        outcome = Outcome(state=DispatchState.WITHDRAWN, reason="stopped")
+        outcome, words = Outcome(state=DispatchState.WITHDRAWN, reason="stopped"), None
         try:
             ask = await errand.find_provider()
             obstacle = await self._last_check(errand)
@@ -130,26 +140,24 @@ class Outbox:
         except ConfigError as error:
             # Nobody was asked. It is the account's trouble, for which every campaign that needs it is paused.
             outcome = Outcome(state=DispatchState.REFUSED, reason="provider_auth", error_message=error.message)
-            _log.error(
-                "A request could not be made: %s",
-                error.message,
-                extra={"action": "account_not_usable", "dispatch_id": errand.dispatch.id},
-            )
-        except Exception:
+            words = f"A request could not be made: {error.message}"
+        except Exception as error:
             if outcome.state is DispatchState.UNKNOWN:
                 # An adapter that breaks is trouble of the provider's, which its campaigns are paused for.
                 outcome = Outcome(state=DispatchState.UNKNOWN, reason="adapter_error")
             else:
                 # Nobody was asked. What broke may go on breaking: the next try waits, longer each time.
                 outcome = Outcome(state=DispatchState.NOT_SENT, reason="not_asked")
-            _log.exception(
+            self._worker.notices.failed(
+                "dispatch_failed",
+                error,
                 "A request to a provider ended in an unexpected error.",
-                extra={"action": "dispatch_failed", "dispatch_id": errand.dispatch.id},
+                dispatch_id=errand.dispatch.id,
             )
         finally:
             # Cancelled or not: what is known of a committed dispatch is recorded.
-            with anyio.CancelScope(shield=True):
-                await self._record(errand.dispatch, outcome)
+            await self._record(errand.dispatch, outcome)
+            tell_of_answer(self._worker.notices, errand.dispatch, outcome, words)
             self._places.release(errand.account, 1)
             self._in_flight -= 1
             if not self._in_flight:
@@ -210,14 +218,34 @@ class Outbox:
             await anyio.sleep(wait)
 
     async def _record(self, dispatch: Dispatch, outcome: Outcome) -> None:
+        deadline = anyio.current_time() + _LAST_RECORD_SECONDS if self._closing else float("inf")
+        with anyio.CancelScope(shield=True, deadline=deadline) as scope:
+            self._recording.add(scope)
+            try:
+                await self._try_to_record(dispatch, outcome)
+            finally:
+                self._recording.discard(scope)
+        if scope.cancelled_caught:
+            self._worker.notices.trouble(
+                ("outcome_not_recorded",),
+                "too_late",
+                "An outcome could not be recorded in time; the dispatch will be unknown.",
+                level=logging.ERROR,
+                action="outcome_not_recorded",
+                dispatch_id=dispatch.id,
+            )
+
+    async def _try_to_record(self, dispatch: Dispatch, outcome: Outcome) -> None:
         while True:
             try:
                 await self._worker.settle(dispatch, outcome)
-            except Exception:
-                _log.exception(
+            except Exception as error:
+                self._worker.notices.failed(
+                    "outcome_not_recorded",
+                    error,
                     "An outcome could not be recorded%s.",
                     "; the dispatch will be unknown" if self._closing else " yet; trying again",
-                    extra={"action": "outcome_not_recorded", "dispatch_id": dispatch.id},
+                    dispatch_id=dispatch.id,
                 )
                 if self._closing:
                     return

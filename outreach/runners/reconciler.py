@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -28,8 +27,6 @@ from outreach.protocols.voice import VoiceProvider
 from outreach.runners.desk import ProviderDesk
 from outreach.runners.errand import account_of
 from outreach.runners.worker import Worker
-
-_log = logging.getLogger(__name__)
 
 _AT_A_TIME: Final = 64
 """Look-ups under way."""
@@ -144,11 +141,13 @@ class Reconciler:
 
             try:
                 await self._storage.write(operation)
-            except Exception:
+            except Exception as error:
                 # One that cannot be settled keeps none of the others waiting.
-                _log.exception(
+                self._worker.notices.failed(
+                    "confirm_failed",
+                    error,
                     "What is known of a dispatch could not be recorded; it is looked up again later.",
-                    extra={"action": "confirm_failed", "dispatch_id": dispatch.id},
+                    dispatch_id=dispatch.id,
                 )
 
     async def _look_up(self, dispatch: Dispatch) -> Outcome | None:
@@ -160,10 +159,13 @@ class Reconciler:
                 return None
             with anyio.fail_after(self._config.provider_timeout_seconds):
                 found = await provider.look_up(self._question(dispatch))
-        except Exception:
-            _log.exception(
-                "A look-up failed; it is made again later.",
-                extra={"action": "look_up_failed", "dispatch_id": dispatch.id},
+        except Exception as error:
+            self._worker.notices.failed(
+                "look_up_failed",
+                error,
+                "A look-up at %s failed; it is made again later.",
+                dispatch.provider,
+                dispatch_id=dispatch.id,
             )
             return None
         # That a provider does not find it proves something only where it says that it would.
@@ -176,9 +178,9 @@ class Reconciler:
         while True:
             try:
                 await self.round()
-            except Exception:
+            except Exception as error:
                 self._has_more = False
-                _log.exception("Unknown dispatches could not be looked at.", extra={"action": "reconcile_failed"})
+                self._worker.notices.failed("reconcile_failed", error, "Unknown dispatches could not be looked at.")
             # Those that a round could not settle are not due again at once.
             if not self._has_more:
                 await anyio.sleep(self._config.reconcile_round_seconds)

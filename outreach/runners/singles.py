@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime, timedelta
 
 import anyio
@@ -30,8 +29,6 @@ from outreach.runners.desk import ProviderDesk
 from outreach.runners.errand import Ask, Errand, account_of
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
-
-_log = logging.getLogger(__name__)
 
 
 class SinglesRunner:
@@ -150,10 +147,13 @@ class SinglesRunner:
                 return await provider.status(
                     workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
                 )
-        except Exception:
-            _log.exception(
-                "A provider could not tell how far a call has come.",
-                extra={"action": "call_status_failed", "dispatch_id": dispatch.id},
+        except Exception as error:
+            self._worker.notices.failed(
+                "call_status_failed",
+                error,
+                "%s could not tell how far a call has come.",
+                call.provider,
+                dispatch_id=dispatch.id,
             )
             return None
 

@@ -13,9 +13,11 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig
 from outreach.errors import LeaseLost
 from outreach.models.account import AccountHold
+from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import Report
 from outreach.models.work import DueWork
+from outreach.notices import DATABASE, Notices, account
 from outreach.operations import account_holds, leases, matching, settling, singles
 from outreach.policy.settlement import Backoff
 from outreach.protocols.analyser import Analyser
@@ -23,8 +25,20 @@ from outreach.protocols.storage import Storage, Transaction
 
 _log = logging.getLogger(__name__)
 
-_LAST_NOTE_SECONDS: Final = 2.0
+_LAST_NOTE_SECONDS: Final = 0.5
 """How long an end in order waits for the last note; the lock must be given back soon."""
+
+PAUSES: Final = {
+    "missed_start": "its start was missed by more than the grace",
+    "agent_unavailable": "its agent may not call any more",
+    "provider_auth": "its provider does not accept the account's credentials, or they cannot be used here",
+    "provider_funds": "its account at the provider has run out of funds",
+    "error_budget": "too many of its latest requests failed for reasons that are not its contacts'",
+}
+"""What the engine pauses campaigns for by itself while it works, in words."""
+
+_MOST_PAUSES: Final = 10_000
+"""Campaigns of which it is remembered that their pause was told."""
 
 _SLICE: Final = 200
 """Rows that one transaction of housekeeping touches at the most."""
@@ -47,19 +61,31 @@ class Worker:
         clock: Where the time comes from.
         config: Lease, back-off.
         analyser: Decides what came of a call that has ended.
+        notices: Where the engine's log lines go; by default some of its own.
 
     Attributes:
+        notices: What is told in the log of this process's work.
         analyser: As it was given.
         backoff: How long things wait after an outcome.
     """
 
-    def __init__(self, *, storage: Storage, clock: Clock, config: EngineConfig, analyser: Analyser) -> None:
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        clock: Clock,
+        config: EngineConfig,
+        analyser: Analyser,
+        notices: Notices | None = None,
+    ) -> None:
+        self.notices = notices or Notices(clock)
         self._storage = storage
         self._clock = clock
         self._config = config
         self.analyser = analyser
         self._lease_ends = float("-inf")
         self._epoch: int | None = None
+        self._told_pauses: dict[str, int] = {}
         self.backoff = backoff_of(config)
 
     @property
@@ -108,6 +134,7 @@ class Worker:
         mark = await self._storage.write(lambda tx: leases.renew(tx, epoch=epoch, now=self._clock.now()))
         self._lease_ends = before + self._config.lease_seconds
         self._storage.lock.note(mark)
+        self.notices.over(DATABASE, "The database takes writes again.", action="database_again")
 
     async def release(self) -> None:
         """Give the right back, having noted how far the database has come: also since the last heartbeat."""
@@ -135,8 +162,39 @@ class Worker:
         return await self._storage.read(lambda tx: (tx.work.due(), tx.work.last_change()))
 
     async def since(self, change: int) -> Sequence[DueWork]:
-        """Return what has changed after a number, by change."""
-        return await self._storage.read(lambda tx: tx.work.since(change))
+        """Return what has changed after a number, by change; tell of what the engine has paused, whoever did it."""
+
+        def operation(tx: Transaction) -> tuple[Sequence[DueWork], Sequence[Campaign]]:
+            changes = tx.work.since(change)
+            # A paused one is due at no time: only few are looked at.
+            idle = [work.unit for work in changes if work.unit.kind == "campaign" and work.due_at is None]
+            campaigns = [tx.campaigns.get(unit.workspace_id, unit.id) for unit in idle]
+            return changes, [found for found in campaigns if found is not None and found.pause_reason in PAUSES]
+
+        changes, paused = await self._storage.read(operation)
+        for campaign in paused:
+            self._tell_of_pause(campaign)
+        return changes
+
+    def _tell_of_pause(self, campaign: Campaign) -> None:
+        reason = campaign.pause_reason or ""
+        if self._told_pauses.get(campaign.id) == campaign.revision:
+            return
+        self._told_pauses[campaign.id] = campaign.revision
+        while len(self._told_pauses) > _MOST_PAUSES:
+            del self._told_pauses[next(iter(self._told_pauses))]
+        self.notices.tell(
+            logging.WARNING,
+            "Campaign %s of workspace %s was paused (%s): %s. It goes on when somebody resumes it.",
+            campaign.id,
+            campaign.workspace_id,
+            reason,
+            PAUSES[reason],
+            action="campaign_paused",
+            workspace_id=campaign.workspace_id,
+            campaign_id=campaign.id,
+            reason=reason,
+        )
 
     async def settle(self, dispatch: Dispatch, outcome: Outcome) -> None:
         """Record the outcome of a dispatch, and whether its provider wants to be left alone."""
@@ -156,12 +214,16 @@ class Worker:
 
         hold = await self._storage.write(operation)
         if hold is not None:
-            _log.warning(
+            self.notices.trouble(
+                account(hold.workspace_id, hold.provider),
+                "provider_hold",
                 "%s wants to be left alone: workspace %s asks nothing of it for %g s.",
                 hold.provider,
                 hold.workspace_id,
                 (hold.until - hold.since).total_seconds(),
-                extra={"action": "provider_hold", "workspace_id": hold.workspace_id, "provider": hold.provider},
+                action="provider_hold",
+                workspace_id=hold.workspace_id,
+                provider=hold.provider,
             )
 
     async def report(self, event: Report) -> None:

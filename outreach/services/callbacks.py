@@ -65,11 +65,14 @@ class Callbacks:
         try:
             events = adapter(account.provider).read(self._connections.connection(account), callback)
         except CallbackRefused as refused:
-            _log.warning(
+            context.notices.trouble(
+                ("callbacks", account.id),
+                refused.reason,
                 "A callback for account %s was refused: %s",
                 account.id,
                 refused.reason,
-                extra={"action": "callback_refused", "account_id": account.id},
+                action="callback_refused",
+                account_id=account.id,
             )
             raise CallbackRejected(refused.reason) from None
         new = await context.storage.write(

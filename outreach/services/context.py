@@ -11,6 +11,7 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig
 from outreach.ids import IdSource
 from outreach.models.work import Unit
+from outreach.notices import Notices
 from outreach.protocols.storage import Storage
 
 
@@ -21,6 +22,7 @@ class ServiceContext:
     Attributes:
         wake: Tells the dispatcher of this process that a unit has changed; does nothing where none runs.
         dispatching: Whether this process dispatches at this moment.
+        notices: What is told in the log.
     """
 
     storage: Storage
@@ -29,6 +31,7 @@ class ServiceContext:
     config: EngineConfig
     wake: Callable[[Unit], None]
     dispatching: Callable[[], bool]
+    notices: Notices
 
     def now(self) -> datetime:
         """Return the present moment."""

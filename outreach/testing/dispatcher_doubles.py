@@ -48,6 +48,7 @@ class DirectedWorker:
         calls: What was called, in order.
         feed: The units that are due.
         broken: What `due` and `since` raise; None for nothing.
+        lease_seconds_left: How long the right lasts.
     """
 
     def __init__(self, *answers: int | Exception | None) -> None:
@@ -57,6 +58,7 @@ class DirectedWorker:
         self.renewed: list[int] = []
         self.lost = False
         self.broken: Exception | None = None
+        self.lease_seconds_left = 15.0
         self.signal = Signal()
         self._change = 0
 

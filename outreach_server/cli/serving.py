@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Final
 
 import click
@@ -21,13 +24,19 @@ from outreach import OutreachError
 from outreach_server.errors import error_response
 
 DRAIN_SECONDS: Final = 1
-"""How long open requests may take after a signal; the engine then has 8 s for what is on its way: 10 s in all."""
+"""How long open requests may take after a signal; the engine then has 7 s for what is on its way, and a
+moment to record what came of it: 10 s in all."""
+
+END_SECONDS: Final = 9.5
+"""When the process ends after a signal, whatever still hangs: a disk that does not answer, the code of others."""
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
 _STOPPING: Final = (
     "The server is being stopped before it has an answer. With an Idempotency-Key it is safe to send this again."
 )
+_log = logging.getLogger("outreach_server")
+
 _BACKLOG: Final = 2048
 _PORTS: Final = 65536
 _NEIGHBOURS: Final = 20
@@ -115,6 +124,8 @@ class Server(uvicorn.Server):
             )
         )
         self._on_started = on_started
+        self._end_for_sure = threading.Timer(END_SECONDS, _end_now)
+        self._end_for_sure.daemon = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Open the application, then listen.
@@ -131,6 +142,12 @@ class Server(uvicorn.Server):
             raise
         self._on_started()
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end; the process is gone in time, also where something hangs that nothing can interrupt."""
+        if not self.should_exit:
+            self._end_for_sure.start()
+        super().handle_exit(sig, frame)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End at SIGINT and SIGTERM; do not raise them again, for the command has to clean up after it."""
@@ -139,8 +156,16 @@ class Server(uvicorn.Server):
         try:
             yield
         finally:
+            self._end_for_sure.cancel()
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _end_now() -> None:
+    _log.error("Something hangs and keeps the server from ending in order: it ends now.", extra={"action": "cut_short"})
+    logging.shutdown()
+    # What was committed is safe, and what has no outcome is unknown to the next start: as after a power cut.
+    os._exit(1)
 
 
 class _Guard:

@@ -1,35 +1,61 @@
-"""/healthz."""
+"""/healthz and /readyz."""
 
 from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
+from outreach import DispatcherHealth, __version__
 from outreach_server.context import server_of
 from outreach_server.replies import json_response
 
 
 class Health(HTTPEndpoint):
-    """Tell whether the server works; needs no key and tells nothing of any workspace."""
+    """Tell that the process lives; needs no key, and touches nothing that could hang."""
 
     async def get(self, request: Request) -> Response:
-        """Answer 200 when the storage answers, with how dispatching is in this process.
+        """Answer 200 while the process answers at all: to start it anew would mend nothing that `/readyz` tells of."""
+        return json_response({"status": "ok", "version": __version__})
 
-        A server that does not dispatch, because another process does or because it was not asked to, is healthy.
+
+class Ready(HTTPEndpoint):
+    """Tell whether the server can do its work; needs no key, and tells nothing of any workspace."""
+
+    async def get(self, request: Request) -> Response:
+        """Answer 200 when a small write was committed in time and nothing forbids the dispatching, else 503.
+
+        A server that does not dispatch because another process does, or because it was not asked to, is ready.
         """
-        engine = server_of(request).engine
-        await engine.workspaces.audit(limit=1)
-        health = engine.health()
+        found = await server_of(request).engine.readiness()
         return json_response(
             {
-                "status": "ok",
-                "storage": "ok",
-                "dispatcher": {
-                    "dispatching": health.dispatching,
-                    "refused": health.refused is not None,
-                    "active_units": health.active_units,
-                    "failures": health.failures,
-                },
-            }
+                "status": "ready" if found.ready else "not_ready",
+                "reasons": list(found.reasons),
+                "storage": {"write_seconds": _rounded(found.write_seconds), "write_error": found.write_error},
+                "dispatcher": _dispatcher(found.dispatcher),
+            },
+            status=HTTPStatus.OK if found.ready else HTTPStatus.SERVICE_UNAVAILABLE,
         )
+
+
+def _dispatcher(health: DispatcherHealth) -> dict[str, Any]:
+    return {
+        "state": health.state,
+        "dispatching": health.dispatching,
+        # In one word: the words of the log name files.
+        "refused": health.refused_reason,
+        "epoch": health.epoch,
+        "lease_seconds_left": _rounded(health.lease_seconds_left),
+        "heartbeat_seconds_ago": _rounded(health.heartbeat_seconds_ago),
+        "active_units": health.active_units,
+        "failures": health.failures,
+        "last_error": health.last_error,
+    }
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from tests.contract.document import DOCUMENT, resolve, template_of, validator_at
 
-OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.yaml", "/docs"})
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/openapi.yaml", "/docs"})
 """Paths that need no key and are no part of the contract, which says so."""
 
 _JSON: Final = "application/json"

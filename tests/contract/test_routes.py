@@ -23,13 +23,13 @@ def served() -> set[tuple[str, str]]:
 
 
 def test_what_the_contract_describes_is_served_and_nothing_else() -> None:
-    """Only /healthz, /openapi.yaml, /docs and where providers call back are served and not described."""
+    """Only /healthz, /readyz, /openapi.yaml, /docs and where providers call back are served and not described."""
     described = {(path, method) for path, method, _ in operations()}
     assert served() == described | {(path, "get") for path in OPEN_PATHS} | {("/webhooks/{account}", "post")}
 
 
 def test_the_contract_names_the_paths_that_it_leaves_out() -> None:
-    """Whoever reads the contract learns of the three that need no key."""
+    """Whoever reads the contract learns of the four that need no key."""
     assert all(f"`{path}`" in DOCUMENT["info"]["description"] for path in OPEN_PATHS)
 
 

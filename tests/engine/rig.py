@@ -120,7 +120,13 @@ async def dispatching(
         worker=worker,
     )
     dispatcher = InProcessDispatcher(
-        worker=worker, runner=runner, report=worker.report, sources=(carrier, voice), clock=clock, config=config
+        worker=worker,
+        runner=runner,
+        report=worker.report,
+        sources=(carrier, voice),
+        clock=clock,
+        config=config,
+        notices=worker.notices,
     )
     # What `Outreach.open(…, dispatch=True)` does, with these providers in place of the simulators.
     engine._dispatcher = dispatcher

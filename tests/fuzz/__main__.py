@@ -98,7 +98,7 @@ def troubles(server: subprocess.Popen[str], place: dict[str, Any], log: IO[str])
     if server.poll() is not None:
         return [f"The server ended by itself, with status {server.returncode}."]
     found = []
-    health = httpx.get(f"{place['url']}/healthz", timeout=STOP_SECONDS).json()
+    health = httpx.get(f"{place['url']}/readyz", timeout=STOP_SECONDS).json()
     if health["dispatcher"]["failures"]:
         found.append(f"The dispatcher failed {health['dispatcher']['failures']} times.")
     log.seek(0)

@@ -88,9 +88,8 @@ class ServerProcess(EngineProcess):
         return url
 
     def health(self) -> dict[str, Any]:
-        """Return what /healthz says of dispatching."""
-        answer = httpx.get(f"{self.url}/healthz", timeout=PATIENCE)
-        assert answer.status_code == 200, answer.text
+        """Return what /readyz says of dispatching."""
+        answer = httpx.get(f"{self.url}/readyz", timeout=PATIENCE)
         dispatcher: dict[str, Any] = answer.json()["dispatcher"]
         return dispatcher
 

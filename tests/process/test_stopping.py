@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -91,3 +93,24 @@ def test_a_stop_is_not_held_up_by_clients_that_keep_their_connection(place: Plac
         assert server.stop() == 0
         assert time.monotonic() - begun < MOST_SECONDS
     assert "Traceback" not in server.errors()
+
+
+@pytest.mark.parametrize("sending", [False, True])
+def test_a_stop_is_bounded_while_another_process_keeps_the_database_locked(place: Place, sending: bool) -> None:
+    """A foreign write lock keeps neither an idle server nor one whose outcomes cannot be recorded from ending."""
+    place.latency_ms = 500
+    place.create(campaigns=3, recipients=50, start=sending)
+    server = place.serve()
+    if sending:
+        wait_for("requests on their way", lambda: len(place.books.dispatches("dispatching")) >= 3)
+    with closing(sqlite3.connect(place.database, isolation_level=None)) as other, place.client(server) as client:
+        other.execute("BEGIN IMMEDIATE")
+        wait_for("a write that waits", lambda: client.get("/readyz").status_code == 503)
+        begun = time.monotonic()
+        assert server.stop() == 0, server.errors()
+        assert time.monotonic() - begun < MOST_SECONDS
+    assert "Traceback" not in server.errors(), server.errors()
+    # What could not be recorded is unknown to the next start, and is not sent again.
+    place.serve()
+    wait_for("the others", lambda: not place.books.dispatches("dispatching"))
+    place.books.check()

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,7 +18,8 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 from starlette.types import Message
 
-from outreach import ConfigError, Outreach
+from outreach import ConfigError, Outreach, __version__
+from outreach.storage.sqlite import lock
 from outreach_server import create_app, running
 from outreach_server.contract import contract_bytes, contract_text
 from outreach_server.prose import prose
@@ -29,18 +32,82 @@ def test_the_app_opens_and_closes_its_own_engine(tmp_path: Path) -> None:
     app = create_app(f"sqlite:///{tmp_path / 'a.db'}")
     for _ in range(2):
         with TestClient(app) as client:
-            health = client.get("/healthz")
-            assert (health.status_code, health.json()["status"]) == (200, "ok")
-            assert health.json()["dispatcher"]["dispatching"] is True
-    assert TestClient(app).get("/healthz").status_code == 500
+            assert client.get("/healthz").json() == {"status": "ok", "version": __version__}
+            ready = client.get("/readyz")
+            assert (ready.status_code, ready.json()["status"], ready.json()["reasons"]) == (200, "ready", [])
+            dispatcher = ready.json()["dispatcher"]
+            assert (dispatcher["state"], dispatcher["dispatching"], dispatcher["refused"]) == (
+                "dispatching",
+                True,
+                None,
+            )
+            assert dispatcher["epoch"] >= 1
+            assert 0 < dispatcher["lease_seconds_left"] <= 15
+            assert 0 <= dispatcher["heartbeat_seconds_ago"] < 15
+            assert 0 <= ready.json()["storage"]["write_seconds"] < 1
+    # It lives, and can do nothing.
+    assert TestClient(app).get("/healthz").status_code == 200
+    assert TestClient(app).get("/readyz").status_code == 500
 
 
-def test_an_app_that_does_not_dispatch_is_healthy() -> None:
+def test_an_app_that_does_not_dispatch_is_ready() -> None:
     """`dispatch=False`: the server answers and sends nothing."""
     with TestClient(create_app("memory://", dispatch=False)) as client:
-        assert client.get("/healthz").json()["dispatcher"] == {
-            "dispatching": False, "refused": False, "active_units": 0, "failures": 0,
+        ready = client.get("/readyz")
+        assert ready.status_code == 200
+        assert ready.json()["dispatcher"] == {
+            "state": "off", "dispatching": False, "refused": None, "epoch": None, "lease_seconds_left": None,
+            "heartbeat_seconds_ago": None, "active_units": 0, "failures": 0, "last_error": None,
         }  # fmt: skip
+
+
+def test_a_server_that_stands_by_is_ready_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Two on one file: one dispatches, the other serves and takes over; readiness and the log tell which is which."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    with TestClient(create_app(url)) as first, caplog.at_level("INFO"), TestClient(create_app(url)) as second:
+        assert first.get("/readyz").json()["dispatcher"]["state"] == "dispatching"
+        ready = second.get("/readyz")
+        assert (ready.status_code, ready.json()["dispatcher"]["state"]) == (200, "standing_by")
+        (told,) = [one for one in caplog.records if getattr(one, "action", None) == "standing_by"]
+        assert "takes over" in told.getMessage()
+
+
+def test_a_server_that_may_not_dispatch_is_not_ready_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one word: what is wrong with which file is in the log."""
+    monkeypatch.setattr(lock, "system_mounts", list)
+    (tmp_path / "a.db.dispatch").mkdir()
+    with TestClient(create_app(f"sqlite:///{tmp_path / 'a.db'}")) as client:
+        ready = client.get("/readyz")
+        assert ready.status_code == 503
+        assert ready.json()["reasons"] == ["Nothing may be dispatched from this database here (lock)."]
+        assert (ready.json()["dispatcher"]["state"], ready.json()["dispatcher"]["refused"]) == ("refused", "lock")
+        assert str(tmp_path) not in ready.text
+        assert client.get("/healthz").status_code == 200
+
+
+def test_a_server_whose_database_takes_no_writes_is_not_ready(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A foreign write lock: liveness stays, readiness goes within a second, many that ask share one line in the log."""
+    file = tmp_path / "a.db"
+    with TestClient(create_app(f"sqlite:///{file}", dispatch=False)) as client:
+        assert client.get("/readyz").status_code == 200
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            time.sleep(0.6)  # the answer before is given again for half a second
+            for _ in range(2):
+                ready = client.get("/readyz")
+                assert (ready.status_code, ready.json()["status"]) == (503, "not_ready")
+                assert ready.json()["reasons"] == ["The database takes no write within 1 s."]
+                assert ready.json()["storage"] == {"write_seconds": None, "write_error": "locked"}
+                assert client.get("/healthz").status_code == 200
+            other.execute("ROLLBACK")
+        time.sleep(0.6)
+        assert client.get("/readyz").status_code == 200
+    told = [one.getMessage() for one in caplog.records if one.name == "outreach"]
+    assert len(told) == 2, told
+    assert told[0].startswith("The database takes no write within 1 s")
+    assert told[1].startswith("The database takes writes again.")
 
 
 def test_the_database_comes_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +175,7 @@ def test_routes_and_contract_agree() -> None:
         for route in ROUTES
     }
     assert served.pop("/webhooks/{account}") == {"POST"}
-    open_paths = {path: served.pop(path) for path in ("/healthz", "/openapi.yaml", "/docs")}
+    open_paths = {path: served.pop(path) for path in ("/healthz", "/readyz", "/openapi.yaml", "/docs")}
     assert open_paths == {path: {"GET"} for path in open_paths}
     assert served == described
 

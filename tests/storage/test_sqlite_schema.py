@@ -317,7 +317,7 @@ async def test_the_settings_of_the_connections(sqlite_storage: SqliteStorage) ->
         names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "query_only")
         return {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
 
-    common = {"journal_mode": "wal", "foreign_keys": 1, "busy_timeout": 30000}
+    common = {"journal_mode": "wal", "foreign_keys": 1, "busy_timeout": 200}
     full = 2
     assert await sqlite_storage.write(settings) == {**common, "synchronous": full, "query_only": 0}
     assert await sqlite_storage.read(settings) == {**common, "synchronous": full, "query_only": 1}

@@ -16,7 +16,7 @@ import pytest
 from outreach.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.protocols.storage import AlreadyThere, Transaction
-from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.sqlite import SqliteStorage, connect, patience, thread
 from tests.storage.sqlite_support import NOW, appending, campaign, contacts, entry, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
@@ -335,13 +335,58 @@ async def test_when_the_disk_is_full_nothing_is_half_written(sqlite_storage: Sql
     assert await sqlite_storage.write(lambda tx: tx.campaigns.get_loading("w1", "c2")) is None
 
 
-async def test_when_another_process_keeps_the_lock_all_that_wait_are_told(
+async def test_a_lock_is_waited_for_longer_than_sqlite_does_at_a_time(
     sqlite_storage: SqliteStorage, database: Path
 ) -> None:
+    """The write is done when the other process is."""
+    with opened(database) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(sqlite_storage.write(appending("patient")))
+        await asyncio.sleep(3 * connect.GLANCE_SECONDS)
+        assert not waiting.done()
+        other.execute("ROLLBACK")
+        await waiting
+    assert await sqlite_storage.read(subjects) == ["patient"]
+
+
+async def test_closing_does_not_wait_for_another_process(database: Path) -> None:
+    """What is queued is told that nothing was written, and the storage closes within a moment."""
+    with opened(database) as other:
+        async with SqliteStorage(database, clock=SystemClock()) as storage:
+            await storage.write(appending("before"))
+            other.execute("BEGIN IMMEDIATE")
+            waiting = [asyncio.create_task(storage.write(appending(f"{number}"))) for number in range(3)]
+            await settle()
+            begun = time.monotonic()
+        assert time.monotonic() - begun < patience.BUSY_SECONDS / 3
+        results = await asyncio.gather(*waiting, return_exceptions=True)
+        assert all(isinstance(result, StorageError) and "Nothing was written" in str(result) for result in results)
+
+
+async def test_closing_leaves_behind_what_hangs(
+    database: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A disk that does not answer keeps nobody from ending; it is said, and the thread holds up no process."""
+    monkeypatch.setattr(thread, "CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr(thread, "_INTERRUPTED_SECONDS", 0.05)
+    gate = Gate()
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        hanging = asyncio.create_task(storage.write(gate))
+        await gate.wait_entered()
+    assert "its disk does not answer" in caplog.text
+    left = [one for one in threading.enumerate() if "connection_worker" in one.name]
+    assert left
+    assert all(one.daemon for one in left)
+    gate.opened.set()
+    hanging.cancel()
+    await asyncio.to_thread(lambda: [one.join(10) for one in left])
+
+
+async def test_when_another_process_keeps_the_lock_all_that_wait_are_told(
+    sqlite_storage: SqliteStorage, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The wait has an end, the error says what is the matter, and later writes work."""
-    await sqlite_storage.write(
-        lambda tx: tx.audit._connection.execute("PRAGMA busy_timeout = 50")  # type: ignore[attr-defined]
-    )
+    monkeypatch.setattr(patience, "BUSY_SECONDS", 0.05)
     with opened(database) as other:
         other.execute("BEGIN IMMEDIATE")
         results = await asyncio.gather(

@@ -17,7 +17,11 @@ from outreach.storage.sqlite.thread import call, close, connect
 from outreach.storage.sqlite.transaction import SqliteTransaction
 
 BUSY_SECONDS: Final = 30
-"""How long a connection waits for another process's write."""
+"""How long opening waits for another process's write."""
+
+GLANCE_SECONDS: Final = 0.2
+"""How long SQLite waits for it at a time afterwards: nothing wakes it from that, and whoever waits has to notice that
+the storage is being closed."""
 
 _COMMON: Final = (
     "PRAGMA foreign_keys = ON",
@@ -33,6 +37,8 @@ _WRITER: Final = (
 )
 
 _READER: Final = ("PRAGMA query_only = ON",)
+
+_GLANCE: Final = f"PRAGMA busy_timeout = {GLANCE_SECONDS * 1000:.0f}"
 
 
 async def open_writer(path: Path, *, create: bool = True) -> tuple[aiosqlite.Connection, SqliteTransaction]:
@@ -96,11 +102,11 @@ async def _open(
 def _prepare_writer(raw: sqlite3.Connection) -> None:
     _set_up(raw, _COMMON)
     bring_up_to_date(raw)
-    _set_up(raw, _WRITER)
+    _set_up(raw, (*_WRITER, _GLANCE))
 
 
 def _prepare_reader(raw: sqlite3.Connection) -> None:
-    _set_up(raw, (*_COMMON, *_READER))
+    _set_up(raw, (*_COMMON, *_READER, _GLANCE))
 
 
 def _set_up(raw: sqlite3.Connection, pragmas: Iterable[str]) -> None:

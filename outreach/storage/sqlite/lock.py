@@ -113,7 +113,8 @@ class SqliteDispatchLock:
             raise DispatchRefused(
                 f"Nothing is dispatched from {str(self._path)!r}: the lock {self._file_lock.lock_file!r} cannot be "
                 f"taken ({error.strerror}). The directory of the database must be writable, on a file system that "
-                "has locks."
+                "has locks.",
+                reason="lock",
             ) from error
         return True
 
@@ -157,7 +158,8 @@ class SqliteDispatchLock:
         except OSError as error:
             raise DispatchRefused(
                 f"Nothing is dispatched from {str(self._path)!r}: the note {str(self._note)!r} cannot be written "
-                f"({error.strerror})."
+                f"({error.strerror}).",
+                reason="note",
             ) from error
 
     def _refuse_network(self) -> None:
@@ -166,7 +168,8 @@ class SqliteDispatchLock:
             raise DispatchRefused(
                 f"Nothing is dispatched from {str(self._path)!r}: it is on a network file system ({kind}), where two "
                 "machines could dispatch at once. Move the database to a local disk; serving it without dispatching "
-                "is possible."
+                "is possible.",
+                reason="network_file_system",
             )
 
 

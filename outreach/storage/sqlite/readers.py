@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import aiosqlite
 
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
+from outreach.storage.sqlite.patience import Patience
 from outreach.storage.sqlite.thread import close, post
 from outreach.storage.sqlite.transaction import SqliteTransaction
+
+_CLOSE_SECONDS: Final = 0.5
+"""Nothing is lost with a read that is interrupted."""
 
 
 class Readers:
@@ -24,10 +28,11 @@ class Readers:
     def __init__(self) -> None:
         self._readers: list[_Reader] = []
         self._queue = Queue()
+        self._patience = Patience()
 
     def add(self, connection: aiosqlite.Connection, transaction: SqliteTransaction) -> None:
         """Take a connection on."""
-        reader = _Reader(self._queue, connection, transaction)
+        reader = _Reader(self._queue, connection, transaction, self._patience)
         self._readers.append(reader)
         self._queue.add(reader.wake)
 
@@ -36,16 +41,20 @@ class Readers:
         return await self._queue.submit(operation).outcome()
 
     async def close(self) -> None:
-        """Do what is queued, then close the connections."""
+        """Do what is queued, as far as that takes no more than a moment, then close the connections."""
+        self._patience.end()
         for reader in self._readers:
-            await close(reader.connection)
+            await close(reader.connection, patience_seconds=_CLOSE_SECONDS)
 
 
 class _Reader:
     """One connection and its thread."""
 
-    def __init__(self, queue: Queue, connection: aiosqlite.Connection, transaction: SqliteTransaction) -> None:
+    def __init__(
+        self, queue: Queue, connection: aiosqlite.Connection, transaction: SqliteTransaction, patience: Patience
+    ) -> None:
         self.connection = connection
+        self._patience = patience
         self._queue = queue
         self._transaction = transaction
 
@@ -61,7 +70,7 @@ class _Reader:
     def _run(self, raw: sqlite3.Connection, job: Job) -> None:
         """Run one operation on the snapshot that its first query takes."""
         try:
-            raw.execute("BEGIN")
+            self._patience.keep_trying(lambda: _begin(raw))
             job.run(self._transaction)
         except BaseException as error:  # whatever it is, it is the caller's
             job.fail(error)
@@ -69,3 +78,17 @@ class _Reader:
             # SQLite may have ended the transaction by itself, after an error of the disk.
             with suppress(sqlite3.Error):
                 raw.execute("ROLLBACK")
+
+
+def _begin(raw: sqlite3.Connection) -> None:
+    """Begin to read: the first look at the file takes the snapshot, and is what another process's lock keeps waiting.
+
+    Who recovers the log after a crash, or closes the file as the last one, holds such a lock for a moment.
+    """
+    try:
+        raw.execute("BEGIN")
+        raw.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+    except sqlite3.Error:
+        if raw.in_transaction:
+            raw.execute("ROLLBACK")
+        raise

@@ -6,16 +6,27 @@ plain function needs one trip, and while it runs nothing of the event loop can c
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import aiosqlite
 from anyio import CancelScope
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+CLOSE_SECONDS: Final = 3.0
+"""How long closing waits for what was posted; a statement that still runs then is interrupted."""
+
+_INTERRUPTED_SECONDS: Final = 0.5
+"""How long it waits after that: whatever has not come back by then waits for a disk that does not answer."""
 
 
 async def connect(path: Path, *, busy_seconds: float) -> aiosqlite.Connection:
@@ -25,28 +36,46 @@ async def connect(path: Path, *, busy_seconds: float) -> aiosqlite.Connection:
         sqlite3.Error: The file cannot be opened.
     """
     connection = aiosqlite.connect(path, isolation_level=None, timeout=busy_seconds, cached_statements=256)
+    # A process must be able to end while its disk does not answer; what was committed is safe without this thread.
+    connection._thread.daemon = True
     try:
         # Cut short, it would leave an open file that nobody knows of.
         with CancelScope(shield=True):
             await connection
     except BaseException:
-        _join(connection)
+        connection._thread.join()
         raise
     return connection
 
 
-async def close(connection: aiosqlite.Connection) -> None:
-    """Close a connection after all that was posted, and see its thread off, whoever is cancelled meanwhile."""
+async def close(connection: aiosqlite.Connection, *, patience_seconds: float | None = None) -> None:
+    """Close a connection after all that was posted, and see its thread off, whoever is cancelled meanwhile.
+
+    It waits no longer than its patience for what was posted, and is over soon afterwards whatever the disk does: a
+    thread that hangs in it is left behind.
+    """
+    raw = connection._conn
+    closing = asyncio.ensure_future(connection.close())
     try:
         with CancelScope(shield=True):
-            await connection.close()
+            await asyncio.wait({closing}, timeout=CLOSE_SECONDS if patience_seconds is None else patience_seconds)
+            if not closing.done():
+                with suppress(sqlite3.Error):
+                    raw.interrupt()
+                await asyncio.wait({closing}, timeout=_INTERRUPTED_SECONDS)
     finally:
-        _join(connection)
-
-
-def _join(connection: aiosqlite.Connection) -> None:
-    # It has nothing left to do, but its last word to the event loop must not come when that has closed.
-    connection._thread.join()
+        if not closing.done():
+            closing.cancel()
+            connection.stop()
+        # It has nothing left to do, but its last word to the event loop must not come when that has closed.
+        connection._thread.join(None if closing.done() else _INTERRUPTED_SECONDS)
+        if connection._thread.is_alive():
+            _log.error(
+                "The database was left without being closed: its disk does not answer. What was committed is safe.",
+                extra={"action": "not_closed"},
+            )
+    if closing.done():
+        closing.result()
 
 
 async def call(connection: aiosqlite.Connection, function: Callable[[sqlite3.Connection], T]) -> T:

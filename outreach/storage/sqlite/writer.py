@@ -21,6 +21,7 @@ from outreach.errors import StorageError
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
+from outreach.storage.sqlite.patience import Patience
 from outreach.storage.sqlite.savepoint import savepoint
 from outreach.storage.sqlite.thread import close, post
 from outreach.storage.sqlite.transaction import SqliteTransaction
@@ -52,13 +53,15 @@ class Writer:
         self._queue = Queue()
         self._queue.add(self._wake)
         self._groups_since_bulk = 0
+        self._patience = Patience()
 
     async def run(self, operation: Operation[Any], *, bulk: bool) -> Any:
         """Queue an operation; return its result, or raise its error, after the commit."""
         return await self._queue.submit(operation, bulk=bulk).outcome()
 
     async def close(self) -> None:
-        """Do what is queued, then close the connection."""
+        """Do what is queued, unless another process keeps the lock; then close the connection."""
+        self._patience.end()
         await close(self._connection)
 
     def _wake(self) -> None:
@@ -78,7 +81,7 @@ class Writer:
         """Run and commit one group; return its jobs, each with its outcome."""
         group: list[Job] = []
         try:
-            raw.execute("BEGIN IMMEDIATE")
+            self._patience.keep_trying(lambda: raw.execute("BEGIN IMMEDIATE"))
             self._run_group(raw, group)
             raw.execute("COMMIT")
         except sqlite3.Error as error:

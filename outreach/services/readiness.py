@@ -1,0 +1,111 @@
+"""Whether this process can do its work now: a write that is timed, and how dispatching is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import anyio
+import attrs
+
+from outreach.clock import Clock
+from outreach.errors import StorageError
+from outreach.notices import DATABASE, Notices
+from outreach.protocols.dispatcher import DispatcherHealth
+from outreach.protocols.storage import Storage
+
+WRITE_SECONDS: Final = 1.0
+"""A database that takes longer for the smallest write is not ready."""
+
+_FRESH_SECONDS: Final = 0.5
+"""An answer so old is given again: whoever asks often does not make the database write more."""
+
+
+@attrs.frozen(kw_only=True)
+class Readiness:
+    """Whether this process can do its work now.
+
+    Attributes:
+        ready: Whether nothing is in the way.
+        reasons: What is in the way, a sentence each.
+        write_seconds: How long a small write took, its commit included; None when it was not done in time, or failed.
+        write_error: Why it failed: `locked` (not done within `WRITE_SECONDS`), or the name of the error, such as
+            `SQLITE_FULL`; None when it did not.
+        dispatcher: How dispatching is.
+    """
+
+    ready: bool
+    reasons: Sequence[str]
+    write_seconds: float | None
+    write_error: str | None
+    dispatcher: DispatcherHealth
+
+
+class ReadinessProbe:
+    """Finds out whether this process is ready; many that ask at once share one write."""
+
+    def __init__(
+        self, *, storage: Storage, clock: Clock, health: Callable[[], DispatcherHealth], notices: Notices
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._health = health
+        self._notices = notices
+        self._turn = anyio.Lock()
+        self._looked_at = float("-inf")
+        self._seconds: float | None = None
+        self._error: str | None = None
+
+    async def __call__(self) -> Readiness:
+        """Write a little, and return how it is; takes `WRITE_SECONDS` and a little more at the most."""
+        async with self._turn:
+            if self._clock.monotonic() - self._looked_at > _FRESH_SECONDS:
+                await self._write()
+                self._looked_at = self._clock.monotonic()
+        health = self._health()
+        reasons = [*self._storage_reasons(), *_dispatch_reasons(health)]
+        return Readiness(
+            ready=not reasons,
+            reasons=reasons,
+            write_seconds=self._seconds,
+            write_error=self._error,
+            dispatcher=health,
+        )
+
+    async def _write(self) -> None:
+        begun = self._clock.monotonic()
+        self._seconds, self._error = None, "locked"
+        try:
+            with anyio.move_on_after(WRITE_SECONDS):
+                await self._storage.write(lambda _: None)
+                self._seconds, self._error = self._clock.monotonic() - begun, None
+        except StorageError as error:
+            self._error = str(getattr(error.__cause__, "sqlite_errorname", error.code))
+            self._notices.failed("readiness_failed", error, "Nothing can be written.")
+        if self._error == "locked":
+            self._notices.trouble(
+                DATABASE,
+                "locked",
+                "The database takes no write within %g s: another process keeps it locked, or its disk is slow.",
+                WRITE_SECONDS,
+                level=logging.ERROR,
+                action="not_ready",
+            )
+        elif self._error is None:
+            self._notices.over(DATABASE, "The database takes writes again.", action="database_again")
+
+    def _storage_reasons(self) -> Sequence[str]:
+        if self._error is None:
+            return ()
+        if self._error == "locked":
+            return (f"The database takes no write within {WRITE_SECONDS:g} s.",)
+        return (f"The database takes no writes ({self._error}).",)
+
+
+def _dispatch_reasons(health: DispatcherHealth) -> Sequence[str]:
+    if health.state == "refused":
+        return (f"Nothing may be dispatched from this database here ({health.refused_reason}).",)
+    if health.lease_seconds_left is not None and health.lease_seconds_left <= 0:
+        return (f"The right to dispatch is over: the last heartbeat was {health.heartbeat_seconds_ago:.0f} s ago.",)
+    return ()

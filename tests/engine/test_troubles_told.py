@@ -1,0 +1,103 @@
+"""What the log tells of trouble while an engine sends."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import anyio
+import pytest
+
+from outreach.clock import SystemClock
+from outreach.errors import StorageError
+from outreach.testing.carriers import ScriptedCarrier, accept, drop, refuse
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until
+
+pytestmark = pytest.mark.anyio
+
+CLOCK = SystemClock()
+
+
+def told(caplog: pytest.LogCaptureFixture, action: str) -> Sequence[str]:
+    """Return the lines of an action."""
+    return [one.getMessage() for one in caplog.records if getattr(one, "action", None) == action]
+
+
+async def test_a_pause_by_the_engine_and_an_accounts_first_trouble_are_one_line_each(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Five requests get no answer: the account's trouble is told once, the pause once, with why and where."""
+    carrier = ScriptedCarrier(lambda _: drop("dropped"))
+    async with dispatching(open_storage(CLOCK), carrier=carrier) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 20)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "paused")
+
+        async def pause_told() -> object:
+            return told(caplog, "campaign_paused")
+
+        (pause,) = await until(pause_told)
+        assert campaign.id in pause
+        assert workspace.id in pause
+        assert "error_budget" in pause
+        (trouble,) = told(caplog, "account_in_trouble")
+        assert trouble == f"twilio drops connections, for workspace {workspace.id}."
+        levels = {one.levelno for one in caplog.records if getattr(one, "action", None) == "campaign_paused"}
+        assert levels == {logging.WARNING}
+
+
+async def test_an_account_that_works_again_says_so_once(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two refusals of one class are one line, and what is accepted afterwards ends it."""
+    carrier = ScriptedCarrier([accept(), refuse("bad_sender", error_code="21606"), refuse("bad_sender"), accept()])
+    async with dispatching(open_storage(CLOCK), carrier=carrier) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 5)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+    assert told(caplog, "account_in_trouble") == [
+        f"twilio refuses the sending number (21606), for workspace {workspace.id}."
+    ]
+    assert told(caplog, "account_again") == [
+        f"twilio takes requests of workspace {workspace.id} again. It was in trouble 2 times."
+    ]
+
+
+async def test_a_full_disk_is_one_line_and_its_end_another(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever fails meanwhile, and however often: outcomes, slices, heartbeats."""
+    async with dispatching(open_storage(CLOCK)) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 10)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+
+        async def something_is_sent() -> object:
+            return rig.carrier.requests
+
+        await until(something_is_sent)
+        failures = 0
+
+        def fail() -> None:
+            nonlocal failures
+            failures += 1
+            raise StorageError("Nothing was written. The disk that the database is on is full.")
+
+        rig.storage.before_write = fail
+        with anyio.fail_after(30):
+            while failures < 50:  # noqa: ASYNC110 - nothing tells of the next one
+                await anyio.sleep(0.02)
+        rig.storage.before_write = lambda: None
+        await reaches(rig.engine, campaign, "completed")
+
+        async def end_told() -> object:
+            return told(caplog, "database_again")
+
+        await until(end_told)
+    lines = [one.getMessage() for one in caplog.records if one.name == "outreach"]
+    assert lines[0] == "Nothing was written. The disk that the database is on is full."
+    assert lines[1].startswith("The database takes writes again.")
+    assert "Traceback" not in caplog.text
