@@ -27,8 +27,11 @@ from outreach.errors import (
     CannotStart,
     ConfigError,
     Conflict,
+    DatabaseInUse,
     DatabaseMissing,
     DatabaseNewer,
+    DatabaseOlder,
+    DatabaseReplaced,
     DispatchRefused,
     ErrorDetail,
     Forbidden,
@@ -108,6 +111,15 @@ from outreach.services.preparing import prepare
 from outreach.services.readiness import Readiness
 from outreach.services.requests import Attempt, Claim
 from outreach.services.unsubscribes import RegisterImport
+from outreach.storage.upkeep import (
+    Backup,
+    DatabaseCheck,
+    Restore,
+    backup_database,
+    check_database,
+    migrate_database,
+    restore_database,
+)
 
 __version__ = "0.1.0"
 
@@ -127,6 +139,7 @@ __all__ = [
     "ApiKey",
     "Attempt",
     "AuditEntry",
+    "Backup",
     "BusinessHours",
     "Call",
     "CallEnded",
@@ -153,8 +166,12 @@ __all__ = [
     "Counters",
     "CreatedKey",
     "CredentialField",
+    "DatabaseCheck",
+    "DatabaseInUse",
     "DatabaseMissing",
     "DatabaseNewer",
+    "DatabaseOlder",
+    "DatabaseReplaced",
     "Dispatch",
     "DispatchRefused",
     "DispatchState",
@@ -203,6 +220,7 @@ __all__ = [
     "ReplySettingsChange",
     "ReplyText",
     "RequestInProgress",
+    "Restore",
     "Rule",
     "SimulatorConfig",
     "SmsCampaignsDisabled",
@@ -223,7 +241,10 @@ __all__ = [
     "WorkspaceStatus",
     "WorkspaceUnavailable",
     "__version__",
+    "backup_database",
+    "check_database",
     "mask",
+    "migrate_database",
     "parse_json",
     "prepare",
     "read_call_campaign",
@@ -231,6 +252,7 @@ __all__ = [
     "read_new_message",
     "read_settings_change",
     "read_sms_campaign",
+    "restore_database",
     "to_text",
     "write_call",
     "write_call_created",

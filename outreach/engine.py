@@ -177,6 +177,7 @@ class Outreach:
         simulator: SimulatorConfig | None = None,
         analyser: Analyser | None = None,
         create: bool = True,
+        migrate: bool | None = None,
     ) -> Self:
         """Return an engine over the database that a URL names; enter it to open it.
 
@@ -193,13 +194,22 @@ class Outreach:
             simulator: How the simulators behave; the `OUTREACH_SIMULATOR_*` variables by default.
             analyser: Decides what came of a call that has ended; the provider's own verdict by default.
             create: Whether entering it makes the database where there is none; otherwise that is `DatabaseMissing`.
+            migrate: Whether entering it brings a database of an older version up to date; otherwise that is
+                `DatabaseOlder`. By default the process that dispatches does so: it is the one that owns the database,
+                and what merely looks into it must not change it under another one that runs.
 
         Raises:
             ConfigError: The URL or a variable is not valid.
         """
         clock = clock or SystemClock()
         return cls(
-            storage_for(url, clock=clock, host=os.environ.get("OUTREACH_HOST_ID") or None, create=create),
+            storage_for(
+                url,
+                clock=clock,
+                host=os.environ.get("OUTREACH_HOST_ID") or None,
+                create=create,
+                migrate=dispatch if migrate is None else migrate,
+            ),
             dispatch=dispatch,
             clock=clock,
             rng=rng,

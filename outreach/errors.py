@@ -22,7 +22,10 @@
     +-- StorageError                the database cannot be used
         +-- DatabaseMissing
         +-- DatabaseNewer
+        +-- DatabaseOlder           it has to be brought up to date first
+        +-- DatabaseInUse           another process has it open
         +-- DispatchRefused         this database must not be dispatched from here
+            +-- DatabaseReplaced    another file was put in its place
 
 Every error has a stable machine-readable `code` and a message for people: what was wrong, where, what to
 do. How an error is shown over HTTP is decided in `outreach_server`, not here.
@@ -247,12 +250,24 @@ class DatabaseNewer(StorageError):
     code = "database_newer"
 
 
+class DatabaseOlder(StorageError):
+    """The database was written by an older version of this package, and was not to be brought up to date."""
+
+    code = "database_older"
+
+
+class DatabaseInUse(StorageError):
+    """Another process has the database open, which what was asked for does not allow."""
+
+    code = "database_in_use"
+
+
 class DispatchRefused(StorageError):
     """Nothing may be dispatched from this database here, for example on a network file system.
 
     Attributes:
         reason: Why, in one word: `network_file_system`, `lock` (its file cannot be taken or written), `note` (the same
-            of the note beside the database), or what an application's own storage says.
+            of the note beside the database), `damaged`, `replaced`, or what an application's own storage says.
     """
 
     code = "dispatch_refused"
@@ -260,3 +275,12 @@ class DispatchRefused(StorageError):
     def __init__(self, message: str, *, reason: str = "refused") -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class DatabaseReplaced(DispatchRefused):
+    """Another file was put in the place of the database, beside the log of the one that was there."""
+
+    code = "database_replaced"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, reason="replaced")

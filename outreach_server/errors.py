@@ -107,8 +107,7 @@ async def answer_http_exception(request: Request, error: Exception) -> Response:
 
 def answer_fault(request: Request, error: Exception) -> Response:
     """Answer for something that went wrong on our side: logged with all of it, told with nothing of it."""
-    engine = server_of(request).engine_or_none
-    if isinstance(error, StorageError) and engine is not None:
+    if isinstance(error, StorageError) and (engine := server_of(request).engine_or_none) is not None:
         # It fails every request: once in the log, and counted.
         engine.notices.failed("request_failed", error, "request failed", request_id=exchange_of(request).request_id)
         return error_response(request, 500, "internal_error", _NO_DATABASE)

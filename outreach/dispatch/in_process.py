@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from outreach.clock import Clock, to_text
 from outreach.config import EngineConfig
-from outreach.errors import DispatchRefused, LeaseLost
+from outreach.errors import DatabaseReplaced, DispatchRefused, LeaseLost
 from outreach.models.work import DueWork, Unit
 from outreach.notices import Notices
 from outreach.protocols.carrier import ReportSink
@@ -98,11 +98,12 @@ class InProcessDispatcher:
         self._started = False
         self._grace_ends: float | None = None
         self._epoch: int | None = None
-        self._lost: LeaseLost | None = None
+        self._lost: LeaseLost | DatabaseReplaced | None = None
         self._failures = 0
         self._last_error: str | None = None
         self._refused: DispatchRefused | None = None
         self._standing_by = False
+        self._checking = False
         self._beat = 0.0
 
     @property
@@ -160,15 +161,26 @@ class InProcessDispatcher:
             return "stopping"
         if self._epoch is not None and self._lost is None:
             return "dispatching"
+        if self._checking:
+            return "checking"
         return "standing_by" if self._standing_by else "starting"
 
     async def _lead(self, task_status: TaskStatus[None]) -> None:
         ready = False
+
+        def checking() -> None:
+            # It may take long, and whoever waits for the start is to answer requests meanwhile.
+            nonlocal ready
+            self._checking = True
+            if not ready:
+                ready = True
+                task_status.started()
+
         while not self._stop.is_set():
-            epoch = None
+            epoch, self._checking = None, False
             try:
                 with anyio.CancelScope() as self._taking:
-                    epoch = await self._worker.take()
+                    epoch = await self._worker.take(checking=checking)
             except DispatchRefused as error:
                 self._refused = error
                 _log.error("Nothing is dispatched here: %s", error.message, extra={"action": "dispatch_refused"})
@@ -181,6 +193,7 @@ class InProcessDispatcher:
                 self._notices.failed("lease_failed", error, "The right to dispatch could not be taken.")
             else:
                 self._stand_by(epoch is None and not self._stop.is_set())
+            self._checking = False
             if epoch is not None:
                 self._epoch, self._beat = epoch, self._clock.monotonic()
             if not ready:
@@ -340,7 +353,8 @@ class InProcessDispatcher:
             try:
                 await self._worker.renew(epoch)
                 self._beat = self._clock.monotonic()
-            except LeaseLost as error:
+            except (LeaseLost, DatabaseReplaced) as error:
+                # In the second case there is no right to be had again, which is found out at the next asking.
                 self._lose(error)
                 return
             except Exception as error:
@@ -370,7 +384,7 @@ class InProcessDispatcher:
             await anyio.sleep(_REMIND_SECONDS)
             self._notices.remind()
 
-    def _lose(self, error: LeaseLost) -> None:
+    def _lose(self, error: LeaseLost | DatabaseReplaced) -> None:
         self._lost = error
         self._nudge_all()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -11,11 +11,12 @@ import attrs
 from outreach.models.work import DueWork, Unit
 from outreach.protocols.carrier import ReportSink
 
-DispatcherState = Literal["off", "starting", "dispatching", "standing_by", "refused", "stopping"]
+DispatcherState = Literal["off", "starting", "checking", "dispatching", "standing_by", "refused", "stopping"]
 """What a dispatcher does.
 
-`off`: it was not asked to dispatch. `starting`: it asks for the right, or could not ask. `standing_by`: another process
-has the right, and this one takes over when that ends. `refused`: nothing may be dispatched from this database here.
+`off`: it was not asked to dispatch. `starting`: it asks for the right, or could not ask. `checking`: after a crash it
+looks the database through before it sends anything. `standing_by`: another process has the right, and this one takes
+over when that ends. `refused`: nothing may be dispatched from this database here.
 """
 
 
@@ -94,8 +95,11 @@ class Worker(Protocol):
         """How long the right lasts without being renewed."""
         ...
 
-    async def take(self) -> int | None:
+    async def take(self, *, checking: Callable[[], None] = ...) -> int | None:
         """Take the right to dispatch, without waiting for it; return the epoch, or None while another has it.
+
+        Args:
+            checking: Called when that will take long: after a crash the database is looked through first.
 
         Raises:
             DispatchRefused: Nothing may ever be dispatched from this database here.

@@ -723,8 +723,21 @@ class DispatchLock(Protocol):
         """Return what was last noted beside the database; None when nothing is noted."""
         ...
 
-    def note(self, mark: HighWater) -> None:
-        """Note how far the database has come, outside it, so that an older copy put in its place is noticed."""
+    def note(self, mark: HighWater, *, ended: bool = False) -> None:
+        """Note how far the database has come, outside it, so that an older copy put in its place is noticed.
+
+        Args:
+            mark: How far.
+            ended: Whether whoever notes it stops dispatching now, in order.
+        """
+        ...
+
+    def crashed(self) -> bool:
+        """Return whether the last dispatcher did not end in order, so that the data has to be looked through."""
+        ...
+
+    async def find_damage(self) -> str | None:
+        """Read all of the stored data, beside all other work; return what is wrong with it, None when nothing is."""
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -11,7 +11,7 @@ import anyio
 
 from outreach.clock import Clock
 from outreach.config import EngineConfig
-from outreach.errors import LeaseLost
+from outreach.errors import DispatchRefused, LeaseLost
 from outreach.models.account import AccountHold
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
@@ -93,12 +93,15 @@ class Worker:
         """How long the lease still lasts, measured from before the request that renewed it."""
         return self._lease_ends - self._clock.monotonic()
 
-    async def take(self) -> int | None:
+    async def take(self, *, checking: Callable[[], None] = lambda: None) -> int | None:
         """Take the right to dispatch, and settle what an earlier worker left; see `protocols.dispatcher.Worker`."""
         lock = self._storage.lock
         if not lock.acquire():
             return None
         try:
+            if lock.crashed():
+                checking()
+                await self._look_through()
             before = self._clock.monotonic()
             home, noted = lock.home(), lock.high_water()
 
@@ -128,12 +131,30 @@ class Worker:
         _log.info("Dispatching under epoch %d.", takeover.epoch, extra={"action": "lease_taken"})
         return takeover.epoch
 
+    async def _look_through(self) -> None:
+        begun = self._clock.monotonic()
+        _log.info(
+            "The last process did not end in order: the database is looked through.", extra={"action": "checking"}
+        )
+        damage = await self._storage.lock.find_damage()
+        if damage is not None:
+            raise DispatchRefused(
+                f"The database is damaged, and nothing is sent: {damage}. Stop this process, and put a backup in the "
+                "database's place with `outreach-server db restore FILE` (restore_database).",
+                reason="damaged",
+            )
+        seconds = self._clock.monotonic() - begun
+        _log.info("The database is sound; that took %.1f s.", seconds, extra={"action": "checked", "seconds": seconds})
+
     async def renew(self, epoch: int) -> None:
         """Keep the right; see `protocols.dispatcher.Worker`."""
+        await self._renew(epoch, ended=False)
+
+    async def _renew(self, epoch: int, *, ended: bool) -> None:
         before = self._clock.monotonic()
         mark = await self._storage.write(lambda tx: leases.renew(tx, epoch=epoch, now=self._clock.now()))
         self._lease_ends = before + self._config.lease_seconds
-        self._storage.lock.note(mark)
+        self._storage.lock.note(mark, ended=ended)
         self.notices.over(DATABASE, "The database takes writes again.", action="database_again")
 
     async def release(self) -> None:
@@ -142,7 +163,7 @@ class Worker:
         try:
             if epoch is not None:
                 with anyio.move_on_after(_LAST_NOTE_SECONDS):
-                    await self.renew(epoch)
+                    await self._renew(epoch, ended=True)
         except LeaseLost:
             # Another one has taken over, and notes how far it comes.
             pass

@@ -15,7 +15,9 @@ def key_file_for(url: str) -> Path | None:
     return Path(url.removeprefix(prefix) + ".key") if url.startswith(prefix) else None
 
 
-def storage_for(url: str, *, clock: Clock, host: str | None = None, create: bool = True) -> Storage:
+def storage_for(
+    url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True
+) -> Storage:
     """Return the storage that a URL names, not opened yet.
 
     Args:
@@ -24,6 +26,7 @@ def storage_for(url: str, *, clock: Clock, host: str | None = None, create: bool
         host: What this machine is called, for a database that must not dispatch after a move; None takes the
             system's own identity.
         create: Whether opening it makes the database where there is none; one in memory is always made.
+        migrate: Whether opening it brings one of an older version up to date.
 
     Raises:
         ConfigError: No storage goes by this URL, or the URL is not valid; the message says what would be.
@@ -33,7 +36,7 @@ def storage_for(url: str, *, clock: Clock, host: str | None = None, create: bool
         case "sqlite":
             from outreach.storage.sqlite.url import for_url
 
-            return for_url(url, clock=clock, host=host, create=create)
+            return for_url(url, clock=clock, host=host, create=create, migrate=migrate)
         case "memory":
             from outreach.storage.memory import MemoryStorage
 

@@ -68,7 +68,7 @@ class DirectedWorker:
         self.feed = [work for work in self.feed if work.unit != unit]
         self.feed.append(DueWork(unit=unit, due_at=due_at, change=self._change))
 
-    async def take(self) -> int | None:
+    async def take(self, *, checking: Callable[[], None] = lambda: None) -> int | None:
         """Answer as the test says."""
         self._note("take")
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

@@ -13,7 +13,7 @@ import anyio
 import attrs
 import click
 
-from outreach import DatabaseMissing, InvalidRequest, NotFound, Outreach, OutreachError
+from outreach import DatabaseMissing, DatabaseOlder, InvalidRequest, NotFound, Outreach, OutreachError
 
 T = TypeVar("T")
 
@@ -199,6 +199,11 @@ def explain(error: OutreachError) -> str:
         case InvalidRequest() if len(error.details) > 1:
             lines = [f"  {detail.path}: {detail.message}" for detail in error.details]
             return "\n".join([f"{len(lines)} things are wrong:", *lines])
+        case DatabaseOlder():
+            return (
+                f"{error.message} To do it now, stop every server that runs on it, make a copy with "
+                "`outreach-server db backup FILE`, and run: outreach-server db migrate"
+            )
         case DatabaseMissing():
             return (
                 f"{error.message} Name another one with --database or {DATABASE_VARIABLE}, "

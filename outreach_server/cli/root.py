@@ -10,6 +10,7 @@ from outreach_server.cli.agents import agents
 from outreach_server.cli.base import Root
 from outreach_server.cli.calls import calls
 from outreach_server.cli.campaigns import campaigns
+from outreach_server.cli.db import db
 from outreach_server.cli.demo import demo
 from outreach_server.cli.directory import flows, numbers, trunks
 from outreach_server.cli.dispatches import dispatches
@@ -53,5 +54,6 @@ for command in (
     test_send,
     stop,
     audit,
+    db,
 ):
     main.add_command(command)

@@ -42,7 +42,7 @@ def serve(host: str, port: int, no_dispatch: bool, public_url: str | None, log_l
 
         async def run() -> None:
             # Opened once before, so that what is wrong with the database is told before anything listens.
-            async with Outreach.open(url):
+            async with Outreach.open(url, migrate=True):
                 pass
             await server.serve(sockets=[listener])
 

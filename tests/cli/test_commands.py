@@ -22,8 +22,12 @@ ELSEWHERE = {
     "accounts connect",
     "accounts check",
     "accounts remove",
+    "db backup",
+    "db restore",
+    "db check",
+    "db migrate",
 }
-"""Commands that need a call, a request in doubt or a provider: they have tests of their own."""
+"""Commands that need a call, a request in doubt, a provider or files: they have tests of their own."""
 
 DESIGNED = {
     "demo": {"--exit"},
@@ -78,6 +82,10 @@ DESIGNED = {
     "test-send": {"--to", "--from", "--carrier", "--body", "--agent", "--wait"},
     "stop": set(),
     "audit": set(),
+    "db backup": {"--overwrite"},
+    "db restore": set(),
+    "db check": {"--quick"},
+    "db migrate": set(),
 }  # fmt: skip
 
 

@@ -109,6 +109,9 @@ def test_every_error_of_the_engine_has_a_status() -> None:
         "StorageError",
         "DatabaseMissing",
         "DatabaseNewer",
+        "DatabaseOlder",
+        "DatabaseInUse",
+        "DatabaseReplaced",
         "DispatchRefused",
     }
 

@@ -31,6 +31,14 @@ class MemoryLock:
         """Return what was last noted."""
         return self._noted
 
-    def note(self, mark: HighWater) -> None:
+    def note(self, mark: HighWater, *, ended: bool = False) -> None:
         """Note how far the database has come."""
         self._noted = mark
+
+    def crashed(self) -> bool:
+        """Return False: memory goes with its process."""
+        return False
+
+    async def find_damage(self) -> str | None:
+        """Return None: there is no disk that could damage anything."""
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -41,10 +42,14 @@ _READER: Final = ("PRAGMA query_only = ON",)
 _GLANCE: Final = f"PRAGMA busy_timeout = {GLANCE_SECONDS * 1000:.0f}"
 
 
-async def open_writer(path: Path, *, create: bool = True) -> tuple[aiosqlite.Connection, SqliteTransaction]:
-    """Open the connection that writes; make the file where that is asked for, and bring its schema up to date.
+async def open_writer(
+    path: Path, *, create: bool = True, migrate: bool = True
+) -> tuple[aiosqlite.Connection, SqliteTransaction]:
+    """Open the connection that writes; make the file, and bring its schema up to date, where that is asked for.
 
     Raises:
+        DatabaseOlder: It lacks what this version needs, and was not to be changed.
+        DatabaseInUse: The same, and somebody else has it open.
         DatabaseMissing: There is no file, and none was to be made.
         DatabaseNewer: It was written by a newer version of this package; nothing was changed.
         StorageError: The file is something else.
@@ -53,7 +58,7 @@ async def open_writer(path: Path, *, create: bool = True) -> tuple[aiosqlite.Con
         _create_private(path)
     else:
         _require_file(path)
-    return await _open(path, _prepare_writer)
+    return await _open(path, partial(_prepare_writer, migrate=migrate))
 
 
 async def open_reader(path: Path) -> tuple[aiosqlite.Connection, SqliteTransaction]:
@@ -99,9 +104,9 @@ async def _open(
         raise
 
 
-def _prepare_writer(raw: sqlite3.Connection) -> None:
+def _prepare_writer(raw: sqlite3.Connection, *, migrate: bool) -> None:
     _set_up(raw, _COMMON)
-    bring_up_to_date(raw)
+    bring_up_to_date(raw, migrate=migrate)
     _set_up(raw, (*_WRITER, _GLANCE))
 
 

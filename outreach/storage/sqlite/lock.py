@@ -7,10 +7,11 @@ import json
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import attrs
 import psutil
@@ -19,6 +20,10 @@ from filelock import FileLock, Timeout
 from outreach.clock import from_text, to_text
 from outreach.errors import DispatchRefused
 from outreach.models.work import HighWater, Home
+from outreach.storage.sqlite.copying import problems_of
+from outreach.storage.sqlite.footprint import Footprint
+from outreach.storage.sqlite.thread import call, close, connect
+from outreach.storage.sqlite.watch import Watch
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     {
@@ -56,6 +61,8 @@ NETWORK_FILE_SYSTEMS: Final = frozenset(
 )
 """Where another machine may hold the same file: neither SQLite's own locks nor ours can be relied on."""
 
+_CHECK_BUSY_SECONDS: Final = 5.0
+
 _MACHINE_ID: Final = Path("/etc/machine-id")
 
 
@@ -82,11 +89,19 @@ class SqliteDispatchLock:
         host: What this machine is called, where the system's own identity changes from start to start, as in
             a container; None takes the system's.
         mounts: Returns the mounts of this machine.
+        watch: Follows the database's file while it is open; None where nothing has it open.
     """
 
     def __init__(
-        self, path: Path, *, host: str | None = None, mounts: Callable[[], Iterable[Mount]] = system_mounts
+        self,
+        path: Path,
+        *,
+        host: str | None = None,
+        mounts: Callable[[], Iterable[Mount]] = system_mounts,
+        watch: Watch | None = None,
     ) -> None:
+        self._watch = watch
+        self._log_was_left = False
         # One file under two names is one database.
         self._path = Path(os.path.realpath(path))
         self._note = self._path.with_name(f"{self._path.name}.dispatch-note")
@@ -95,6 +110,35 @@ class SqliteDispatchLock:
         self._file_lock = FileLock(
             f"{self._path}.dispatch", mode=0o600, thread_local=False, blocking=False, fallback_to_soft=False
         )
+
+    def look_before_opening(self) -> None:
+        """Look at the file, its log and the note before SQLite touches them.
+
+        Raises:
+            DatabaseReplaced: The file is not the one that the log and the note belong to; nothing was changed.
+        """
+        if self._watch is not None:
+            self._log_was_left = self._watch.before_opening(Footprint.read(self._noted().get("file")))
+
+    def crashed(self) -> bool:
+        """Return whether whoever had the database open last did not close it in order, or did not say so.
+
+        A log that was there at the opening may also be that of a process that has it open beside this one.
+        """
+        noted = self._noted()
+        return self._log_was_left or (bool(noted) and noted.get("ended") is not True)
+
+    async def find_damage(self) -> str | None:
+        """Read the whole database beside all other work; return what is wrong with it, None when nothing is."""
+        connection = await connect(self._path, busy_seconds=_CHECK_BUSY_SECONDS)
+        raw = connection._conn
+        try:
+            problems = await call(connection, partial(problems_of, quick=True))
+        finally:
+            # Whoever is cancelled meanwhile waits for no more than the page that is being read.
+            raw.interrupt()
+            await close(connection)
+        return problems[0] if problems else None
 
     def acquire(self) -> bool:
         """Take the lock without waiting; return False when it is held already, by whomever.
@@ -128,12 +172,12 @@ class SqliteDispatchLock:
 
     def high_water(self) -> HighWater | None:
         """Return what was last noted; None when there is no note that can be read."""
+        value = self._noted()
         try:
-            value = json.loads(self._note.read_bytes())
             database, epoch, change = value["database"], value["epoch"], value["change"]
             # A note of an earlier version does not say when.
             renewed_at = from_text(value["renewed_at"]) if value.get("renewed_at") is not None else None
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError):
             return None
         # A file that was torn may still be JSON.
         dated = renewed_at is None or renewed_at.tzinfo is not None
@@ -141,8 +185,16 @@ class SqliteDispatchLock:
             return HighWater(database=database, epoch=epoch, change=change, renewed_at=renewed_at)
         return None
 
-    def note(self, mark: HighWater) -> None:
-        """Note how far the database has come.
+    def _noted(self) -> Mapping[str, Any]:
+        """Return the note as it is; empty when there is none, or none that can be read."""
+        try:
+            value = json.loads(self._note.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def note(self, mark: HighWater, *, ended: bool = False) -> None:
+        """Note how far the database has come, and whether the worker that notes it is ending.
 
         Raises:
             DispatchRefused: The note cannot be written.
@@ -152,7 +204,16 @@ class SqliteDispatchLock:
             file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(file, "w", encoding="ascii") as opened:
                 renewed_at = to_text(mark.renewed_at) if mark.renewed_at is not None else None
-                json.dump({**attrs.asdict(mark), "renewed_at": renewed_at}, opened)
+                footprint = self._watch.known if self._watch is not None else None
+                json.dump(
+                    {
+                        **attrs.asdict(mark),
+                        "renewed_at": renewed_at,
+                        "ended": ended,
+                        "file": attrs.asdict(footprint) if footprint is not None else None,
+                    },
+                    opened,
+                )
             # Whole or not at all: a reader never finds half a note.
             beside.replace(self._note)
         except OSError as error:

@@ -15,6 +15,7 @@ from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.connect import open_reader, open_writer
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.readers import Readers
+from outreach.storage.sqlite.watch import Watch
 from outreach.storage.sqlite.writer import Writer
 
 T = TypeVar("T")
@@ -33,15 +34,24 @@ class SqliteStorage:
         clock: Where the writer measures how long a group of operations has lasted.
         host: What this machine is called; None takes the system's own identity.
         create: Whether opening it makes the file where there is none.
+        migrate: Whether opening it brings the schema of an older version up to date.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, clock: Clock, host: str | None = None, create: bool = True
+        self,
+        path: str | os.PathLike[str],
+        *,
+        clock: Clock,
+        host: str | None = None,
+        create: bool = True,
+        migrate: bool = True,
     ) -> None:
         self._path = Path(path)
         self._create = create
+        self._migrate = migrate
         self._clock = clock
-        self._lock = SqliteDispatchLock(self._path, host=host)
+        self._watch = Watch(self._path, clock=clock)
+        self._lock = SqliteDispatchLock(self._path, host=host, watch=self._watch)
         self._writer: Writer | None = None
         self._readers: Readers | None = None
         self._closing = AsyncExitStack()
@@ -53,8 +63,13 @@ class SqliteStorage:
         _require_asyncio()
         async with AsyncExitStack() as stack:
             stack.callback(self._lock.release)
-            writer = Writer(*await open_writer(self._path, create=self._create), clock=self._clock)
+            self._lock.look_before_opening()
+            opened = await open_writer(self._path, create=self._create, migrate=self._migrate)
+            # After it the file may be closed, and not before: see `watch.OpenFiles`.
+            stack.callback(self._watch.close)
+            writer = Writer(*opened, clock=self._clock, watch=self._watch)
             stack.push_async_callback(writer.close)
+            self._watch.open()
             readers = Readers()
             stack.push_async_callback(readers.close)
             for _ in range(_READERS):

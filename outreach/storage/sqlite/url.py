@@ -13,7 +13,9 @@ _PREFIX: Final = "sqlite:///"
 _FORMS: Final = "Write sqlite:///relative.db, or sqlite:////absolute/path.db with four slashes."
 
 
-def for_url(url: str, *, clock: Clock, host: str | None = None, create: bool = True) -> SqliteStorage:
+def for_url(
+    url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True
+) -> SqliteStorage:
     """Return the storage that a URL names, not opened yet.
 
     What follows the third slash is the path, character by character: nothing is decoded, no option is known.
@@ -21,10 +23,15 @@ def for_url(url: str, *, clock: Clock, host: str | None = None, create: bool = T
     Raises:
         ConfigError: The URL names no file that could be a database; the message says what would.
     """
-    return SqliteStorage(_path(url), clock=clock, host=host, create=create)
+    return SqliteStorage(path_of(url), clock=clock, host=host, create=create, migrate=migrate)
 
 
-def _path(url: str) -> Path:
+def path_of(url: str) -> Path:
+    """Return the file that a URL names.
+
+    Raises:
+        ConfigError: It names none that could be a database; the message says what would.
+    """
     if not url.startswith("sqlite:"):
         raise ConfigError(f"{url!r} is no URL of a SQLite database. {_FORMS}")
     text = url.removeprefix(_PREFIX)

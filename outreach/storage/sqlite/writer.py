@@ -17,7 +17,7 @@ from typing import Any, Final
 import aiosqlite
 
 from outreach.clock import Clock
-from outreach.errors import StorageError
+from outreach.errors import DatabaseReplaced, StorageError
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
@@ -25,6 +25,7 @@ from outreach.storage.sqlite.patience import Patience
 from outreach.storage.sqlite.savepoint import savepoint
 from outreach.storage.sqlite.thread import close, post
 from outreach.storage.sqlite.transaction import SqliteTransaction
+from outreach.storage.sqlite.watch import Watch
 
 GROUP_SECONDS: Final = 0.025
 """A group that has lasted this long takes no further operation."""
@@ -44,12 +45,16 @@ class Writer:
         connection: Opened with `isolation_level=None`.
         transaction: The tables of that connection.
         clock: Where the length of a group is measured.
+        watch: Notices that it is not the database's file any more.
     """
 
-    def __init__(self, connection: aiosqlite.Connection, transaction: SqliteTransaction, *, clock: Clock) -> None:
+    def __init__(
+        self, connection: aiosqlite.Connection, transaction: SqliteTransaction, *, clock: Clock, watch: Watch
+    ) -> None:
         self._connection = connection
         self._transaction = transaction
         self._clock = clock
+        self._watch = watch
         self._queue = Queue()
         self._queue.add(self._wake)
         self._groups_since_bulk = 0
@@ -81,17 +86,20 @@ class Writer:
         """Run and commit one group; return its jobs, each with its outcome."""
         group: list[Job] = []
         try:
+            self._watch.look()
             self._patience.keep_trying(lambda: raw.execute("BEGIN IMMEDIATE"))
             self._run_group(raw, group)
+            self._watch.stamp(raw)
             raw.execute("COMMIT")
-        except sqlite3.Error as error:
+            self._watch.committed()
+        except (sqlite3.Error, DatabaseReplaced) as error:
             with suppress(sqlite3.Error):
                 raw.execute("ROLLBACK")
             # Where it did not even begin, everybody else would wait as long and in vain: all are told.
             lost = group or self._queue.take_all()
             for job in lost:
                 if job.error is None:
-                    job.fail(_lost(error))
+                    job.fail(_lost(error) if isinstance(error, sqlite3.Error) else DatabaseReplaced(error.message))
             return lost
         return group
 

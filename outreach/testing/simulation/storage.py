@@ -163,10 +163,18 @@ class ProcessLock:
         """Return what was last noted."""
         return self._machine.noted
 
-    def note(self, mark: HighWater) -> None:
+    def note(self, mark: HighWater, *, ended: bool = False) -> None:
         """Note how far the database has come."""
         if self._machine.holder is self:
             self._machine.noted = mark
+
+    def crashed(self) -> bool:
+        """Return False: the simulation has no disk."""
+        return False
+
+    async def find_damage(self) -> str | None:
+        """Return None, for the same reason."""
+        return None
 
 
 class ProcessStorage:

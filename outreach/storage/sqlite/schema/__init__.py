@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import resources
 from typing import Final, Literal
 
+import attrs
 from sqlite_utils import Database, Migrations
 
-from outreach.errors import DatabaseNewer, StorageError
+from outreach.errors import DatabaseInUse, DatabaseNewer, DatabaseOlder, StorageError
 
 MIGRATIONS: Final = Migrations("outreach")
 """Every step that this version of the package knows, in order."""
@@ -66,12 +67,19 @@ def _telephony_names(database: Database) -> None:
     _run_script(database, "0007_telephony_names.sql")
 
 
-def bring_up_to_date(raw: sqlite3.Connection) -> None:
-    """Apply what a database lacks; all of it or nothing.
+def bring_up_to_date(raw: sqlite3.Connection, *, migrate: bool = True) -> Sequence[str]:
+    """Apply what a database lacks, all of it or nothing; return the names of the steps.
 
-    Two processes may open a new file at the same time: the second finds the work done.
+    Two processes may open a new file at the same time: the second finds the work done. One that has content is changed
+    while nobody else has it open: a process of an older version would go on with tables that are not there any more.
+
+    Args:
+        raw: The only connection to it in this process, outside of a transaction.
+        migrate: Whether a database that has content may be changed.
 
     Raises:
+        DatabaseOlder: It lacks steps, and was not to be changed.
+        DatabaseInUse: It lacks steps, and somebody else has it open; nothing was changed.
         DatabaseNewer: It has steps that this version does not know; nothing was changed.
         StorageError: It is somebody else's database; nothing was changed.
         sqlite3.Error: It is no database, or cannot be written.
@@ -79,18 +87,46 @@ def bring_up_to_date(raw: sqlite3.Connection) -> None:
     database = Database(raw, execute_plugins=False)
     # In a transaction, so that what another process applies meanwhile is seen wholly or not at all.
     with _transaction(raw, "BEGIN"):
-        current = _is_current(database)
-    if current:
-        return
+        is_new, lacking = _lacking(database)
+    if lacking and not is_new:
+        if not migrate:
+            raise DatabaseOlder(
+                f"This database was written by an older version of this package: it lacks {', '.join(lacking)}. "
+                "Nothing was changed. It is brought up to date when the process that dispatches from it opens it."
+            )
+        _be_alone(raw)
     # Not within a transaction: SQLite changes the journal's kind outside of one only.
-    _keep_a_log(raw)
-    with _transaction(raw, "BEGIN IMMEDIATE"):
-        if not _is_current(database):
-            MIGRATIONS.apply(database)
+    elif lacking or raw.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        # A copy that another tool has made need not keep one.
+        _set_journal(raw, "WAL")
+    if lacking:
+        with _transaction(raw, "BEGIN IMMEDIATE" if is_new else "BEGIN EXCLUSIVE"):
+            _, lacking = _lacking(database)
+            if lacking:
+                MIGRATIONS.apply(database)
+        _set_journal(raw, "WAL")
+    return lacking
 
 
-def _keep_a_log(raw: sqlite3.Connection) -> None:
-    """Turn the write-ahead log on.
+def _be_alone(raw: sqlite3.Connection) -> None:
+    """Take the log into the file and leave it off, which SQLite does for the only connection alone.
+
+    Raises:
+        DatabaseInUse: It is not the only one.
+    """
+    try:
+        _set_journal(raw, "DELETE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        raise DatabaseInUse(
+            "This database has to be brought up to date, and another process has it open, which would go on with "
+            "tables that are not there any more. Nothing was changed. Stop the other process first."
+        ) from error
+
+
+def _set_journal(raw: sqlite3.Connection, kind: Literal["WAL", "DELETE"]) -> None:
+    """Turn the write-ahead log on or off.
 
     When two processes make this change at once, SQLite gives one of them up without waiting: it tries again.
     """
@@ -98,7 +134,7 @@ def _keep_a_log(raw: sqlite3.Connection) -> None:
     until = time.monotonic() + _LOG_SECONDS
     while True:
         try:
-            raw.execute("PRAGMA journal_mode = WAL")
+            raw.execute(f"PRAGMA journal_mode = {kind}")
             return
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
@@ -107,7 +143,9 @@ def _keep_a_log(raw: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _transaction(raw: sqlite3.Connection, begin: Literal["BEGIN", "BEGIN IMMEDIATE"]) -> Iterator[None]:
+def _transaction(
+    raw: sqlite3.Connection, begin: Literal["BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"]
+) -> Iterator[None]:
     raw.execute(begin)
     try:
         yield
@@ -118,27 +156,55 @@ def _transaction(raw: sqlite3.Connection, begin: Literal["BEGIN", "BEGIN IMMEDIA
         raise
 
 
-def _is_current(database: Database) -> bool:
-    """Return whether nothing is to be applied, after a look that changes nothing.
+@attrs.frozen(kw_only=True)
+class Version:
+    """Which version of this package a database is of.
+
+    Attributes:
+        applied: The steps that were applied to it.
+        lacking: The steps that this version knows and it lacks.
+        newer: The steps that it has and this version does not know.
+        is_foreign: Whether it has tables, and none of ours.
+    """
+
+    applied: Sequence[str]
+    lacking: Sequence[str]
+    newer: Sequence[str]
+    is_foreign: bool
+
+
+def version_of(raw: sqlite3.Connection) -> Version:
+    """Return which version a database is of, after a look that changes nothing."""
+    database = Database(raw, execute_plugins=False)
+    applied = [migration.name for migration in MIGRATIONS.applied(database)]
+    known = _known_names()
+    return Version(
+        applied=applied,
+        lacking=[migration.name for migration in MIGRATIONS.pending(database)],
+        newer=sorted(set(applied) - known),
+        is_foreign=not applied and bool(database.table_names()),
+    )
+
+
+def _lacking(database: Database) -> tuple[bool, Sequence[str]]:
+    """Return whether a database is new, and the steps that are to be applied, after a look that changes nothing.
 
     Raises:
         DatabaseNewer: It has steps that this version does not know.
         StorageError: It is somebody else's database.
     """
-    applied = {migration.name for migration in MIGRATIONS.applied(database)}
-    pending = {migration.name for migration in MIGRATIONS.pending(database)}
-    newer = applied - _known_names()
-    if newer:
+    version = version_of(database.conn)
+    if version.newer:
         raise DatabaseNewer(
-            f"This database was written by a newer version of this package: it has {', '.join(sorted(newer))}. "
+            f"This database was written by a newer version of this package: it has {', '.join(version.newer)}. "
             "Nothing was changed. Install that version."
         )
-    if not applied and database.table_names():
+    if version.is_foreign:
         raise StorageError(
             "This SQLite file holds the tables of something else. Nothing was changed. Name a file of its own; one "
             "that does not exist is created."
         )
-    return not pending
+    return not version.applied, version.lacking
 
 
 def _known_names() -> frozenset[str]:

@@ -1,0 +1,143 @@
+"""What tells a database's own file from another one that was put in its place.
+
+SQLite takes whatever lies under a database's name together with the log beside it, and nothing in either says that they
+belong together: an older copy beside a log that was left behind becomes a mixture without a word. So the first page of
+the file is followed. It changes only when the log is taken into the file (a checkpoint): then it is one of the versions
+that are in the log; or, where the log has begun anew since, one that is no older than the last commit that was known
+before. To tell older from newer every page has a stamp, which every commit raises that comes a second after another
+(`user_version` of SQLite's header: kept by every way of copying a database).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+_MAGIC: Final = b"SQLite format 3\0"
+_HEADER: Final = 100
+_LOG_HEADER: Final = 32
+_FRAME_HEADER: Final = 24
+_LOG_MAGICS: Final = frozenset({0x377F0682, 0x377F0683})
+_LARGEST_PAGE: Final = 65_536
+
+
+@attrs.frozen(kw_only=True)
+class Footprint:
+    """How a database lay on the disk at a moment.
+
+    Attributes:
+        page: Digest of the first page of the file alone.
+        latest: The stamp of the latest commit that was known, the log included.
+        salts: What the present log is called, which changes each time that it begins anew; None without one.
+    """
+
+    page: str
+    latest: int
+    salts: str | None
+
+    @classmethod
+    def read(cls, noted: object) -> Footprint | None:
+        """Return what `attrs.asdict` of one has written; None for anything else."""
+        match noted:
+            case {"page": str(page), "latest": int(latest), "salts": (str() | None) as salts}:
+                return cls(page=page, latest=latest, salts=salts)
+            case _:
+                return None
+
+
+@attrs.frozen(kw_only=True)
+class Look:
+    """What lies on the disk now.
+
+    Attributes:
+        page: The first page of the file alone.
+        salts: What the log is called; None without one.
+    """
+
+    page: bytes
+    salts: str | None
+
+    def footprint(self, latest: int) -> Footprint:
+        """Return it as the footprint by which the file is known from now on."""
+        return Footprint(page=_digest(self.page), latest=latest, salts=self.salts)
+
+
+def look(file: int, log: Path) -> Look | None:
+    """Return what an opened file and its log are now; None when the file is no database (any more)."""
+    page = _read(file, _LARGEST_PAGE)
+    if len(page) < _HEADER or not page.startswith(_MAGIC):
+        return None
+    page = page[: _page_size(page)]
+    return Look(page=page, salts=_salts(log))
+
+
+def has_commits(log: Path) -> bool:
+    """Return whether a log holds anything that SQLite would add to the file."""
+    return _salts(log) is not None and log.stat().st_size >= _LOG_HEADER + _FRAME_HEADER + 512
+
+
+def follows(known: Footprint, now: Look, log: Path) -> bool:
+    """Return whether the file can have become what it is now by commits and checkpoints alone."""
+    if _digest(now.page) == known.page:
+        return True
+    if now.salts is not None and now.salts == known.salts:
+        return any(page == now.page for page in _first_pages(log))
+    return _stamp(now.page) >= known.latest
+
+
+def _read(file: int, size: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(file, size, 0)
+    # Windows has none, and no process there has a file that is followed twice in two threads.
+    os.lseek(file, 0, os.SEEK_SET)
+    return os.read(file, size)
+
+
+def _digest(page: bytes) -> str:
+    return hashlib.sha256(page).hexdigest()[:32]
+
+
+def _stamp(page: bytes) -> int:
+    return int.from_bytes(page[60:64], "big", signed=True)
+
+
+def _page_size(header: bytes) -> int:
+    size = int.from_bytes(header[16:18], "big")
+    return _LARGEST_PAGE if size == 1 else size
+
+
+def _salts(log: Path) -> str | None:
+    # Only the database's own file has locks that closing would lose.
+    try:
+        with log.open("rb") as opened:
+            header = opened.read(_LOG_HEADER)
+    except OSError:
+        return None
+    if len(header) < _LOG_HEADER or int.from_bytes(header[:4], "big") not in _LOG_MAGICS:
+        return None
+    return header[16:24].hex()
+
+
+def _first_pages(log: Path) -> Iterator[bytes]:
+    """Yield the versions of the first page that a log has, of its present content alone."""
+    try:
+        opened = log.open("rb")
+    except OSError:
+        return
+    with opened:
+        header = opened.read(_LOG_HEADER)
+        size = int.from_bytes(header[8:12], "big")
+        offset = _LOG_HEADER
+        while True:
+            opened.seek(offset)
+            frame = opened.read(_FRAME_HEADER)
+            if len(frame) < _FRAME_HEADER or frame[8:16] != header[16:24]:
+                return
+            if int.from_bytes(frame[:4], "big") == 1:
+                yield opened.read(size)
+            offset += _FRAME_HEADER + size

@@ -1,0 +1,136 @@
+"""Putting a backup in the place of a database, so that nothing of either is lost or mixed."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+import attrs
+
+from outreach.errors import DatabaseInUse, DatabaseNewer, StorageError
+from outreach.models.work import HighWater
+from outreach.storage.sqlite.copying import beside, copy_whole, looking_at, sync
+from outreach.storage.sqlite.in_use import nobody_else
+from outreach.storage.sqlite.lock import SqliteDispatchLock
+from outreach.storage.sqlite.schema import version_of
+
+
+@attrs.frozen(kw_only=True)
+class Restored:
+    """What a restore has done.
+
+    Attributes:
+        kept: Where the database lies that was there before, with its log; None when there was none.
+        lacking: The steps that a process of this version will apply to the restored one.
+    """
+
+    kept: Path | None
+    lacking: tuple[str, ...]
+
+
+def restore(path: Path, source: Path, *, now: datetime) -> Restored:
+    """Replace a database by a copy of another file.
+
+    What was there is kept beside it under a name with the time. The restored one is noted as one that has been
+    restored: nothing is sent from it by itself.
+
+    Raises:
+        DatabaseMissing: There is no file to restore.
+        DatabaseInUse: Somebody has the database open.
+        DatabaseNewer: The file was written by a newer version of this package.
+        StorageError: It is no database of this package, or is damaged, or cannot be copied; nothing was changed.
+    """
+    path = Path(os.path.realpath(path))
+    if source.exists() and path.exists() and os.path.samefile(source, path):
+        raise StorageError(f"{str(source)!r} is the database itself. Name the backup to restore.")
+    draft = beside(path, ".restoring")
+    lock = SqliteDispatchLock(path)
+    with _exclusively(lock, path):
+        with looking_at(source, at_rest=True) as raw:
+            version = version_of(raw)
+            if version.newer:
+                raise DatabaseNewer(
+                    f"{str(source)!r} was written by a newer version of this package: it has "
+                    f"{', '.join(version.newer)}. Nothing was changed. Install that version."
+                )
+            if version.is_foreign:
+                raise StorageError(f"{str(source)!r} is no database of this package. Nothing was changed.")
+            copy_whole(raw, draft)
+        try:
+            kept = _swap(path, draft, lock, _mark_of(draft), now)
+        except OSError as error:
+            raise StorageError(
+                f"The database {str(path)!r} cannot be replaced: {error.strerror}. What was there is there still."
+            ) from error
+        finally:
+            draft.unlink(missing_ok=True)
+    return Restored(kept=kept, lacking=tuple(version.lacking))
+
+
+@contextmanager
+def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
+    if not path.parent.is_dir():
+        raise StorageError(f"The directory {str(path.parent)!r} is not there. Create it first.")
+    if not lock.acquire():
+        raise DatabaseInUse(f"The database {str(path)!r} is dispatched from: stop the server first.")
+    try:
+        with nobody_else(path):
+            yield
+    finally:
+        lock.release()
+
+
+def _mark_of(draft: Path) -> HighWater:
+    """Return a note that says of a database that it was further than it is: so it is known as restored."""
+    with looking_at(draft, at_rest=True) as raw:
+        epoch = raw.execute("SELECT max(epoch) FROM lease").fetchone()[0] or 0
+        return HighWater(
+            database=raw.execute("SELECT id FROM database_identity").fetchone()[0],
+            epoch=epoch + 1,
+            change=raw.execute("SELECT change FROM last_change").fetchone()[0],
+        )
+
+
+def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWater, now: datetime) -> Path | None:
+    """Put the draft in the place of a database, and keep that; undo it all where a step fails.
+
+    At no moment does a log lie beside a file that it does not belong to, also where the machine stops in between.
+    """
+    noted = lock.high_water()
+    kept = _free_name(beside(path, f".before-restore-{now:%Y%m%dT%H%M%SZ}")) if path.exists() else None
+    undo: list[tuple[Path, Path]] = []
+    if kept is not None:
+        # A second name: the file goes on being there under the first one until it is replaced.
+        os.link(path, kept)
+    try:
+        log = beside(path, "-wal")
+        if kept is not None and log.exists():
+            os.replace(log, beside(kept, "-wal"))
+            undo.append((beside(kept, "-wal"), log))
+        log.unlink(missing_ok=True)
+        # Rebuilt from the log by whoever opens it.
+        beside(path, "-shm").unlink(missing_ok=True)
+        # Before the file itself: one that is taken for restored and is not only waits for somebody.
+        lock.note(attrs.evolve(mark, epoch=max(mark.epoch, noted.epoch if noted is not None else 0)), ended=True)
+        os.replace(draft, path)
+    except BaseException:
+        for now_at, was_at in undo:
+            os.replace(now_at, was_at)
+        if noted is not None:
+            with suppress(StorageError):
+                lock.note(noted)
+        if kept is not None:
+            kept.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+    return kept
+
+
+def _free_name(path: Path) -> Path:
+    """Return a path that is free: this one, or this one with a number."""
+    names = itertools.chain([path], (beside(path, f"-{number}") for number in itertools.count(2)))
+    return next(name for name in names if not name.exists())

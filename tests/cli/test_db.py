@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlite_utils import Database, Migrations
+
+from outreach.storage.sqlite import schema
+from tests.cli.conftest import Cli
+
+
+TWILIO = {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}
+
+
+def path_of(database: str) -> Path:
+    """Return the file of a database's URL."""
+    return Path(database.removeprefix("sqlite:///"))
+
+
+def test_a_backup_is_made_and_restored(cli: Cli, database: str, tmp_path: Path) -> None:
+    """What was made after it is gone again, and kept beside it; people are told what follows."""
+    cli.ask("workspaces", "create", "First")
+    file = tmp_path / "backup.db"
+    made = cli.ask("db", "backup", str(file))
+    assert made == {"file": str(file), "bytes": file.stat().st_size, "key_file": None}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "is there already" in cli.refuse("db", "backup", str(file))
+    cli.ask("db", "backup", str(file), "--overwrite")
+    cli.ask("workspaces", "create", "Second")
+    told = cli.tell("db", "restore", str(file))
+    assert "paused at the next start" in told
+    assert [one["name"] for one in cli.ask("workspaces", "list")] == ["First"]
+    done = cli.ask("db", "restore", str(file))
+    assert done["lacking"] == done["accounts_in_trouble"] == []
+    kept = Cli(f"sqlite:///{done['kept']}")
+    assert [one["name"] for one in kept.ask("workspaces", "list")] == ["First"]
+
+
+def test_the_key_is_told_of_and_an_account_that_needs_another_one_is_named(
+    cli: Cli, database: str, workspace_id: str, tmp_path: Path
+) -> None:
+    """The backup has no key in it; restored elsewhere, whose credentials cannot be opened is said."""
+    cli.ask("accounts", "connect", workspace_id, "twilio", "--file", "-", stdin=json.dumps(TWILIO).encode())
+    file, elsewhere = tmp_path / "backup.db", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    key = f"{path_of(database)}.key"
+    assert cli.ask("db", "backup", str(file))["key_file"] == key
+    assert key in cli.tell("db", "backup", str(file), "--overwrite")
+    there = Cli(f"sqlite:///{elsewhere / 'other.db'}")
+    (trouble,) = there.ask("db", "restore", str(file))["accounts_in_trouble"]
+    assert trouble["provider"] == "twilio"
+    assert "key" in trouble["problem"]
+    assert "Account " in there.tell("db", "restore", str(file))
+    shutil.copy(key, elsewhere / "other.db.key")
+    assert there.ask("db", "restore", str(file))["accounts_in_trouble"] == []
+
+
+def test_a_check_ends_with_1_where_something_is_wrong(cli: Cli, database: str, workspace_id: str) -> None:
+    """And says how to mend it."""
+    found = cli.ask("db", "check")
+    assert (found["ok"], found["problems"], found["lacking"]) == (True, [], [])
+    assert cli.ask("db", "check", "--quick")["ok"]
+    with closing(sqlite3.connect(path_of(database))) as raw:
+        raw.execute("PRAGMA writable_schema = ON")
+        raw.execute("DELETE FROM sqlite_schema WHERE name = (SELECT min(name) FROM sqlite_schema WHERE type = 'index')")
+        raw.commit()
+    result = cli.run("db", "check")
+    assert result.exit_code == 1
+    assert "outreach-server db restore FILE" in result.stderr
+
+
+def test_only_serve_and_migrate_change_an_older_database(
+    cli: Cli, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every other command says what to run."""
+    first = Migrations("outreach")
+    migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
+    first(name=migration.name)(migration.fn)
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS", first)
+        patched.setattr("outreach.storage.sqlite.connect.SqliteTransaction", lambda raw: raw)
+        cli.run("workspaces", "create", "Acme")
+    before = path_of(database).read_bytes()
+    for command in (["workspaces", "list"], ["workspaces", "create", "B"], ["stop"], ["audit"]):
+        assert "outreach-server db migrate" in cli.refuse(*command)
+    assert path_of(database).read_bytes() == before
+    assert cli.ask("db", "check")["lacking"]
+    assert cli.ask("db", "migrate")["applied"][0] == "0002_early_events"
+    assert "up to date" in cli.tell("db", "migrate")
+    assert cli.ask("workspaces", "list") == []
+
+
+def test_the_commands_say_which_databases_they_know(tmp_path: Path) -> None:
+    """One in memory has no file, and one that is not there is not made."""
+    memory, absent = Cli("memory://"), Cli(f"sqlite:///{tmp_path / 'absent.db'}")
+    for command in (["backup", str(tmp_path / "x")], ["check"], ["migrate"]):
+        assert "sqlite:///" in memory.refuse("db", *command)
+        assert "There is no database" in absent.refuse("db", *command)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,382 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlite_utils import Database, Migrations
+
+from outreach import backup_database, check_database, migrate_database, restore_database
+from outreach.clock import SystemClock
+from outreach.errors import ConfigError, DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
+from outreach.models.work import Home
+from outreach.operations import leases
+from outreach.storage.sqlite import SqliteStorage, schema
+from outreach.storage.sqlite.lock import SqliteDispatchLock
+from outreach.storage.sqlite.restoring import restore
+from outreach.testing.builders import NOW
+from tests.storage.sqlite_support import appending, opened, subjects
+
+pytestmark = pytest.mark.anyio
+
+HOME = Home(host="here", path="/there.db")
+
+OTHER_PROCESS = """
+import sqlite3, sys
+raw = sqlite3.connect(sys.argv[1], isolation_level=None)
+raw.execute("SELECT * FROM sqlite_schema").fetchall()
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def url_of(path: Path) -> str:
+    """Return the URL of a database."""
+    return f"sqlite:///{path}"
+
+
+async def fill(path: Path, *names: str) -> None:
+    """Write into a database, and close it."""
+    async with SqliteStorage(path, clock=SystemClock()) as storage:
+        await storage.write(appending(*names))
+
+
+async def content(path: Path) -> list[str]:
+    """Return what was written into a database."""
+    async with SqliteStorage(path, clock=SystemClock(), create=False) as storage:
+        return await storage.read(subjects)
+
+
+@contextmanager
+def another_process(path: Path) -> Iterator[None]:
+    """Have a process of its own keep a database open."""
+    with subprocess.Popen(
+        [sys.executable, "-c", OTHER_PROCESS, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == "open\n"
+        try:
+            yield
+        finally:
+            process.stdin.close()
+            process.wait(20)
+
+
+def files(directory: Path) -> set[str]:
+    """Return the names in a directory."""
+    return set(os.listdir(directory))
+
+
+async def test_a_backup_is_one_whole_moment_of_a_database_that_is_written(database: Path, tmp_path: Path) -> None:
+    """Every transaction is in it wholly or not at all; only its owner can read it, and nothing lies beside it."""
+    file = tmp_path / "backups" / "one.db"
+    file.parent.mkdir()
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending(*(f"{number} {'x' * 200}" for number in range(3000))))
+        stop = asyncio.Event()
+
+        async def keep_writing() -> None:
+            while not stop.is_set():
+                await storage.write(appending("left", "right"))
+
+        writing = asyncio.create_task(keep_writing())
+        made = await asyncio.to_thread(backup_database, url_of(database), file)
+        stop.set()
+        await writing
+        assert storage._writer is not None
+    assert (made.file, made.size, made.key_file) == (file, file.stat().st_size, None)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert files(file.parent) == {"one.db"}
+    found = await content(file)
+    assert found.count("left") == found.count("right")
+    assert len(found) >= 3000
+    assert check_database(url_of(file)).problems == []
+
+
+async def test_a_backup_takes_the_log_with_it(database: Path, tmp_path: Path) -> None:
+    """What was committed and not yet taken into the file counts, and nothing of the database changes."""
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("one"))
+        copy = tmp_path / "copy.db"
+        for ending in ("", "-wal"):
+            shutil.copyfile(f"{database}{ending}", f"{copy}{ending}")
+    before = copy.read_bytes()
+    backup_database(url_of(copy), tmp_path / "backup.db")
+    assert copy.read_bytes() == before
+    assert await content(tmp_path / "backup.db") == ["one"]
+
+
+async def test_a_backup_is_refused_where_it_would_lose_something(database: Path, tmp_path: Path) -> None:
+    """A file that is there, the database itself, no directory, no database; nothing is left behind."""
+    await fill(database, "one")
+    file = tmp_path / "backup.db"
+    file.write_text("dear diary")
+    with pytest.raises(StorageError, match="there already"):
+        backup_database(url_of(database), file)
+    assert file.read_text() == "dear diary"
+    with pytest.raises(StorageError, match="the database itself"):
+        backup_database(url_of(database), database, overwrite=True)
+    with pytest.raises(StorageError, match="Create it first"):
+        backup_database(url_of(database), tmp_path / "absent" / "backup.db")
+    with pytest.raises(DatabaseMissing):
+        backup_database(url_of(tmp_path / "absent.db"), tmp_path / "other.db")
+    with pytest.raises(ConfigError):
+        backup_database("memory://", tmp_path / "other.db")
+    backup_database(url_of(database), file, overwrite=True)
+    assert await content(file) == ["one"]
+    assert {name for name in files(tmp_path) if "part" in name or "other" in name} == set()
+
+
+async def test_a_damaged_database_is_not_backed_up(database: Path, tmp_path: Path) -> None:
+    """A backup that cannot be restored is worse than none; the check says what is wrong."""
+    await fill(database, *(f"{number} {'x' * 300}" for number in range(2000)))
+    raw = bytearray(database.read_bytes())
+    raw[len(raw) // 2 : len(raw) // 2 + 4096] = os.urandom(4096)
+    database.write_bytes(raw)
+    with pytest.raises(StorageError, match="damaged"):
+        backup_database(url_of(database), tmp_path / "backup.db")
+    assert not (tmp_path / "backup.db").exists()
+    for quick in (True, False):
+        assert check_database(url_of(database), quick=quick).problems
+
+
+async def test_a_check_finds_what_a_quick_one_does_not(database: Path) -> None:
+    """A reference that leads nowhere; a sound database has no problems."""
+    await fill(database, "one")
+    assert check_database(url_of(database)).problems == []
+    with opened(database) as other:
+        other.execute("PRAGMA foreign_keys = OFF")
+        other.execute("CREATE TABLE child (id INTEGER PRIMARY KEY, parent TEXT REFERENCES workspaces (id))")
+        other.execute("INSERT INTO child VALUES (1, 'nobody')")
+    assert check_database(url_of(database), quick=True).problems == []
+    assert "not there" in check_database(url_of(database)).problems[0]
+
+
+async def test_a_restored_database_is_the_backup_and_the_old_one_is_kept(database: Path, tmp_path: Path) -> None:
+    """With a log that was left beside the old one: it goes with it, and nothing is mixed or lost."""
+    await fill(database, "one")
+    backup = tmp_path / "backup.db"
+    backup_database(url_of(database), backup)
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("two"))
+        left = database.with_name("left.db")
+        for ending in ("", "-wal"):
+            shutil.copyfile(f"{database}{ending}", f"{left}{ending}")
+    for ending in ("", "-wal"):
+        os.replace(f"{left}{ending}", f"{database}{ending}")
+    done = restore_database(url_of(database), backup)
+    assert await content(database) == ["one"]
+    assert stat.S_IMODE(database.stat().st_mode) == 0o600
+    assert done.kept is not None
+    assert await content(done.kept) == ["two", "one"][::-1]
+    assert not [name for name in files(tmp_path) if name.endswith((".restoring", "-wal", "-shm"))]
+
+
+async def test_a_log_beside_the_backup_counts(database: Path, tmp_path: Path) -> None:
+    """Somebody has copied both files of a crashed database."""
+    pair = tmp_path / "pair.db"
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("one"))
+        for ending in ("", "-wal"):
+            shutil.copyfile(f"{database}{ending}", f"{pair}{ending}")
+    await fill(database, "two")
+    restore_database(url_of(database), pair)
+    assert await content(database) == ["one"]
+
+
+async def test_a_backup_is_restored_where_there_is_no_database(database: Path, tmp_path: Path) -> None:
+    """On a new machine; also from a directory in which nothing can be made."""
+    await fill(database, "one")
+    place = tmp_path / "medium"
+    place.mkdir()
+    backup_database(url_of(database), place / "backup.db")
+    place.chmod(0o500)
+    try:
+        done = restore_database(url_of(tmp_path / "new.db"), place / "backup.db")
+    finally:
+        place.chmod(0o700)
+    assert done.kept is None
+    assert await content(tmp_path / "new.db") == ["one"]
+    assert files(place) == {"backup.db"}
+
+
+async def test_what_is_restored_is_taken_for_restored(database: Path, tmp_path: Path) -> None:
+    """Whatever the note beside the database said, or that there was none, or that it was another database's."""
+    backup, other = tmp_path / "backup.db", tmp_path / "other.db"
+
+    async def take(path: Path) -> str | None:
+        async with SqliteStorage(path, clock=SystemClock()) as storage:
+            lock = storage.lock
+            noted = lock.high_water()
+            taken = await storage.write(lambda tx: leases.take_over(tx, home=HOME, noted=noted, now=NOW))
+            lock.note(await storage.read(lambda tx: leases.high_water(tx, taken.epoch)), ended=True)
+            return taken.reason
+
+    assert await take(database) is None
+    backup_database(url_of(database), backup)
+    assert await take(database) is None
+    restore_database(url_of(database), backup)
+    assert await take(database) == "restored"
+    assert await take(database) is None
+    assert await take(other) is None
+    restore_database(url_of(other), backup)
+    assert await take(other) == "restored"
+    other.with_name(f"{other.name}.dispatch-note").unlink()
+    restore_database(url_of(other), backup)
+    assert await take(other) == "restored"
+
+
+async def test_a_restore_is_refused_while_somebody_has_the_database_open(database: Path, tmp_path: Path) -> None:
+    """This process, another one, one that dispatches: nothing changes."""
+    await fill(database, "one")
+    backup = tmp_path / "backup.db"
+    backup_database(url_of(database), backup)
+    await fill(database, "two")
+
+    def refused() -> None:
+        before = files(tmp_path)
+        with pytest.raises(DatabaseInUse, match="stop the server"):
+            restore_database(url_of(database), backup)
+        assert files(tmp_path) - before <= {f"{database.name}.dispatch"}
+
+    with another_process(database):
+        refused()
+    async with SqliteStorage(database, clock=SystemClock()):
+        refused()
+    lock = SqliteDispatchLock(database)
+    assert lock.acquire()
+    refused()
+    lock.release()
+    restore_database(url_of(database), backup)
+    assert await content(database) == ["one"]
+
+
+async def test_a_restore_is_refused_where_the_file_is_no_backup(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing, a letter, another application's, a newer version's, a damaged one, the database itself."""
+    await fill(database, "one")
+    before = database.read_bytes()
+    letter, foreign, newer, damaged = (tmp_path / name for name in ("letter", "foreign", "newer", "damaged"))
+    letter.write_text("Dear diary, " * 500)
+    with closing(sqlite3.connect(foreign)) as raw:
+        raw.execute("CREATE TABLE customers (name TEXT)")
+    await fill(damaged, *(f"{number} {'x' * 300}" for number in range(2000)))
+    broken = bytearray(damaged.read_bytes())
+    broken[len(broken) // 2 : len(broken) // 2 + 4096] = os.urandom(4096)
+    damaged.write_bytes(broken)
+    await fill(newer, "newer")
+    with opened(newer) as raw:
+        raw.execute(
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('outreach', '9999_later', 'x')"
+        )
+    cases: list[tuple[Path, type[Exception], str]] = [
+        (tmp_path / "absent", DatabaseMissing, "absent"),
+        (letter, StorageError, "no SQLite database"),
+        (foreign, StorageError, "no database of this package"),
+        (newer, DatabaseNewer, "9999_later"),
+        (damaged, StorageError, "damaged"),
+        (database, StorageError, "the database itself"),
+    ]
+    for file, kind, words in cases:
+        with pytest.raises(kind, match=words):
+            restore_database(url_of(database), file)
+        assert database.read_bytes() == before
+        assert not (tmp_path / f"{database.name}.restoring").exists()
+
+
+@pytest.mark.parametrize("fails_at", range(1, 5))
+async def test_a_restore_that_fails_midway_changes_nothing(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
+) -> None:
+    """Whichever step the disk refuses: the old database is there with its log, and nothing else is."""
+    backup = tmp_path / "backup.db"
+    await fill(database, "one")
+    backup_database(url_of(database), backup)
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("two"))
+        left = tmp_path / "left"
+        left.mkdir()
+        for ending in ("", "-wal"):
+            shutil.copyfile(f"{database}{ending}", left / f"{database.name}{ending}")
+    for name in files(left):
+        os.replace(left / name, tmp_path / name)
+    left.rmdir()
+    before = files(tmp_path)
+    calls = 0
+    replace, link = os.replace, os.link
+
+    def count() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == fails_at:
+            raise OSError(28, "No space left on device")
+
+    def replacing(source: Path, target: Path) -> None:
+        count()
+        replace(source, target)
+
+    def linking(source: Path, target: Path) -> None:
+        count()
+        link(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", replacing)
+        patched.setattr(os, "link", linking)
+        with pytest.raises(StorageError, match="No space left"):
+            restore(database, backup, now=datetime(2026, 11, 22, tzinfo=UTC))
+    assert {name for name in files(tmp_path) if ".dispatch" not in name} == before
+    assert await content(database) == ["one", "two"]
+
+
+async def test_an_older_database_is_changed_by_whom_it_belongs_to_alone(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others say so and change nothing; with another process on it nobody does."""
+    first = Migrations("outreach")
+    migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
+    first(name=migration.name)(migration.fn)
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS", first)
+        await fill(database, "one")
+    before = database.read_bytes()
+    monkeypatch.setattr(schema, "_LOG_SECONDS", 0.1)
+    with pytest.raises(DatabaseOlder, match="0002_early_events"):
+        await SqliteStorage(database, clock=SystemClock(), migrate=False).__aenter__()
+    assert "0002_early_events" in check_database(url_of(database)).lacking
+    with another_process(database):
+        with pytest.raises(DatabaseInUse, match="Stop the other process first"):
+            await SqliteStorage(database, clock=SystemClock()).__aenter__()
+        with pytest.raises(DatabaseInUse):
+            migrate_database(url_of(database))
+    assert database.read_bytes() == before
+    steps = migrate_database(url_of(database))
+    assert steps[0] == "0002_early_events"
+    assert migrate_database(url_of(database)) == []
+    async with SqliteStorage(database, clock=SystemClock(), migrate=False) as storage:
+        assert await storage.read(subjects) == ["one"]
+    with opened(database) as other:
+        assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    with pytest.raises(DatabaseMissing):
+        migrate_database(url_of(database.with_name("absent.db")))
+
+
+async def test_a_copy_that_keeps_no_log_is_opened_with_one(database: Path, tmp_path: Path) -> None:
+    """`VACUUM INTO` and others make files in SQLite's older mode, in which readers wait for writers."""
+    await fill(database, "one")
+    packed = tmp_path / "packed.db"
+    with closing(sqlite3.connect(database)) as raw:
+        raw.execute("VACUUM INTO ?", (str(packed),))
+    async with SqliteStorage(packed, clock=SystemClock()):
+        with opened(packed) as other:
+            assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)

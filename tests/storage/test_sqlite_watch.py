@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from outreach.clock import SystemClock
+from outreach.errors import DatabaseReplaced, StorageError
+from outreach.models.work import HighWater
+from outreach.storage.sqlite import SqliteStorage, watch
+from outreach.storage.sqlite.footprint import has_commits
+from outreach.storage.sqlite.upkeep import back_up
+from outreach.testing.clock import ShiftedClock
+from tests.storage.sqlite_support import appending, opened, subjects
+
+pytestmark = pytest.mark.anyio
+
+MARK = HighWater(database="one", epoch=1, change=1)
+
+
+def log_of(database: Path) -> Path:
+    """Return the log beside a database."""
+    return database.with_name(f"{database.name}-wal")
+
+
+def plain_copy(database: Path, copy: Path) -> None:
+    """Copy the file alone, as somebody who knows nothing of logs would."""
+    shutil.copyfile(database, copy)
+
+
+def backup_copy(database: Path, copy: Path) -> None:
+    """Copy it by SQLite's own backup."""
+    back_up(database, copy)
+
+
+def packed_copy(database: Path, copy: Path) -> None:
+    """Copy it by `VACUUM INTO`: the same rows in other places."""
+    with closing(sqlite3.connect(database)) as raw:
+        raw.execute("VACUUM INTO ?", (str(copy),))
+
+
+COPIES: list[Callable[[Path, Path], None]] = [plain_copy, backup_copy, packed_copy]
+
+
+async def write_some(storage: SqliteStorage, count: int, clock: ShiftedClock) -> None:
+    """Write so much that pages are added, over so many seconds of the storage's clock."""
+    for number in range(count):
+        await storage.write(appending(*(f"{number} {'x' * 300} {row}" for row in range(20))))
+        clock.shift(timedelta(seconds=1))
+
+
+async def crash(database: Path, copy: Path, how: Callable[[Path, Path], None], *, checkpoints: int) -> None:
+    """Leave a database with its log behind as a crash does, with a copy that was made before the end."""
+    clock = ShiftedClock()
+    left = database.with_name("left")
+    async with SqliteStorage(database, clock=clock) as storage:
+        storage.lock.note(MARK)
+        await write_some(storage, 5, clock)
+        with opened(database) as other:
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        await write_some(storage, 2, clock)
+        await asyncio.to_thread(how, database, copy)
+        await write_some(storage, 5, clock)
+        for _ in range(checkpoints):
+            with opened(database) as other:
+                assert other.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[0] == 0
+            await write_some(storage, 5, clock)
+            storage._watch._look_again = 0.0
+            await storage.write(subjects)
+            storage.lock.note(MARK)
+        await write_some(storage, 1, clock)
+        left.mkdir()
+        for ending in ("", "-wal", ".dispatch-note"):
+            shutil.copyfile(f"{database}{ending}", left / f"{database.name}{ending}")
+    for ending in ("", "-wal", ".dispatch-note"):
+        os.replace(left / f"{database.name}{ending}", f"{database}{ending}")
+    Path(f"{database}-shm").unlink(missing_ok=True)
+    assert has_commits(log_of(database))
+
+
+@pytest.mark.parametrize("checkpoints", [0, 1, 2])
+async def test_after_a_crash_the_database_is_what_it_was(database: Path, checkpoints: int) -> None:
+    """The log belongs to the file, whatever part of it the file has taken in since it was noted."""
+    await crash(database, database.with_name("copy.db"), plain_copy, checkpoints=checkpoints)
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        assert len(await storage.read(subjects)) == 20 * (13 + 5 * checkpoints)
+        assert storage.lock.crashed()
+        assert await storage.lock.find_damage() is None
+
+
+@pytest.mark.parametrize("checkpoints", [1, 2])
+@pytest.mark.parametrize("how", COPIES)
+async def test_an_older_file_beside_a_log_that_was_left_is_refused(
+    database: Path, how: Callable[[Path, Path], None], checkpoints: int
+) -> None:
+    """However it was copied; nothing is touched, and a restore puts it right."""
+    copy = database.with_name("copy.db")
+    await crash(database, copy, how, checkpoints=checkpoints)
+    shutil.copyfile(copy, database)
+    before = {path.name: path.read_bytes() for path in database.parent.glob("outreach*")}
+    for _ in range(2):
+        with pytest.raises(DatabaseReplaced, match="db restore FILE"):
+            await SqliteStorage(database, clock=SystemClock()).__aenter__()
+    assert {path.name: path.read_bytes() for path in database.parent.glob("outreach*")} == before
+    # The log with it, and without the log the file is only an older one, which the ledger's own note tells.
+    log_of(database).unlink()
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        assert len(await storage.read(subjects)) in {100, 140}
+
+
+async def test_a_log_of_another_database_is_noticed(database: Path) -> None:
+    """What lies under the name is another database altogether."""
+    copy, other = database.with_name("copy.db"), database.with_name("other.db")
+    await crash(database, copy, plain_copy, checkpoints=1)
+    async with SqliteStorage(other, clock=SystemClock()) as storage:
+        await storage.write(appending("other"))
+    shutil.copyfile(other, database)
+    with pytest.raises(DatabaseReplaced):
+        await SqliteStorage(database, clock=SystemClock()).__aenter__()
+
+
+def overwrite(database: Path, copy: Path) -> None:
+    """Copy a file over the database, in its place."""
+    shutil.copyfile(copy, database)
+
+
+def rename(database: Path, copy: Path) -> None:
+    """Put a file in the place of the database."""
+    os.replace(copy, database)
+
+
+def remove(database: Path, copy: Path) -> None:
+    """Delete the database."""
+    database.unlink()
+
+
+def cut(database: Path, copy: Path) -> None:
+    """Cut the database short."""
+    os.truncate(database, 0)
+
+
+@pytest.mark.parametrize("what", [overwrite, rename, remove, cut])
+@pytest.mark.parametrize("how", COPIES)
+async def test_a_file_that_is_put_in_the_place_of_an_open_one_is_noticed(
+    database: Path,
+    how: Callable[[Path, Path], None],
+    what: Callable[[Path, Path], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is written any more, once and for all."""
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.0)
+    copy, clock = database.with_name("copy.db"), ShiftedClock()
+    async with SqliteStorage(database, clock=clock) as storage:
+        await write_some(storage, 3, clock)
+        await asyncio.to_thread(how, database, copy)
+        await write_some(storage, 3, clock)
+        with opened(database) as other:
+            other.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        await write_some(storage, 3, clock)
+        what(database, copy)
+        for _ in range(2):
+            with pytest.raises(DatabaseReplaced, match="nothing is written or sent"):
+                await storage.write(appending("lost"))
+
+
+async def test_checkpoints_by_whomever_are_no_replacement(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own, those of others, with a reader that holds them up, a log that begins anew, VACUUM."""
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.0)
+    clock = ShiftedClock()
+    async with SqliteStorage(database, clock=clock) as storage:
+        for _ in range(3):
+            await write_some(storage, 4, clock)
+            with opened(database) as reader, opened(database) as other:
+                reader.execute("BEGIN")
+                reader.execute("SELECT count(*) FROM audit").fetchall()
+                await write_some(storage, 4, clock)
+                other.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                await write_some(storage, 1, clock)
+                reader.execute("ROLLBACK")
+            for kind in ("PASSIVE", "FULL", "RESTART", "TRUNCATE"):
+                with opened(database) as other:
+                    other.execute(f"PRAGMA wal_checkpoint({kind})")
+                await write_some(storage, 1, clock)
+            with opened(database) as other:
+                other.execute("VACUUM")
+            await write_some(storage, 1, clock)
+        assert len(await storage.read(subjects)) == 20 * 3 * 14
+
+
+async def test_a_clock_that_is_set_back_lets_stamps_go_on(database: Path) -> None:
+    """They only go up, over processes too."""
+    clock = ShiftedClock()
+
+    def stamp(path: Path) -> int:
+        with opened(path) as other:
+            return int(other.execute("PRAGMA user_version").fetchone()[0])
+
+    async with SqliteStorage(database, clock=clock) as storage:
+        await storage.write(appending("one"))
+        first = stamp(database)
+        clock.shift(timedelta(days=-400))
+        await storage.write(appending("two"))
+        second = stamp(database)
+    async with SqliteStorage(database, clock=clock) as storage:
+        await storage.write(appending("three"))
+        assert first < second < stamp(database)
+
+
+async def test_two_storages_of_one_process_share_a_descriptor(database: Path) -> None:
+    """To close one of two would lose the locks of the other's connections (POSIX)."""
+    async with SqliteStorage(database, clock=SystemClock()) as first:
+        async with SqliteStorage(database, clock=SystemClock()) as second:
+            assert first._watch._file == second._watch._file
+        assert watch.OPEN_FILES.has(database)
+        await first.write(appending("one"))
+        with pytest.raises(OSError, match="Bad file"):
+            os.fstat(-1)
+        os.fstat(first._watch._file)
+    assert not watch.OPEN_FILES.has(database)
+
+
+async def test_a_damaged_database_is_found_out(database: Path) -> None:
+    """A page in the midst of it is not what it was."""
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending(*(f"{number} {'x' * 300}" for number in range(2000))))
+    raw = bytearray(database.read_bytes())
+    raw[len(raw) // 2 : len(raw) // 2 + 4096] = os.urandom(4096)
+    database.write_bytes(raw)
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        assert await storage.lock.find_damage()
+
+
+async def test_a_check_that_is_cancelled_ends_at_once(database: Path) -> None:
+    """Whoever stops a server in the midst of it does not wait for it."""
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending(*(f"{number} {'x' * 300}" for number in range(3000))))
+        looking = asyncio.create_task(storage.lock.find_damage())
+        await asyncio.sleep(0)
+        looking.cancel()
+        with pytest.raises((asyncio.CancelledError, StorageError)):
+            await looking
+        assert await storage.lock.find_damage() is None
