@@ -13,7 +13,6 @@ from sqlite_utils import Database, Migrations
 from outreach.storage.sqlite import schema
 from tests.cli.conftest import Cli
 
-
 TWILIO = {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}
 
 

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import attrs
+import httpx
+import pytest
 
 from tests.process.books import Books
 from tests.process.place import Place
 from tests.process.test_command_line import prove_that_it_sends
-from tests.process.waiting import wait_for
+from tests.process.waiting import PATIENCE, wait_for
 
 RECIPIENTS = 60
 """So many that a server is stopped in the midst, also where the machine is busy: 6 s at 600 a minute."""
@@ -74,3 +79,110 @@ def test_a_restart_at_the_same_place_goes_on_by_itself(place: Place) -> None:
     wait_for("everybody", lambda: not place.books.unfinished())
     assert place.books.recipients() == {"completed": RECIPIENTS}
     place.books.check()
+
+
+def killed_with_a_log(place: Place, backup: Path) -> str:
+    """Make a backup, send for a while, kill the server, and return the campaign; its log is left behind."""
+    (campaign,) = place.create(campaigns=1, recipients=200)
+    place.command("db", "backup", str(backup))
+    server = place.serve()
+    wait_for("some messages", lambda: place.books.sent() >= 10)
+    server.kill()
+    assert Path(f"{place.database}-wal").stat().st_size > 0
+    return campaign
+
+
+def test_an_older_file_over_a_log_that_was_left_is_not_sent_from(place: Place) -> None:
+    """SQLite would mix both: the server does not start, no command touches it, and what is said to do works."""
+    backup = place.directory / "backup.db"
+    campaign = killed_with_a_log(place, backup)
+    sent = place.books.sent()
+    shutil.copyfile(backup, place.database)
+    before = place.database.read_bytes(), Path(f"{place.database}-wal").read_bytes()
+    for command in (
+        ("serve", "--port", "0"),
+        ("workspaces", "list"),
+        ("db", "backup", str(backup) + "2"),
+        ("db", "check"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "outreach_server", "--database", place.url, *command],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+            env={**os.environ, **place.environment},
+        )
+        assert done.returncode == 1, done.stderr
+        assert "outreach-server db restore FILE" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert (place.database.read_bytes(), Path(f"{place.database}-wal").read_bytes()) == before
+    kept = Path(place.command("db", "restore", str(backup))["kept"])
+    assert kept.read_bytes() == before[0]
+    server = place.serve()
+    prove_that_it_sends(place, server)
+    assert place.books.sent() == sent + 1, "the campaign went on by itself"
+    found = place.books.campaigns()[campaign]
+    assert (found["status"], found["pause_reason"]) == ("paused", "restored")
+
+
+def test_a_crash_alone_is_no_restore(place: Place) -> None:
+    """The data is looked through, and the campaign goes on by itself."""
+    (campaign,) = place.create(campaigns=1, recipients=60)
+    server = place.serve()
+    wait_for("some messages", lambda: place.books.sent() >= 10)
+    server.kill()
+    again = place.serve()
+    wait_for("everybody", lambda: not place.books.unfinished())
+    assert place.books.campaigns()[campaign]["status"] in {"active", "completed"}
+    assert "The database is sound" in again.errors()
+    place.books.check()
+    assert again.stop() == 0
+    # It ended in order, and nothing is looked through.
+    third = place.serve()
+    assert "looked through" not in third.errors()
+
+
+def test_a_damaged_file_is_not_sent_from_after_a_crash(place: Place) -> None:
+    """The server answers, says what is wrong and how to mend it, and sends nothing."""
+    place.create(campaigns=1, recipients=200)
+    server = place.serve()
+    wait_for("some messages", lambda: place.books.sent() >= 5)
+    server.kill()
+    place.command("workspaces", "list")  # takes the log into the file
+    raw = bytearray(place.database.read_bytes())
+    page = 4096
+    # The trail and the audit trail lie behind what the server needs for its start.
+    raw[-page * 3 :] = os.urandom(page * 3)
+    place.database.write_bytes(raw)
+    sent = place.books.sent()
+    server = place.serve()
+    refused = wait_for("the refusal", lambda: server.health()["refused"])
+    assert refused == "damaged"
+    assert httpx.get(f"{server.url}/readyz", timeout=PATIENCE).status_code == 503
+    assert "db restore FILE" in server.errors()
+    assert place.books.sent() == sent
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_file_that_is_put_in_the_place_of_a_running_one_stops_the_sending(place: Place, renamed: bool) -> None:
+    """Within a heartbeat; it is said, and a stop and a restore put it right."""
+    backup = place.directory / "backup.db"
+    place.create(campaigns=1, recipients=300)
+    place.command("db", "backup", str(backup))
+    server = place.serve()
+    wait_for("some messages", lambda: place.books.sent() >= 10)
+    if renamed:
+        shutil.copyfile(backup, place.directory / "other.db")
+        os.replace(place.directory / "other.db", place.database)
+    else:
+        shutil.copyfile(backup, place.database)
+    assert wait_for("the refusal", lambda: server.health()["refused"]) == "replaced"
+    assert "db restore FILE" in server.errors()
+    log = place.books.log.read_bytes()
+    assert server.stop() == 0
+    assert place.books.log.read_bytes() == log
+    place.command("db", "restore", str(backup))
+    again = place.serve()
+    prove_that_it_sends(place, again)
+    assert {campaign["pause_reason"] for campaign in place.books.campaigns().values()} == {"restored"}

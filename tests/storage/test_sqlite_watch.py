@@ -68,6 +68,7 @@ async def crash(database: Path, copy: Path, how: Callable[[Path, Path], None], *
         await write_some(storage, 2, clock)
         await asyncio.to_thread(how, database, copy)
         await write_some(storage, 5, clock)
+        storage.lock.note(MARK)
         for _ in range(checkpoints):
             with opened(database) as other:
                 assert other.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[0] == 0
@@ -78,7 +79,7 @@ async def crash(database: Path, copy: Path, how: Callable[[Path, Path], None], *
         await write_some(storage, 1, clock)
         left.mkdir()
         for ending in ("", "-wal", ".dispatch-note"):
-            shutil.copyfile(f"{database}{ending}", left / f"{database.name}{ending}")
+            shutil.copy2(f"{database}{ending}", left / f"{database.name}{ending}")
     for ending in ("", "-wal", ".dispatch-note"):
         os.replace(left / f"{database.name}{ending}", f"{database}{ending}")
     Path(f"{database}-shm").unlink(missing_ok=True)
@@ -113,6 +114,33 @@ async def test_an_older_file_beside_a_log_that_was_left_is_refused(
     log_of(database).unlink()
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         assert len(await storage.read(subjects)) in {100, 140}
+
+
+@pytest.mark.parametrize("how", COPIES)
+async def test_a_copy_of_exactly_what_the_file_was_is_refused_too(
+    database: Path, how: Callable[[Path, Path], None]
+) -> None:
+    """SQLite would make of it what there was at the crash: whoever wanted the backup back would not be told."""
+    copy = database.with_name("copy.db")
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("one"))
+    how(database, copy)
+    await crash(database, database.with_name("later.db"), plain_copy, checkpoints=0)
+    shutil.copyfile(copy, database)
+    with pytest.raises(DatabaseReplaced):
+        await SqliteStorage(database, clock=SystemClock()).__aenter__()
+
+
+async def test_a_crashed_database_may_be_moved_with_its_log(database: Path, tmp_path: Path) -> None:
+    """By what keeps the times of files, in whole seconds at least."""
+    await crash(database, database.with_name("copy.db"), plain_copy, checkpoints=1)
+    there = tmp_path / "there"
+    there.mkdir()
+    for ending in ("", "-wal", ".dispatch-note"):
+        moved = shutil.copy2(f"{database}{ending}", there / f"{database.name}{ending}")
+        os.utime(moved, (int(os.stat(moved).st_mtime),) * 2)
+    async with SqliteStorage(there / database.name, clock=SystemClock()) as storage:
+        assert len(await storage.read(subjects)) == 20 * 18
 
 
 async def test_a_log_of_another_database_is_noticed(database: Path) -> None:

@@ -2,10 +2,10 @@
 
 SQLite takes whatever lies under a database's name together with the log beside it, and nothing in either says that they
 belong together: an older copy beside a log that was left behind becomes a mixture without a word. So the first page of
-the file is followed. It changes only when the log is taken into the file (a checkpoint): then it is one of the versions
-that are in the log; or, where the log has begun anew since, one that is no older than the last commit that was known
-before. To tell older from newer every page has a stamp, which every commit raises that comes a second after another
-(`user_version` of SQLite's header: kept by every way of copying a database).
+the file is followed. It changes only when the log is taken into the file (a checkpoint), and with each of those: then
+it is one of the versions that are in the log; or, where the log has begun anew since, one that is no older than the
+last commit that was known before. To tell older from newer every first page has a stamp, which commits raise about
+once a second, and once for each beginning of the log (`user_version` of SQLite's header: kept by every way of copying).
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ class Footprint:
 
     Attributes:
         page: Digest of the first page of the file alone.
+        written_at: When the file was written last, in nanoseconds: a copy of exactly what it was is told by that.
         latest: The stamp of the latest commit that was known, the log included.
         salts: What the present log is called, which changes each time that it begins anew; None without one.
     """
 
     page: str
+    written_at: int
     latest: int
     salts: str | None
 
@@ -44,8 +46,13 @@ class Footprint:
     def read(cls, noted: object) -> Footprint | None:
         """Return what `attrs.asdict` of one has written; None for anything else."""
         match noted:
-            case {"page": str(page), "latest": int(latest), "salts": (str() | None) as salts}:
-                return cls(page=page, latest=latest, salts=salts)
+            case {
+                "page": str(page),
+                "written_at": int(written_at),
+                "latest": int(latest),
+                "salts": (str() | None) as salts,
+            }:
+                return cls(page=page, written_at=written_at, latest=latest, salts=salts)
             case _:
                 return None
 
@@ -56,15 +63,22 @@ class Look:
 
     Attributes:
         page: The first page of the file alone.
+        written_at: When the file was written last, in nanoseconds.
         salts: What the log is called; None without one.
     """
 
     page: bytes
+    written_at: int
     salts: str | None
+
+    @property
+    def stamp(self) -> int:
+        """The stamp in the first page."""
+        return int.from_bytes(self.page[60:64], "big", signed=True)
 
     def footprint(self, latest: int) -> Footprint:
         """Return it as the footprint by which the file is known from now on."""
-        return Footprint(page=_digest(self.page), latest=latest, salts=self.salts)
+        return Footprint(page=_digest(self.page), written_at=self.written_at, latest=latest, salts=self.salts)
 
 
 def look(file: int, log: Path) -> Look | None:
@@ -73,21 +87,28 @@ def look(file: int, log: Path) -> Look | None:
     if len(page) < _HEADER or not page.startswith(_MAGIC):
         return None
     page = page[: _page_size(page)]
-    return Look(page=page, salts=_salts(log))
+    return Look(page=page, written_at=os.fstat(file).st_mtime_ns, salts=salts_of(log))
 
 
 def has_commits(log: Path) -> bool:
     """Return whether a log holds anything that SQLite would add to the file."""
-    return _salts(log) is not None and log.stat().st_size >= _LOG_HEADER + _FRAME_HEADER + 512
+    return salts_of(log) is not None and log.stat().st_size >= _LOG_HEADER + _FRAME_HEADER + 512
 
 
-def follows(known: Footprint, now: Look, log: Path) -> bool:
-    """Return whether the file can have become what it is now by commits and checkpoints alone."""
+def follows(known: Footprint, now: Look, log: Path, *, at_rest: bool = False) -> bool:
+    """Return whether the file can have become what it is now by commits and checkpoints alone.
+
+    Args:
+        known: How it lay before.
+        now: How it lies now.
+        log: The log beside it.
+        at_rest: Nobody has it open: then it was not written either while its first page is what it was.
+    """
     if _digest(now.page) == known.page:
-        return True
+        return not at_rest or _is_same_moment(now.written_at, known.written_at)
     if now.salts is not None and now.salts == known.salts:
         return any(page == now.page for page in _first_pages(log))
-    return _stamp(now.page) >= known.latest
+    return now.stamp >= known.latest
 
 
 def _read(file: int, size: int) -> bytes:
@@ -102,8 +123,9 @@ def _digest(page: bytes) -> str:
     return hashlib.sha256(page).hexdigest()[:32]
 
 
-def _stamp(page: bytes) -> int:
-    return int.from_bytes(page[60:64], "big", signed=True)
+def _is_same_moment(now: int, known: int) -> bool:
+    # Some ways of moving a directory keep whole seconds.
+    return now == known or (now % 10**9 == 0 and now // 10**9 == known // 10**9)
 
 
 def _page_size(header: bytes) -> int:
@@ -111,7 +133,8 @@ def _page_size(header: bytes) -> int:
     return _LARGEST_PAGE if size == 1 else size
 
 
-def _salts(log: Path) -> str | None:
+def salts_of(log: Path) -> str | None:
+    """Return what a log is called, which changes each time that it begins anew; None where there is none."""
     # Only the database's own file has locks that closing would lose.
     try:
         with log.open("rb") as opened:

@@ -204,7 +204,7 @@ class SqliteDispatchLock:
             file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(file, "w", encoding="ascii") as opened:
                 renewed_at = to_text(mark.renewed_at) if mark.renewed_at is not None else None
-                footprint = self._watch.known if self._watch is not None else None
+                footprint = self._watch.footprint() if self._watch is not None else None
                 json.dump(
                     {
                         **attrs.asdict(mark),

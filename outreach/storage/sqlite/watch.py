@@ -11,7 +11,7 @@ from typing import Final
 
 from outreach.clock import Clock
 from outreach.errors import DatabaseReplaced
-from outreach.storage.sqlite.footprint import Footprint, Look, follows, has_commits, look
+from outreach.storage.sqlite.footprint import Footprint, Look, follows, has_commits, look, salts_of
 
 LOOK_SECONDS: Final = 0.5
 """How often the file is looked at while it is written; it takes a few microseconds."""
@@ -97,15 +97,19 @@ class Watch:
         self._inode: Inode | None = None
         self._known: Footprint | None = None
         self._latest = 0
-        self._stamped_at: int | None = None
+        self._stamped_at: tuple[int, str | None] | None = None
         self._stamping = 0
         self._look_again = 0.0
         self._replaced: DatabaseReplaced | None = None
 
-    @property
-    def known(self) -> Footprint | None:
-        """How the file lay when it was last looked at and was the right one; to be noted beside it."""
-        return self._known
+    def footprint(self) -> Footprint | None:
+        """Return how the file lies now, to be noted beside it; None while it is not open. Any thread may call it."""
+        known = self._known
+        if known is None:
+            return None
+        found = look(self._file, self._log)
+        # Where it is another file already, the next transaction finds it out.
+        return found.footprint(self._latest) if found is not None and follows(known, found, self._log) else known
 
     def before_opening(self, noted: Footprint | None) -> bool:
         """Look at the file before SQLite does; return whether a log was left behind by whoever had it open last.
@@ -121,7 +125,7 @@ class Watch:
         finally:
             os.close(file)
         # What is no database at all SQLite itself refuses.
-        if noted is not None and found is not None and not follows(noted, found, self._log):
+        if noted is not None and found is not None and not follows(noted, found, self._log, at_rest=True):
             raise DatabaseReplaced(
                 f"The database {str(self._path)!r} is not the file that the log beside it ({self._log.name}) belongs "
                 "to: another file was copied over it, and the log was left. SQLite would mix both, without a word. "
@@ -133,7 +137,10 @@ class Watch:
     def open(self) -> None:
         """Begin to follow the file; to be called once SQLite has it open."""
         self._file, self._inode = OPEN_FILES.take(self._path)
-        self._replaced, self._known, self._look_again = None, None, 0.0
+        found = look(self._file, self._log)
+        self._latest = found.stamp if found is not None else 0
+        self._known = found.footprint(self._latest) if found is not None else None
+        self._replaced, self._look_again = None, 0.0
 
     def close(self) -> None:
         """Follow it no more; to be called once SQLite has closed it."""
@@ -165,14 +172,15 @@ class Watch:
         raise self._replaced
 
     def stamp(self, raw: sqlite3.Connection) -> None:
-        """Have the transaction that is about to be committed raise the stamp, where a second has passed."""
+        """Have the transaction that is about to be committed raise the stamp, where it has not been raised lately."""
         second = int(self._clock.now().timestamp()) - _FIRST_SECOND
-        if second == self._stamped_at:
+        now = second, salts_of(self._log)
+        if now == self._stamped_at:
             return
         before: int = raw.execute("PRAGMA user_version").fetchone()[0]
         stamp = min(max(before + 1, second), _LAST_STAMP)
         raw.execute(f"PRAGMA user_version = {stamp}")
-        self._stamped_at, self._stamping = second, stamp
+        self._stamped_at, self._stamping = now, stamp
 
     def committed(self) -> None:
         """Remember the stamp of what was committed."""
