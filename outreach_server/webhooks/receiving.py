@@ -17,8 +17,6 @@ from outreach_server.errors import error_response
 MOST_CALLBACK_BYTES: Final = 4 * 1024 * 1024
 """A call's report carries its whole transcript; nothing that a provider sends is larger."""
 
-_log = logging.getLogger("outreach_server")
-
 _NOT_NOW: Final = "The account's credentials cannot be opened here. The server's log says what to do."
 
 
@@ -41,10 +39,14 @@ class Webhooks(HTTPEndpoint):
                     account_id, url=str(request.url), headers=dict(request.headers), body=body
                 )
         except ConfigError as error:
-            _log.error(
+            server_of(request).engine.notices.trouble(
+                ("callbacks", account_id),
+                "not_taken",
                 "A callback could not be taken in: %s",
                 error.message,
-                extra={"action": "callback_not_taken", "request_id": exchange_of(request).request_id},
+                level=logging.ERROR,
+                action="callback_not_taken",
+                request_id=exchange_of(request).request_id,
             )
             return error_response(request, 503, "internal_error", _NOT_NOW)
         return Response(status_code=204)

@@ -4,6 +4,8 @@ import errno
 import json
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from outreach import DatabaseNewer
 from outreach_server.cli import demo_story
 from outreach_server.cli.serving import Server, bind, bind_near, url_of
-from tests.cli.conftest import Cli, Process, until
+from tests.cli.conftest import ROOT, Cli, Process, until
 
 Start = Callable[..., Process]
 Write = Callable[[str | bytes], str]
@@ -229,6 +231,7 @@ def test_a_sandbox_tells_people_what_they_need(start: Start) -> None:
     """URL, key, workspace and agent."""
     process = start("sandbox")
     process.says("Ctrl-C stops it and deletes the database.")
+    until(lambda: "carrier" in process.stdout, "what it prints")
     for name in ("url", "api_key", "workspace_id", "agent_id", "from_number", "carrier"):
         assert f"\n{name} " in "\n" + process.stdout
     process.signal(signal.SIGTERM)
@@ -286,3 +289,38 @@ def test_a_demo_that_is_interrupted_ends_at_once(start: Start) -> None:
     process.signal(signal.SIGINT)
     assert process.wait() == 130
     assert process.stderr.strip() == "Interrupted."
+
+
+HANGING = """
+import sys, time
+import anyio
+from outreach_server.cli import serving
+
+serving.END_SECONDS = 0.5
+
+async def app(scope, receive, send):
+    while True:
+        message = await receive()
+        await send({"type": message["type"] + ".complete"})
+        if message["type"] == "lifespan.shutdown":
+            time.sleep(600)  # what nothing can interrupt
+
+listener = serving.bind("127.0.0.1", 0)
+server = serving.Server(app, level="info", on_started=lambda: print("up", flush=True))
+serving.log_to_stderr("info")
+anyio.run(lambda: server.serve(sockets=[listener]))
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_server_in_which_something_hangs_ends_all_the_same(number: signal.Signals) -> None:
+    """A disk that does not answer, or the code of others: it says so, with a status that is not 0."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(number)
+        _, told = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert "it ends now" in told
