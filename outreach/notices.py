@@ -146,6 +146,15 @@ class Notices:
             count = f" It was in trouble {total} times." if total > 1 else ""
             self._write(logging.WARNING, f"{message % args}{count}", extra)
 
+    def latest(self, subject: Subject) -> tuple[str, float] | None:
+        """Return the kind of a subject's latest trouble that is not over, and how many seconds ago it came."""
+        kinds = self._troubles.get(subject, {})
+        found = [(trouble.seen_at, kind) for kind, trouble in kinds.items() if trouble.is_open]
+        if not found:
+            return None
+        seen_at, kind = max(found)
+        return kind, self._clock.monotonic() - seen_at
+
     def remind(self) -> None:
         """Tell the counts whose minute is over, and forget what is long over; to be called now and then."""
         now = self._clock.monotonic()

@@ -18,6 +18,12 @@ from outreach.protocols.storage import Storage
 WRITE_SECONDS: Final = 1.0
 """A database that takes longer for the smallest write is not ready."""
 
+LATELY_SECONDS: Final = 10.0
+"""A database that has refused anybody's write within so many seconds is not ready: the smallest one may fit into what
+is left of a full disk."""
+
+_LOCKED: Final = "locked"
+
 _FRESH_SECONDS: Final = 0.5
 """An answer so old is given again: whoever asks often does not make the database write more."""
 
@@ -30,8 +36,8 @@ class Readiness:
         ready: Whether nothing is in the way.
         reasons: What is in the way, a sentence each.
         write_seconds: How long a small write took, its commit included; None when it was not done in time, or failed.
-        write_error: Why it failed: `locked` (not done within `WRITE_SECONDS`), or the name of the error, such as
-            `SQLITE_FULL`; None when it did not.
+        write_error: Why it failed, or another write did within the last `LATELY_SECONDS`: `locked` (not done within
+            `WRITE_SECONDS`), or the name of the error, such as `SQLITE_FULL`; None when none did.
         dispatcher: How dispatching is.
     """
 
@@ -75,7 +81,7 @@ class ReadinessProbe:
 
     async def _write(self) -> None:
         begun = self._clock.monotonic()
-        self._seconds, self._error = None, "locked"
+        self._seconds, self._error = None, _LOCKED
         try:
             with anyio.move_on_after(WRITE_SECONDS):
                 await self._storage.write(lambda _: None)
@@ -83,24 +89,28 @@ class ReadinessProbe:
         except StorageError as error:
             self._error = str(getattr(error.__cause__, "sqlite_errorname", error.code))
             self._notices.failed("readiness_failed", error, "Nothing can be written.")
-        if self._error == "locked":
+        if self._error == _LOCKED:
             self._notices.trouble(
                 DATABASE,
-                "locked",
+                _LOCKED,
                 "The database takes no write within %g s: another process keeps it locked, or its disk is slow.",
                 WRITE_SECONDS,
                 level=logging.ERROR,
                 action="not_ready",
             )
         elif self._error is None:
-            self._notices.over(DATABASE, "The database takes writes again.", action="database_again")
+            latest = self._notices.latest(DATABASE)
+            if latest is not None and latest[0] != _LOCKED and latest[1] < LATELY_SECONDS:
+                self._error = latest[0]
+            else:
+                self._notices.over(DATABASE, "The database takes writes again.", action="database_again")
 
     def _storage_reasons(self) -> Sequence[str]:
         if self._error is None:
             return ()
-        if self._error == "locked":
+        if self._error == _LOCKED:
             return (f"The database takes no write within {WRITE_SECONDS:g} s.",)
-        return (f"The database takes no writes ({self._error}).",)
+        return (f"The database refuses writes ({self._error}).",)
 
 
 def _dispatch_reasons(health: DispatcherHealth) -> Sequence[str]:

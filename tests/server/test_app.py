@@ -18,8 +18,9 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 from starlette.types import Message
 
-from outreach import ConfigError, Outreach, __version__
+from outreach import ConfigError, Outreach, StorageError, __version__
 from outreach.storage.sqlite import lock
+from outreach.testing.clock import ManualClock
 from outreach_server import create_app, running
 from outreach_server.contract import contract_bytes, contract_text
 from outreach_server.prose import prose
@@ -85,6 +86,22 @@ def test_a_server_that_may_not_dispatch_is_not_ready_and_says_why(
         assert (ready.json()["dispatcher"]["state"], ready.json()["dispatcher"]["refused"]) == ("refused", "lock")
         assert str(tmp_path) not in ready.text
         assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.anyio
+async def test_a_database_that_has_refused_somebodys_write_lately_is_not_ready() -> None:
+    """The smallest write may fit into what is left of a full disk, where others do not."""
+    clock = ManualClock()
+    async with Outreach.open("memory://", clock=clock) as engine:
+        clock.advance(1)
+        assert (await engine.readiness()).ready
+        engine.notices.failed("slice_failed", StorageError("Nothing was written. The disk is full."), "A slice failed.")
+        clock.advance(1)
+        found = await engine.readiness()
+        assert (found.ready, found.write_error) == (False, "StorageError")
+        assert found.write_seconds is not None
+        clock.advance(10)
+        assert (await engine.readiness()).ready
 
 
 def test_a_server_whose_database_takes_no_writes_is_not_ready(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
