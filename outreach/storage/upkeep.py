@@ -88,10 +88,9 @@ def restore_database(url: str, file: Path, *, clock: Clock | None = None) -> Res
 
     Raises:
         ConfigError: The URL names no file.
-        DatabaseMissing: There is no backup of that name.
         DatabaseInUse: Some process has the database open.
         DatabaseNewer: The backup was made by a newer version of this package.
-        StorageError: It is no database of this package, or is damaged, or cannot be copied.
+        StorageError: There is no such file, or it is no database of this package, or is damaged, or cannot be copied.
     """
     from outreach.storage.sqlite.restoring import restore
     from outreach.storage.sqlite.url import path_of

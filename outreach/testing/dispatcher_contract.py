@@ -331,6 +331,24 @@ class DispatcherContract:
         async with running(make(worker, runner, ())):
             await runner.signal.until(lambda: (due, 2) in runner.slices)
 
+    async def test_a_check_before_the_start_holds_nobody_up(self, make: Make) -> None:
+        """After a crash the data is looked through first: `run` is ready, nothing is sent, and a stop does not wait."""
+        worker, runner, due = DirectedWorker(3), DirectedRunner(), unit()
+        worker.looked_through = anyio.Event()
+        worker.put(due, past())
+        async with running(make(worker, runner, ())) as dispatcher:
+            assert (dispatcher.health().state, dispatcher.health().dispatching) == ("checking", False)
+            assert runner.slices == []
+            worker.looked_through.set()
+            await runner.signal.until(lambda: runner.slices)
+            health = dispatcher.health()
+            assert (health.state, health.epoch) == ("dispatching", 3)
+            assert health.lease_seconds_left == worker.lease_seconds_left
+            assert health.heartbeat_seconds_ago is not None
+        worker.looked_through = anyio.Event()
+        async with running(make(worker, runner, ())) as dispatcher:
+            assert dispatcher.health().state == "checking"
+
     async def test_stop_lets_slices_end_drains_and_starts_nothing_new(self, make: Make) -> None:
         """`stop` nudges the slices, waits for them, drains with what they left of its grace, and begins no slice."""
 

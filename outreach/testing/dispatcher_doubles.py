@@ -49,6 +49,7 @@ class DirectedWorker:
         feed: The units that are due.
         broken: What `due` and `since` raise; None for nothing.
         lease_seconds_left: How long the right lasts.
+        looked_through: What `take` waits for, as it does after a crash; None when it does not.
     """
 
     def __init__(self, *answers: int | Exception | None) -> None:
@@ -59,6 +60,7 @@ class DirectedWorker:
         self.lost = False
         self.broken: Exception | None = None
         self.lease_seconds_left = 15.0
+        self.looked_through: anyio.Event | None = None
         self.signal = Signal()
         self._change = 0
 
@@ -71,6 +73,9 @@ class DirectedWorker:
     async def take(self, *, checking: Callable[[], None] = lambda: None) -> int | None:
         """Answer as the test says."""
         self._note("take")
+        if self.looked_through is not None:
+            checking()
+            await self.looked_through.wait()
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer

@@ -134,6 +134,8 @@ async def test_a_backup_is_refused_where_it_would_lose_something(database: Path,
         backup_database("memory://", tmp_path / "other.db")
     backup_database(url_of(database), file, overwrite=True)
     assert await content(file) == ["one"]
+    check_database(url_of(database))
+    assert {name for name in files(tmp_path) if name.startswith(database.name)} == {database.name}
     assert {name for name in files(tmp_path) if "part" in name or "other" in name} == set()
 
 
@@ -281,7 +283,7 @@ async def test_a_restore_is_refused_where_the_file_is_no_backup(
             "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('outreach', '9999_later', 'x')"
         )
     cases: list[tuple[Path, type[Exception], str]] = [
-        (tmp_path / "absent", DatabaseMissing, "absent"),
+        (tmp_path / "absent", StorageError, "no file .*absent"),
         (letter, StorageError, "no SQLite database"),
         (foreign, StorageError, "no database of this package"),
         (newer, DatabaseNewer, "9999_later"),

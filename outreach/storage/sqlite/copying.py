@@ -34,11 +34,18 @@ def looking_at(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connect
     if not path.is_file():
         raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
     log = beside(path, "-wal")
-    alone = at_rest and not (log.exists() and log.stat().st_size)
+    if log.exists() and log.stat().st_size:
+        how = "mode=ro"
+    elif at_rest:
+        how = "mode=ro&immutable=1"
+    else:
+        # Who may only read makes the files beside it too, and leaves them there.
+        how = "mode=rw"
     # Not opened in any other way: see `watch.OpenFiles`.
-    address = f"file:{quote(str(path.absolute()))}?mode=ro{'&immutable=1' if alone else ''}"
+    address = f"file:{quote(str(path.absolute()))}?{how}"
     try:
         with closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=_BUSY_SECONDS)) as raw:
+            raw.execute("PRAGMA query_only = ON")
             raw.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
             yield raw
     except sqlite3.Error as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import attrs
 
-from outreach.errors import DatabaseInUse, DatabaseNewer, StorageError
+from outreach.errors import DatabaseInUse, DatabaseNewer, DispatchRefused, StorageError
 from outreach.models.work import HighWater
 from outreach.storage.sqlite.copying import beside, copy_whole, looking_at, sync
 from outreach.storage.sqlite.in_use import nobody_else
@@ -39,7 +39,6 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
     restored: nothing is sent from it by itself.
 
     Raises:
-        DatabaseMissing: There is no file to restore.
         DatabaseInUse: Somebody has the database open.
         DatabaseNewer: The file was written by a newer version of this package.
         StorageError: It is no database of this package, or is damaged, or cannot be copied; nothing was changed.
@@ -47,6 +46,8 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
     path = Path(os.path.realpath(path))
     if source.exists() and path.exists() and os.path.samefile(source, path):
         raise StorageError(f"{str(source)!r} is the database itself. Name the backup to restore.")
+    if not source.is_file():
+        raise StorageError(f"There is no file {str(source.absolute())!r} to restore.")
     draft = beside(path, ".restoring")
     lock = SqliteDispatchLock(path)
     with _exclusively(lock, path):
@@ -75,8 +76,13 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
 def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
     if not path.parent.is_dir():
         raise StorageError(f"The directory {str(path.parent)!r} is not there. Create it first.")
-    if not lock.acquire():
-        raise DatabaseInUse(f"The database {str(path)!r} is dispatched from: stop the server first.")
+    try:
+        if not lock.acquire():
+            raise DatabaseInUse(f"The database {str(path)!r} is dispatched from: stop the server first.")
+    except DispatchRefused as refused:
+        # Nobody may dispatch from there; it may still be served.
+        if refused.reason != "network_file_system":
+            raise
     try:
         with nobody_else(path):
             yield
