@@ -125,13 +125,12 @@ class Notices:
             *args: What belongs into the message.
             extra: Fields of the record.
         """
+        extra = {**extra, "action": action, "error_type": type(error).__name__}
         if isinstance(error, StorageError):
             kind = str(getattr(error.__cause__, "sqlite_errorname", type(error).__name__))
-            self.trouble(DATABASE, kind, "%s", error.message, level=logging.ERROR, action=action, **extra)
+            self.trouble(DATABASE, kind, "%s", error.message, level=logging.ERROR, **extra)
             return
-        self.trouble(
-            (action,), type(error).__name__, message, *args, level=logging.ERROR, error=error, action=action, **extra
-        )
+        self.trouble((action,), type(error).__name__, message, *args, level=logging.ERROR, error=error, **extra)
 
     def over(self, subject: Subject, message: str, *args: object, **extra: Any) -> None:
         """Tell once that a subject's trouble is over; nothing when it had none, or when its trouble was not told."""

@@ -232,6 +232,7 @@ class Outbox:
                 "An outcome could not be recorded in time; the dispatch will be unknown.",
                 level=logging.ERROR,
                 action="outcome_not_recorded",
+                error_type=TimeoutError.__name__,
                 dispatch_id=dispatch.id,
             )
 

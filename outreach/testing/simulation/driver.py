@@ -321,7 +321,9 @@ class _Errors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        if not _is_explained(error):
+        # Errors of the database are told without their traceback.
+        told_as = getattr(record, "error_type", None)
+        if not _is_explained(error) and told_as not in {kind.__name__ for kind in _EXPECTED}:
             self._hear(f"{record.getMessage()} {error!r}")
 
 
