@@ -27,6 +27,9 @@ _LONGEST_BACKOFF_SECONDS: Final = 60.0
 
 _REMIND_SECONDS: Final = 5.0
 
+_CHECK_SECONDS: Final = 0.5
+"""How long the start waits for the database to be looked through, after a crash."""
+
 _SLICE_END_SECONDS: Final = 1.0
 """How long slices have to end by themselves where there is less grace: they only end what they are about."""
 
@@ -119,7 +122,7 @@ class InProcessDispatcher:
                 for source in self._sources:
                     tasks.start_soon(self._listen, source)
                 tasks.start_soon(self._remind)
-                await self._lead(task_status)
+                await self._lead(tasks, task_status)
                 tasks.cancel_scope.cancel()
         finally:
             self._ended.set()
@@ -165,16 +168,23 @@ class InProcessDispatcher:
             return "checking"
         return "standing_by" if self._standing_by else "starting"
 
-    async def _lead(self, task_status: TaskStatus[None]) -> None:
+    async def _lead(self, tasks: TaskGroup, task_status: TaskStatus[None]) -> None:
         ready = False
 
-        def checking() -> None:
-            # It may take long, and whoever waits for the start is to answer requests meanwhile.
+        def tell_ready() -> None:
             nonlocal ready
-            self._checking = True
             if not ready:
                 ready = True
                 task_status.started()
+
+        async def tell_ready_soon() -> None:
+            # It may take long, and whoever waits for the start is to answer requests meanwhile.
+            await anyio.sleep(_CHECK_SECONDS)
+            tell_ready()
+
+        def checking() -> None:
+            self._checking = True
+            tasks.start_soon(tell_ready_soon)
 
         while not self._stop.is_set():
             epoch, self._checking = None, False
@@ -184,8 +194,7 @@ class InProcessDispatcher:
             except DispatchRefused as error:
                 self._refused = error
                 _log.error("Nothing is dispatched here: %s", error.message, extra={"action": "dispatch_refused"})
-                if not ready:
-                    task_status.started()
+                tell_ready()
                 await self._stop.wait()
                 return
             except Exception as error:
@@ -196,9 +205,7 @@ class InProcessDispatcher:
             self._checking = False
             if epoch is not None:
                 self._epoch, self._beat = epoch, self._clock.monotonic()
-            if not ready:
-                ready = True
-                task_status.started()
+            tell_ready()
             if epoch is None:
                 with anyio.move_on_after(self._config.lock_seconds):
                     await self._stop.wait()
