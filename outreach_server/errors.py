@@ -60,16 +60,26 @@ def error_response(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return an answer in the envelope."""
-    envelope: dict[str, Any] = {
-        "code": code,
-        "message": _printable(message, _LONGEST_MESSAGE),
-        "request_id": exchange_of(request).request_id,
-        "details": [
-            {"path": _printable(detail.path, _LONGEST_PATH), "message": _printable(detail.message, _LONGEST_MESSAGE)}
-            for detail in details
-        ],
+    content = envelope(code, message, request_id=exchange_of(request).request_id, details=details)
+    return json_response(content, status=status, headers=headers)
+
+
+def envelope(code: str, message: str, *, request_id: str, details: Sequence[ErrorDetail] = ()) -> dict[str, Any]:
+    """Return what every answer holds that is not 2xx (design, section 3, row "error envelope")."""
+    return {
+        "error": {
+            "code": code,
+            "message": _printable(message, _LONGEST_MESSAGE),
+            "request_id": request_id,
+            "details": [
+                {
+                    "path": _printable(detail.path, _LONGEST_PATH),
+                    "message": _printable(detail.message, _LONGEST_MESSAGE),
+                }
+                for detail in details
+            ],
+        }
     }
-    return json_response({"error": envelope}, status=status, headers=headers)
 
 
 async def answer_outreach_error(request: Request, error: Exception) -> Response:
