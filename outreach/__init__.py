@@ -41,6 +41,7 @@ from outreach.errors import (
     RecipientUnsubscribed,
     RequestInProgress,
     SmsCampaignsDisabled,
+    StorageBusy,
     StorageError,
     Unauthorized,
     WorkspaceUnavailable,
@@ -95,7 +96,8 @@ from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import ApiKey, CreatedKey, Workspace
-from outreach.operations.requests import Answer, Quota
+from outreach.operations.request_limits import Quota
+from outreach.operations.requests import Answer
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import mask
 from outreach.policy.replies import ReplyText
@@ -205,6 +207,7 @@ __all__ = [
     "SmsCampaignsDisabled",
     "SmsSettings",
     "SmsSettingsChange",
+    "StorageBusy",
     "StorageError",
     "SystemClock",
     "TrailStep",

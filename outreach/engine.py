@@ -42,6 +42,7 @@ from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
 from outreach.services.replies import Replies
+from outreach.services.request_limits import RequestLimits
 from outreach.services.requests import Requests
 from outreach.services.settings import CallingSettings, Settings
 from outreach.services.trunks import Trunks
@@ -94,7 +95,8 @@ class Outreach:
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, told after its commit.
-        requests: Request limit and idempotency keys.
+        requests: Idempotency keys.
+        request_limits: The request limits of workspaces.
     """
 
     def __init__(
@@ -157,6 +159,7 @@ class Outreach:
         self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.events = Events(context)
         self.requests = Requests(context)
+        self.request_limits = RequestLimits(context)
 
     @classmethod
     def open(
@@ -216,6 +219,7 @@ class Outreach:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._storage)
             stack.push_async_callback(self._connections.aclose)
+            stack.push_async_callback(self.request_limits.aclose)
             self.create_campaign.open()
             stack.push_async_callback(self._end_creations)
             if self._dispatch:

@@ -1,4 +1,4 @@
-"""The request limit, and requests that may safely be sent again."""
+"""Requests that may safely be sent again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import attrs
 
 from outreach.errors import RequestInProgress
 from outreach.operations import requests as operations
-from outreach.operations.requests import Answer, Quota
+from outreach.operations.requests import Answer
 from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
 
@@ -72,19 +72,10 @@ class Attempt:
 
 
 class Requests:
-    """What surrounds every request of a workspace's API."""
+    """Requests with an idempotency key."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-
-    async def take(self, workspace_id: str) -> Quota | None:
-        """Count one request against the workspace's limit; None where there is no limit.
-
-        Raises:
-            RateLimited: The limit is used up.
-        """
-        clock = self._context.clock
-        return await self._context.storage.write(lambda tx: operations.take(tx, workspace_id, now=clock.now()))
 
     @asynccontextmanager
     async def idempotent(

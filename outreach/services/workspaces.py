@@ -17,6 +17,7 @@ from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import is_region
 from outreach.services.checks import check_choice, check_name
 from outreach.services.context import ServiceContext
+from outreach.services.known_keys import KnownKeys
 
 KEY_PREFIX: Final = "outreach_"
 """What every API key begins with, so that people and secret scanners recognise one."""
@@ -30,6 +31,7 @@ class Workspaces:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._known = KnownKeys(context.clock)
 
     async def create(
         self,
@@ -96,9 +98,12 @@ class Workspaces:
         _check_region(change.default_region)
         _check_cap(change.frequency_cap, minimum=0)
         clock = self._context.clock
-        return await self._context.storage.write(
-            lambda tx: operations.update(tx, workspace_id, change, now=clock.now(), actor=actor)
-        )
+        try:
+            return await self._context.storage.write(
+                lambda tx: operations.update(tx, workspace_id, change, now=clock.now(), actor=actor)
+            )
+        finally:
+            self._known.forget()
 
     async def get(self, workspace_id: str) -> Workspace:
         """Return a workspace.
@@ -147,15 +152,19 @@ class Workspaces:
             NotFound: There is no such key.
         """
         clock = self._context.clock
-        return await self._context.storage.write(
-            lambda tx: operations.revoke_key(tx, key_id, now=clock.now(), actor=actor)
-        )
+        try:
+            return await self._context.storage.write(
+                lambda tx: operations.revoke_key(tx, key_id, now=clock.now(), actor=actor)
+            )
+        finally:
+            self._known.forget()
 
     async def authenticate(self, api_key: str) -> Workspace:
         """Return the workspace that a key belongs to, whatever its status.
 
-        The key is looked up by its digest: what an attacker could learn from timing is about the digest of
-        what he sent, which tells him nothing of any key.
+        What was found is believed for half a second: a key that another process revokes is worthless within that, one
+        that is revoked here at once. The key is looked up by its digest: what an attacker could learn from timing is
+        about the digest of what he sent, which tells him nothing of any key.
 
         Raises:
             Unauthorized: The key is malformed, unknown or revoked.
@@ -163,7 +172,12 @@ class Workspaces:
         if not api_key.startswith(KEY_PREFIX) or not api_key.isascii():
             raise Unauthorized(f"The API key is malformed. Keys begin with {KEY_PREFIX}.")
         digest = _digest(api_key)
-        return await self._context.storage.read(lambda tx: operations.authenticate(tx, digest))
+        known = self._known.get(digest)
+        if known is None:
+            asked = self._known.asked()
+            known = await self._context.storage.read(lambda tx: operations.authenticate(tx, digest))
+            self._known.keep(digest, known, asked)
+        return known
 
     async def audit(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
         """Return the newest entries of the audit trail, of a workspace or of all, newest first."""

@@ -31,9 +31,9 @@ class Tally:
         self._untold = 0
 
     def add(self) -> None:
-        """Count one; tell of it where none was told of for a minute."""
+        """Count one; tell of it, and of those before it, where none was told of for a minute."""
         self._untold += 1
-        if self._told_at is None:
+        if self._told_at is None or self._now() - self._told_at >= EVERY_SECONDS:
             self._tell()
 
     def look(self) -> None:
@@ -46,6 +46,6 @@ class Tally:
             self._told_at = None
 
     def _tell(self) -> None:
-        more = "" if self._told_at is None else f" ({self._untold} times in the last minute)"
+        more = "" if self._untold == 1 else f" ({self._untold} times in the last minute)"
         self._log.warning("%s%s", self._message, more, extra={"action": self._action, "count": self._untold})
         self._told_at, self._untold = self._now(), 0

@@ -23,4 +23,8 @@ def test_many_like_events_are_one_line_and_then_a_count(caplog: pytest.LogCaptur
     tally.look()
     tally.add()
     assert caplog.messages[2:] == ["Somebody knocked."]
+    tally.add()
+    now += EVERY_SECONDS
+    tally.add()
+    assert caplog.messages[3:] == ["Somebody knocked. (2 times in the last minute)"]
     assert caplog.records[1].__dict__["count"] == 999

@@ -93,7 +93,7 @@ def test_an_error_of_the_engine_that_is_our_fault_is_a_500(
 
 
 def test_every_error_of_the_engine_has_a_status() -> None:
-    """Errors of a request are 4xx; the others are ours, and are meant to be 500."""
+    """Errors of a request are 4xx; the others are ours, and are meant to be 500, or 503 where they pass."""
     classes = [
         value for value in vars(outreach).values() if isinstance(value, type) and issubclass(value, OutreachError)
     ]

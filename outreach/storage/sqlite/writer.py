@@ -117,6 +117,7 @@ class Writer:
 
 
 def _lost(error: sqlite3.Error) -> StorageError:
-    lost = StorageError(f"Nothing was written. {translate(error).message}")
+    translated = translate(error)
+    lost = type(translated)(f"Nothing was written. {translated.message}")
     lost.__cause__ = error
     return lost
