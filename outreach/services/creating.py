@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from datetime import datetime
 
 import anyio
@@ -13,6 +14,7 @@ from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, Stor
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
 from outreach.models.directory import Agent
 from outreach.models.holidays import HolidayCalendar
+from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
@@ -136,66 +138,145 @@ class CampaignCreation:
         actor: str,
     ) -> CampaignCreated:
         context = self._context
+        size = context.config.chunk_rows
 
-        def begin(tx: Transaction) -> tuple[Campaign, str | None]:
-            campaign = draft(tx)
-            loading.begin(tx, campaign, now=context.now())
-            return campaign, workspace_of(tx, workspace_id).default_region
+        def look(tx: Transaction) -> str | None:
+            draft(tx)
+            return workspace_of(tx, workspace_id).default_region
 
         self._running += 1
         try:
-            campaign, region = await context.storage.write(begin)
-            try:
-                loaded, excluded = await self._load(campaign, recipients, region, claim)
-
-                def publish(tx: Transaction) -> CampaignCreated:
-                    published, left_out = loading.publish(
-                        tx,
-                        campaign,
-                        loaded=loaded,
-                        excluded=excluded,
-                        since=campaign.created_at,
-                        now=context.now(),
-                        actor=actor,
-                    )
-                    created = CampaignCreated(campaign=published, opted_out_excluded=left_out)
-                    if claim is not None and render is not None:
-                        claim.finish(tx, render(created), context)
-                    return created
-
-                return await context.storage.write(publish)
-            except BaseException:
-                # Whatever went wrong, cancellation included: nothing of the campaign stays.
-                with anyio.CancelScope(shield=True):
-                    await self._discard(workspace_id, campaign.id)
-                raise
+            region = await context.storage.read(look)
+            async with aclosing(chunks(recipients, default_region=region, size=size)) as source:
+                first = await _next(source)
+                # A chunk that is not full is the last one.
+                if len(first) < size:
+                    return await self._create_at_once(draft, first, claim=claim, render=render, actor=actor)
+                return await self._create_in_chunks(draft, first, source, claim=claim, render=render, actor=actor)
         finally:
             self._running -= 1
             if not self._running:
                 self._idle.set()
 
+    async def _create_at_once(
+        self,
+        draft: Callable[[Transaction], Campaign],
+        contacts: Sequence[PreparedRecipient],
+        *,
+        claim: Claim | None,
+        render: Render | None,
+        actor: str,
+    ) -> CampaignCreated:
+        """Write a campaign of few contacts in one transaction."""
+        context = self._context
+        if not contacts:
+            raise InvalidRequest.at("recipients", "must have at least 1 element")
+
+        def create(tx: Transaction) -> CampaignCreated:
+            campaign, now = draft(tx), context.now()
+            loading.begin(tx, campaign, now=now)
+            loaded = loading.load_chunk(tx, campaign, contacts, position=0, now=now)
+            return self._publish(
+                tx,
+                campaign,
+                loaded=loaded.counters,
+                excluded=loaded.excluded,
+                claim=claim,
+                render=render,
+                actor=actor,
+            )
+
+        self._go_on()
+        return await context.storage.write(create)
+
+    async def _create_in_chunks(
+        self,
+        draft: Callable[[Transaction], Campaign],
+        first: Sequence[PreparedRecipient],
+        rest: AsyncIterator[Sequence[PreparedRecipient]],
+        *,
+        claim: Claim | None,
+        render: Render | None,
+        actor: str,
+    ) -> CampaignCreated:
+        """Write a campaign chunk by chunk; nobody sees it before its last transaction."""
+        context = self._context
+
+        def begin(tx: Transaction) -> Campaign:
+            campaign = draft(tx)
+            loading.begin(tx, campaign, now=context.now())
+            return campaign
+
+        campaign = await context.storage.write(begin)
+        try:
+            loaded, excluded = await self._load(campaign, first, rest, claim)
+            return await context.storage.write(
+                lambda tx: self._publish(
+                    tx, campaign, loaded=loaded, excluded=excluded, claim=claim, render=render, actor=actor
+                )
+            )
+        except BaseException:
+            # Whatever went wrong, cancellation included: nothing of the campaign stays.
+            with anyio.CancelScope(shield=True):
+                await self._discard(campaign.workspace_id, campaign.id)
+            raise
+
+    def _publish(
+        self,
+        tx: Transaction,
+        campaign: Campaign,
+        *,
+        loaded: Counters,
+        excluded: int,
+        claim: Claim | None,
+        render: Render | None,
+        actor: str,
+    ) -> CampaignCreated:
+        published, left_out = loading.publish(
+            tx,
+            campaign,
+            loaded=loaded,
+            excluded=excluded,
+            since=campaign.created_at,
+            now=self._context.now(),
+            actor=actor,
+        )
+        created = CampaignCreated(campaign=published, opted_out_excluded=left_out)
+        if claim is not None and render is not None:
+            claim.finish(tx, render(created), self._context)
+        return created
+
     async def _load(
-        self, campaign: Campaign, recipients: RecipientSource, region: str | None, claim: Claim | None
+        self,
+        campaign: Campaign,
+        first: Sequence[PreparedRecipient],
+        rest: AsyncIterator[Sequence[PreparedRecipient]],
+        claim: Claim | None,
     ) -> tuple[Counters, int]:
         context = self._context
         position = excluded = 0
         loaded = Counters()
-        async for chunk in chunks(recipients, default_region=region, size=context.config.chunk_rows):
-            if self._closing:
-                raise StorageError("The engine is being closed; the campaign was not created.")
+        chunk = first
+        while chunk:
+            self._go_on()
 
-            def write(tx: Transaction, chunk: object = chunk, position: int = position) -> loading.ChunkResult:
+            def write(
+                tx: Transaction, chunk: Sequence[PreparedRecipient] = chunk, position: int = position
+            ) -> loading.ChunkResult:
                 if claim is not None:
                     claim.keep(tx, context)
-                return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())  # type: ignore[arg-type]
+                return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())
 
             result = await context.storage.write(write, bulk=True)
             position = result.next_position
             excluded += result.excluded
             loaded = loaded + result.counters
-        if loaded.total + excluded == 0:
-            raise InvalidRequest.at("recipients", "must have at least 1 element")
+            chunk = await _next(rest)
         return loaded, excluded
+
+    def _go_on(self) -> None:
+        if self._closing:
+            raise StorageError("The engine is being closed; the campaign was not created.")
 
     async def _discard(self, workspace_id: str, campaign_id: str) -> None:
         """Delete what was written of a campaign that never became visible, in slices."""
@@ -274,6 +355,13 @@ class CampaignCreation:
 def _with_status(campaign: Campaign, agent: Agent | None) -> Campaign:
     status = CampaignStatus.READY if is_ready(campaign, agent) else CampaignStatus.DRAFT
     return attrs.evolve(campaign, status=status)
+
+
+async def _next(source: AsyncIterator[Sequence[PreparedRecipient]]) -> Sequence[PreparedRecipient]:
+    """Return the next chunk; an empty one after the last."""
+    async for chunk in source:
+        return chunk
+    return ()
 
 
 def _require_sms(workspace: Workspace) -> None:
