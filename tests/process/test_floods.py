@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
@@ -13,6 +14,8 @@ import httpx
 import psutil
 import pytest
 
+from outreach import Outreach
+from outreach.wire.callbacks import MESSAGE_BYTES
 from tests.process.place import Place
 from tests.process.server import ServerProcess
 from tests.process.waiting import PATIENCE, wait_for
@@ -97,3 +100,43 @@ def test_half_sent_requests_are_ended(place: Place) -> None:
         assert half.recv(100).startswith(b"HTTP/1.1 400")
     process = psutil.Process(server.process.pid)
     wait_for("the connection to be gone", lambda: not process.net_connections() or len(process.net_connections()) == 1)
+
+
+def test_unsigned_callbacks_do_not_stop_messages(place: Place) -> None:
+    """Who knows an account's address sends what takes long to read, as fast as he can; the pace is kept."""
+    credentials = {"account_sid": "AC" + "0" * 32, "auth_token": "0" * 32}
+
+    async def connect(engine: Outreach) -> str:
+        return (await engine.accounts.connect(place.workspace_id, "twilio", credentials)).id
+
+    account_id = place.with_engine(connect)
+    server = place.serve("--log-level", "warning")
+    stop, refused = threading.Event(), 0
+    headers = {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "X-Twilio-Signature": "AAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+    }
+
+    def flood(size: int) -> None:
+        nonlocal refused
+        with httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
+            while not stop.is_set():
+                body = (b"Body=" + b"%41" * (size // 3))[:size]
+                answer = client.post(f"/webhooks/{account_id}", content=body, headers=headers)
+                assert answer.status_code == (403 if size <= MESSAGE_BYTES else 400)
+                refused += 1
+
+    with ThreadPoolExecutor(2) as threads:
+        floods = [threads.submit(flood, size) for size in (MESSAGE_BYTES, 2**22)]
+        try:
+            place.create(campaigns=1, recipients=MESSAGES, rate=600)
+            begun = time.monotonic()
+            wait_for("the messages", lambda: len(place.books.accepted()) == MESSAGES)
+            took = time.monotonic() - begun
+        finally:
+            stop.set()
+        for each in floods:
+            each.result()
+    assert refused > MESSAGES / 2
+    assert took < MESSAGES * 0.1 * 3
+    assert len(server.errors()) < 5_000
