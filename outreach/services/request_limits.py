@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 import attrs
 
@@ -18,6 +18,12 @@ from outreach.services.context import ServiceContext
 
 _WAIT_SECONDS: Final = 1.0
 """How long a request waits for a block. It is counted in an instant unless somebody else holds the database."""
+
+_MOST_WAIT_SECONDS: Final = 3.0
+"""How long it waits in all, where what may be let in without a block has been, too."""
+
+_SETTLING_SECONDS: Final = 1.0
+"""How long every process has to count what it has let in, once that can be written again."""
 
 _USED_BEFORE_ASKING_AHEAD: Final = 4
 """Whoever asks now and then is granted one at a time, and keeps none from other processes."""
@@ -97,7 +103,6 @@ class _Book:
 
     def take_in(self, grant: Grant | None, *, limit: int, settled: Unsettled | None) -> None:
         """Note a block that has been counted."""
-        self.late = False
         if settled is not None and self.owed is not None and settled.since == self.owed.since:
             rest = self.owed.count - settled.count
             self.owed = attrs.evolve(self.owed, count=rest) if rest else None
@@ -134,6 +139,8 @@ class RequestLimits:
         if workspace.request_limit is None:
             return None
         book = self._book(workspace.id, workspace.request_limit)
+        loop = asyncio.get_running_loop()
+        gives_up_at = loop.time() + _MOST_WAIT_SECONDS
         for _ in range(_MOST_ROUNDS):
             quota = book.spend(self._context.now())
             if quota is not None:
@@ -141,18 +148,22 @@ class RequestLimits:
                     self._ask(workspace.id, book)
                 return quota
             asking = self._ask(workspace.id, book)
-            if book.late:
+            quota = await self._lend(workspace.id, workspace.request_limit, book) if book.late else None
+            if quota is not None:
+                return quota
+            left = gives_up_at - loop.time()
+            if left <= 0:
                 break
             book.waiting += 1
             try:
-                await asyncio.wait({asking}, timeout=_WAIT_SECONDS)
+                await asyncio.wait({asking}, timeout=left if book.late else min(left, _WAIT_SECONDS))
             finally:
                 book.waiting -= 1
             if book.unlimited:
                 return None
             if not asking.done():
                 book.late = True
-        return await self._lend(workspace.id, workspace.request_limit, book)
+        raise StorageBusy("The database cannot be written at the moment, so that requests cannot be counted.")
 
     async def aclose(self) -> None:
         """Ask for no more blocks."""
@@ -185,33 +196,54 @@ class RequestLimits:
         return book.asking
 
     async def _grant(self, workspace_id: str, book: _Book) -> None:
+        """Have a block counted; after a time in which nothing could be, first what was let in meanwhile.
+
+        Other processes may have let in some as well, and count them in the same moment; more is granted after that.
+        """
+        try:
+            while (outcome := await self._count(workspace_id, book)) != "granted":
+                if outcome == "failed" and (
+                    book.owed is None or not is_in_window(book.owed.since, self._context.now())
+                ):
+                    return
+                await asyncio.sleep(_SETTLING_SECONDS)
+                book.late = outcome == "failed"
+        finally:
+            book.asking = None
+
+    async def _count(self, workspace_id: str, book: _Book) -> Literal["granted", "settled", "failed"]:
+        """Have a block counted, or only what is to be settled where nothing could be written before."""
         clock, limit = self._context.clock, book.seen_limit
 
-        def operation(tx: Transaction) -> tuple[Grant | None, Unsettled | None]:
-            owed = book.owed
+        def operation(tx: Transaction) -> tuple[Grant | None, Unsettled | None, bool]:
+            owed, late = book.owed, book.late
             granted = operations.grant(
                 tx,
                 workspace_id,
-                needed=max(book.waiting, 1),
-                wanted=max(book.used, book.used_before // 4),
+                needed=0 if late else max(book.waiting, 1),
+                wanted=0 if late else max(book.used, book.used_before // 4),
                 now=clock.now(),
                 unused=book.unused,
                 owed=owed,
             )
-            return granted, owed
+            return granted, owed, late
 
         try:
-            granted, settled = await self._context.storage.write(operation)
+            granted, settled, late = await self._context.storage.write(operation)
         except OutreachError as error:
             book.late = True
             _log.debug("No block of requests could be counted: %s", error.message)
-        else:
-            book.unused = None
-            book.take_in(granted, limit=limit, settled=settled)
-        finally:
-            book.asking = None
+            return "failed"
+        book.unused = None
+        book.take_in(granted, limit=limit, settled=settled)
+        return "settled" if late else "granted"
 
-    async def _lend(self, workspace_id: str, limit: int, book: _Book) -> Quota:
+    async def _lend(self, workspace_id: str, limit: int, book: _Book) -> Quota | None:
+        """Let one in that is counted later; None where as many have been as may be.
+
+        Raises:
+            RateLimited: The minute is used up.
+        """
         window = await self._context.storage.read(lambda tx: tx.requests.window(workspace_id))
         now = self._context.now()
         since = book.owed.since if book.owed is not None and is_in_window(book.owed.since, now) else now
@@ -223,6 +255,6 @@ class RequestLimits:
             raise RateLimited(limit=limit, retry_after_seconds=reset)
         most = operations.may_lend(window, limit, now=now)
         if lent >= most:
-            raise StorageBusy("The database cannot be written at the moment, so that requests cannot be counted.")
+            return None
         book.owed = Unsettled(count=lent + 1, since=since)
         return Quota(limit=limit, remaining=most - lent - 1, reset_seconds=reset)

@@ -181,6 +181,8 @@ async def test_a_limit_that_is_gone_is_none(clocked: Clocked) -> None:
 async def test_a_foreign_lock_stops_no_request(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was granted is spent; then an eighth of the rest is let in, and counted when that can be written again."""
     monkeypatch.setattr(service, "_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(service, "_MOST_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(service, "_SETTLING_SECONDS", 0.1)
     async with clocked.engine() as engine:
         workspace = await engine.workspaces.create("Acme", request_limit=160)
         await engine.request_limits.take(workspace)
@@ -195,9 +197,32 @@ async def test_a_foreign_lock_stops_no_request(clocked: Clocked, monkeypatch: py
         assert quota.remaining == 160 - 1 - let_in - 1
 
 
+async def test_processes_settle_before_more_is_granted(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each has let in uncounted is counted before one of them takes the rest."""
+    monkeypatch.setattr(service, "_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(service, "_MOST_WAIT_SECONDS", 0.2)
+    async with clocked.engine() as first, clocked.engine() as second:
+        workspace = await first.workspaces.create("Acme", request_limit=80)
+        with clocked.locked():
+            taken = await _until_busy(first, workspace) + await _until_busy(second, workspace)
+        assert taken == 20
+        for engine in (first, second):
+            while True:
+                try:
+                    await engine.request_limits.take(workspace)
+                except RateLimited:
+                    break
+                except StorageBusy:
+                    await anyio.sleep(0.05)
+                    continue
+                taken += 1
+        assert taken == 80
+
+
 async def test_a_minute_that_begins_under_a_foreign_lock(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each minute has its own; one that is used up stays so."""
     monkeypatch.setattr(service, "_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(service, "_MOST_WAIT_SECONDS", 0.1)
     async with clocked.engine() as engine:
         workspace = await engine.workspaces.create("Acme", request_limit=80)
         small = await engine.workspaces.create("Small", request_limit=1)
