@@ -127,6 +127,12 @@ async def serving(
                     server.should_exit = True
 
 
+@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    """Serve on both loops: the one that commands serve on, and the one where there is none of those."""
+    return "asyncio", {"use_uvloop": request.param}
+
+
 @pytest.fixture
 async def place() -> AsyncIterator[Place]:
     """A server that runs."""
