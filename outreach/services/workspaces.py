@@ -146,7 +146,7 @@ class Workspaces:
         return await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
 
     async def revoke_key(self, key_id: str, *, actor: str = "library") -> ApiKey:
-        """Make a key worthless at once.
+        """Make a key worthless: in this process at once, in others within a second.
 
         Raises:
             NotFound: There is no such key.

@@ -40,5 +40,5 @@ def list_(workspace_id: str) -> None:
 @keys.command()
 @click.argument("key_id", type=KEY)
 def revoke(key_id: str) -> None:
-    """Make a key worthless at once, in a running server too."""
+    """Make a key worthless; a running server heeds it within a second."""
     show(documents.key(with_engine(lambda engine: engine.workspaces.revoke_key(key_id, actor=actor()))))

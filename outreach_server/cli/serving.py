@@ -18,7 +18,6 @@ import click
 import uvicorn
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from outreach import OutreachError
 from outreach_server.errors import error_response
@@ -129,7 +128,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 self._guard,
-                http=HttpToolsProtocol,
+                http="httptools",
                 lifespan="on",
                 ws="none",
                 log_config=None,
