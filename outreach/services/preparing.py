@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Sequence
 from typing import Final
 
 import orjson
@@ -73,8 +73,8 @@ RecipientSource = (
 
 async def chunks(
     source: RecipientSource, *, default_region: str | None, size: int
-) -> AsyncIterator[Sequence[PreparedRecipient]]:
-    """Cut contacts into chunks of at most `size`, preparing those that are not prepared."""
+) -> AsyncGenerator[Sequence[PreparedRecipient], None]:
+    """Cut contacts into chunks of `size`, the last one of what is left, preparing those that are not prepared."""
     batch: list[PreparedRecipient] = []
     index = 0
     async for item in each_contact(source):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,9 @@ from outreach import CallbackRejected, NewMessage, NotFound, Outreach, Recipient
 from outreach.models.dispatch import Outcome
 from outreach.models.states import MessageStatus
 from outreach.protocols.carrier import OutboundMessage
+from outreach.services.refusals import Refusals
 from outreach.testing.carriers import ScriptedCarrier, accept, hang
+from outreach.testing.clock import ManualClock
 from outreach.working_set import Transaction
 from outreach.working_set.kinds import DISPATCHES
 from tests.engine.conftest import OpenStorage
@@ -326,3 +329,59 @@ async def test_a_report_that_tells_the_identifier_brings_in_what_came_before_it(
         assert await caller.call(early) == ["unmatched"]
         assert await caller.call({**early, "id": "e2", "dispatch": dispatch_id, "status": "sent"}) == ["merged"]
         assert await _status(engine, workspace_id, message_id) is MessageStatus.DELIVERED
+
+
+@pytest.mark.parametrize(("filling", "elsewhere"), [(0, False), (100_000, True)])
+async def test_a_large_callback_is_read_beside_the_loop(
+    open_storage: OpenStorage, fake: FakeAdapter, filling: int, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it holds, and whoever has sent it, the sending goes on meanwhile."""
+    threads: list[int] = []
+    read = FakeAdapter.read
+
+    def noted(*arguments: Any) -> Any:
+        threads.append(threading.get_ident())
+        return read(*arguments)
+
+    monkeypatch.setattr(FakeAdapter, "read", noted)
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        caller = Caller(engine, account.id)
+        assert await caller.call({"id": "e1", "filling": "x" * filling}) == ["ignored"]
+        with pytest.raises(CallbackRejected):
+            await caller.call({"id": "e2", "filling": "x" * filling}, signature="wrong")
+    assert [thread != threading.get_ident() for thread in threads] == [elsewhere] * 2
+
+
+async def test_a_callback_that_is_too_large_is_not_read(
+    open_storage: OpenStorage, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How large it may be is the provider's to say."""
+    monkeypatch.setattr(FakeAdapter, "most_callback_bytes", 100)
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        assert await engine.callbacks.most_bytes(account.id) == 100
+        caller = Caller(engine, account.id)
+        with pytest.raises(CallbackRejected, match="larger than 100 bytes"):
+            await caller.call({"id": "e1", "filling": "x" * 100})
+        with pytest.raises(NotFound):
+            await engine.callbacks.most_bytes("0195554e-0000-7000-8000-00000000cafe")
+
+
+async def test_refusals_are_told_once_and_then_counted(
+    open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever knows an address fills no log; another account, and another minute, is told of anew."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        caller, clock = Caller(engine, account.id), ManualClock()
+        engine.callbacks._refusals = Refusals(clock)
+        with caplog.at_level(logging.WARNING, "outreach.services.callbacks"):
+            for seconds in (0, 0, 59, 1, 0):
+                clock.advance(seconds)
+                with pytest.raises(CallbackRejected):
+                    await caller.call({"id": "e1"}, signature="wrong")
+            engine.callbacks._refusals.tell("another", "The signature does not fit.")
+    assert [record.__dict__["count"] for record in caplog.records] == [1, 3, 1]
+    assert account.id in caplog.messages[1]
+    assert "(3 times" in caplog.messages[1]
