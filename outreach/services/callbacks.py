@@ -20,7 +20,6 @@ from outreach.protocols.analyser import Analyser
 from outreach.runners.connections import Connections
 from outreach.runners.worker import backoff_of
 from outreach.services.context import ServiceContext
-from outreach.services.refusals import Refusals
 from outreach.working_set import Transaction
 
 _MOST_INLINE: Final = 4 * 1024
@@ -35,7 +34,6 @@ class Callbacks:
     def __init__(self, context: ServiceContext, connections: Connections, analyser: Analyser) -> None:
         self._context = context
         self._connections = connections
-        self._refusals = Refusals(context.clock)
         self._intake = Intake(ids=context.ids, backoff=backoff_of(context.config), analyser=analyser)
 
     async def most_bytes(self, account_id: str) -> int:
@@ -87,7 +85,12 @@ class Callbacks:
                 # Whoever sends it need not be the provider, and what he sends may take long to verify.
                 events = await to_thread.run_sync(known.read, connection, callback)
         except CallbackRefused as refused:
-            self._refusals.tell(account.id, refused.reason)
+            _log.warning(
+                "A callback for account %s was refused: %s",
+                account.id,
+                refused.reason,
+                extra={"action": "callback_refused", "account_id": account.id},
+            )
             raise CallbackRejected(refused.reason) from None
         new = await context.storage.write(
             lambda tx: callbacks.take_in(tx, account, events, body, intake=self._intake, now=context.now())

@@ -13,9 +13,7 @@ from outreach import CallbackRejected, NewMessage, NotFound, Outreach, Recipient
 from outreach.models.dispatch import Outcome
 from outreach.models.states import MessageStatus
 from outreach.protocols.carrier import OutboundMessage
-from outreach.services.refusals import Refusals
 from outreach.testing.carriers import ScriptedCarrier, accept, hang
-from outreach.testing.clock import ManualClock
 from outreach.working_set import Transaction
 from outreach.working_set.kinds import DISPATCHES
 from tests.engine.conftest import OpenStorage
@@ -366,22 +364,3 @@ async def test_a_callback_that_is_too_large_is_not_read(
             await caller.call({"id": "e1", "filling": "x" * 100})
         with pytest.raises(NotFound):
             await engine.callbacks.most_bytes("0195554e-0000-7000-8000-00000000cafe")
-
-
-async def test_refusals_are_told_once_and_then_counted(
-    open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Whoever knows an address fills no log; another account, and another minute, is told of anew."""
-    async with live(open_storage) as (engine, workspace_id):
-        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
-        caller, clock = Caller(engine, account.id), ManualClock()
-        engine.callbacks._refusals = Refusals(clock)
-        with caplog.at_level(logging.WARNING, "outreach.services.callbacks"):
-            for seconds in (0, 0, 59, 1, 0):
-                clock.advance(seconds)
-                with pytest.raises(CallbackRejected):
-                    await caller.call({"id": "e1"}, signature="wrong")
-            engine.callbacks._refusals.tell("another", "The signature does not fit.")
-    assert [record.__dict__["count"] for record in caplog.records] == [1, 3, 1]
-    assert account.id in caplog.messages[1]
-    assert "(3 times" in caplog.messages[1]

@@ -139,4 +139,3 @@ def test_unsigned_callbacks_do_not_stop_messages(place: Place) -> None:
             each.result()
     assert refused > MESSAGES / 2
     assert took < MESSAGES * 0.1 * 3
-    assert len(server.errors()) < 5_000
