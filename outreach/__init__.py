@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         RecipientUnsubscribed,
         RequestInProgress,
         SmsCampaignsDisabled,
+        StorageBusy,
         StorageError,
         Unauthorized,
         WorkspaceUnavailable,
@@ -105,7 +106,8 @@ if TYPE_CHECKING:
     from outreach.models.unsubscribe import Unsubscribe
     from outreach.models.work import AuditEntry
     from outreach.models.workspace import ApiKey, CreatedKey, Workspace
-    from outreach.operations.requests import Answer, Quota
+    from outreach.operations.request_limits import Quota
+    from outreach.operations.requests import Answer
     from outreach.operations.workspaces import WorkspaceChange
     from outreach.policy.phones import mask
     from outreach.policy.replies import ReplyText
@@ -234,6 +236,7 @@ __all__ = [
     "SmsCampaignsDisabled",
     "SmsSettings",
     "SmsSettingsChange",
+    "StorageBusy",
     "StorageError",
     "SystemClock",
     "TrailStep",
@@ -327,6 +330,7 @@ _NAMES: Final = {
         "RecipientUnsubscribed",
         "RequestInProgress",
         "SmsCampaignsDisabled",
+        "StorageBusy",
         "StorageError",
         "Unauthorized",
         "WorkspaceUnavailable",
@@ -428,10 +432,8 @@ _NAMES: Final = {
         "CreatedKey",
         "Workspace",
     ),
-    "operations.requests": (
-        "Answer",
-        "Quota",
-    ),
+    "operations.request_limits": ("Quota",),
+    "operations.requests": ("Answer",),
     "operations.workspaces": ("WorkspaceChange",),
     "policy.phones": ("mask",),
     "policy.replies": ("ReplyText",),

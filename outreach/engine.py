@@ -45,7 +45,7 @@ from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
 from outreach.services.readiness import ReadinessProbe
 from outreach.services.replies import Replies
-from outreach.services.requests import Requests
+from outreach.services.request_limits import RequestLimits
 from outreach.services.settings import CallingSettings, Settings
 from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
@@ -99,7 +99,7 @@ class Outreach:
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, told after its commit.
-        requests: Request limit and idempotency keys.
+        request_limits: The request limits of workspaces.
         readiness: `await engine.readiness()` tells whether this process can do its work now.
         notices: The engine's own log lines, which cannot flood the log; for whatever mounts it.
     """
@@ -169,7 +169,7 @@ class Outreach:
         self.accounts = Accounts(context, vault, self._connections)
         self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.events = Events(context)
-        self.requests = Requests(context)
+        self.request_limits = RequestLimits(context)
 
     @classmethod
     def open(
@@ -240,6 +240,7 @@ class Outreach:
             stack.callback(self._home.leave)
             await stack.enter_async_context(self._storage)
             stack.push_async_callback(self._connections.aclose)
+            stack.push_async_callback(self.request_limits.aclose)
             self.create_campaign.open()
             stack.push_async_callback(self._end_creations)
             if self._dispatch:

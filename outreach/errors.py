@@ -259,6 +259,12 @@ class StorageError(OutreachError):
     code = "storage_error"
 
 
+class StorageBusy(StorageError):
+    """The database cannot be written at the moment: another process has been writing for long. Nothing was changed."""
+
+    code = "storage_busy"
+
+
 class DatabaseMissing(StorageError):
     """There is no database, and none was to be created."""
 

@@ -33,7 +33,7 @@ async def admit(request: Request, *, sms_campaigns: bool = False) -> Workspace:
         raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
     if sms_campaigns:
         require_sms_campaigns(enabled=workspace.sms_campaigns_enabled)
-    await count_request(request, workspace.id)
+    await count_request(request, workspace)
     return workspace
 
 

@@ -25,10 +25,12 @@ MOST_IN_MEMORY: Final = 256 * 1024
 BODY_FILE: Final = "body.json"
 
 _IDLE_SECONDS: Final = 30.0
-"""A body that stops arriving for so long is given up, so that it does not keep a turn."""
+"""A body that stops arriving for so long is given up."""
 
-_CALLBACK_SECONDS: Final = 60.0
-"""A callback that has not arrived so long after its turn began is given up: nobody has shown a key for that turn."""
+_BASE_SECONDS: Final = 15.0
+_LEAST_BYTES_PER_SECOND: Final = 64 * 1024
+"""How long a body may take: some seconds, and more in proportion to what has arrived, half a megabit in a second. So
+whoever trickles keeps a turn and a connection for those seconds alone, whatever length he has announced."""
 
 _DRAIN_SECONDS: Final = 5.0
 _DRAIN_BYTES: Final = 64 * 1024 * 1024
@@ -54,7 +56,7 @@ async def read_small_body(request: Request) -> Body:
     """Return a body of an operation that takes no contacts.
 
     Raises:
-        InvalidRequest: It is too large, is not announced as JSON, or stops arriving.
+        InvalidRequest: It is too large, is not announced as JSON, or does not arrive in time.
     """
     _check_headers(request)
     raw = bytearray()
@@ -64,23 +66,19 @@ async def read_small_body(request: Request) -> Body:
 
 
 @asynccontextmanager
-async def receive_callback_body(request: Request, limit: int) -> AsyncIterator[bytes]:
+async def receive_callback_body(request: Request, limit: int, *, account_id: str) -> AsyncIterator[bytes]:
     """Receive a body of any kind, byte by byte as it came; a large one holds its turn until the end.
 
     Raises:
-        InvalidRequest: It is larger than the limit, or stops arriving.
+        InvalidRequest: It is larger than the limit, or does not arrive in time.
     """
     chunks = _chunks(request, limit)
     raw = bytearray()
     async with AsyncExitStack() as stack:
         if not await _read_small(request, chunks, raw, limit):
-            await stack.enter_async_context(server_of(request).large_callbacks)
-            try:
-                with anyio.fail_after(_CALLBACK_SECONDS):
-                    async for chunk in chunks:
-                        raw += chunk
-            except TimeoutError:
-                raise refuse_unread(request, f"The body had not arrived after {_CALLBACK_SECONDS:.0f} s.") from None
+            await stack.enter_async_context(server_of(request).large_callbacks.turn(account_id))
+            async for chunk in chunks:
+                raw += chunk
         content = bytes(raw)
         raw.clear()
         yield content
@@ -91,7 +89,7 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
     """Receive a body that may hold many contacts; what it leaves on disk is deleted at the end.
 
     Raises:
-        InvalidRequest: It is too large, is not announced as JSON, or stops arriving.
+        InvalidRequest: It is too large, is not announced as JSON, or does not arrive in time.
     """
     _check_headers(request)
     server = server_of(request)
@@ -103,7 +101,7 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
             yield _in_memory(raw)
             return
         # From here on nothing is read from the socket until it is this body's turn.
-        await stack.enter_async_context(server.large_bodies)
+        await stack.enter_async_context(server.large_bodies.turn(exchange_of(request).workspace_id or ""))
         directory = await stack.enter_async_context(spool_directory(server.spool_root))
         yield await _spool(chunks, raw, directory)
 
@@ -153,7 +151,7 @@ async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
 
     Raises:
         InvalidRequest: It is larger than the limit, which is seen before it is read where it says its length; or
-            it stops arriving.
+            it does not arrive in time.
     """
     announced = _announced(request)
     too_large = f"The body is larger than {limit} bytes, which is the most that is taken here."
@@ -161,15 +159,22 @@ async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
     if announced is not None and announced > limit:
         await _drain(request, stream)
         raise refuse_unread(request, too_large)
-    received = 0
+    received, waited = 0, 0.0
     while True:
+        # What counts is the time for which the client is waited for, and not that in which others had their turn.
+        left = _BASE_SECONDS + received / _LEAST_BYTES_PER_SECOND - waited
+        began = anyio.current_time()
         try:
-            with anyio.fail_after(_IDLE_SECONDS):
+            with anyio.fail_after(min(left, _IDLE_SECONDS)):
                 chunk = await anext(stream)
         except StopAsyncIteration:
             return
         except TimeoutError:
-            raise refuse_unread(request, f"The body stopped arriving for {_IDLE_SECONDS:.0f} s.") from None
+            if left > _IDLE_SECONDS:
+                raise refuse_unread(request, f"The body stopped arriving for {_IDLE_SECONDS:.0f} s.") from None
+            slow = f"The body arrived too slowly: {received} bytes of it in {waited + left:.0f} s."
+            raise refuse_unread(request, slow) from None
+        waited += anyio.current_time() - began
         received += len(chunk)
         if received > limit:
             await _drain(request, stream)

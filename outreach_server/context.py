@@ -11,6 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from outreach import ConfigError, Outreach, Quota
+from outreach_server.turns import Turns
 
 _SERVER: Final = "outreach_server.server"
 _EXCHANGE: Final = "outreach_server.exchange"
@@ -21,6 +22,9 @@ MOST_LARGE_BODIES: Final = 8
 MOST_LARGE_CALLBACKS: Final = 8
 """The same for large callbacks: whoever calls back shows no key, and is not to keep the turns of those who do."""
 
+MOST_LARGE_EACH: Final = 2
+"""How many of these turns one workspace, or one account that is called back, may have: the others are for others."""
+
 
 @attrs.define(kw_only=True)
 class Server:
@@ -30,16 +34,16 @@ class Server:
         engine_or_none: The engine while it is open.
         max_body_bytes: The largest body of a campaign.
         spool_root: Where large bodies are kept while they are worked on; the system's place by default.
-        large_bodies: Turns for large bodies.
-        large_callbacks: Turns for large bodies of callbacks.
+        large_bodies: Turns for large bodies, shared by workspace.
+        large_callbacks: Turns for large bodies of callbacks, shared by account.
         preparations: Turns for helper processes: one at a time, since each may need much memory.
     """
 
     engine_or_none: Outreach | None = None
     max_body_bytes: int
     spool_root: Path | None = None
-    large_bodies: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(MOST_LARGE_BODIES))
-    large_callbacks: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(MOST_LARGE_CALLBACKS))
+    large_bodies: Turns = attrs.field(factory=lambda: Turns(MOST_LARGE_BODIES, MOST_LARGE_EACH))
+    large_callbacks: Turns = attrs.field(factory=lambda: Turns(MOST_LARGE_CALLBACKS, MOST_LARGE_EACH))
     preparations: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(1))
 
     @property

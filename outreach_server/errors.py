@@ -21,10 +21,12 @@ from outreach import (
     OutreachError,
     RateLimited,
     RequestInProgress,
+    StorageBusy,
     StorageError,
     Unauthorized,
 )
 from outreach_server.context import exchange_of, server_of
+from outreach_server.listening.tally import Tally
 from outreach_server.replies import json_response
 
 STATUSES: Final[Mapping[type[OutreachError], int]] = {
@@ -35,6 +37,7 @@ STATUSES: Final[Mapping[type[OutreachError], int]] = {
     Conflict: 409,
     RateLimited: 429,
     RequestInProgress: 429,
+    StorageBusy: 503,
 }
 """The status of an error is that of its nearest ancestor here; whatever has none is our fault, a 500."""
 
@@ -44,8 +47,10 @@ _LONGEST_PATH: Final = 300
 _OUR_FAULT: Final = "Something went wrong on our side. The server's log has it under this request id."
 
 _NO_DATABASE: Final = "The database cannot be used at the moment; the server's log says why. Try again later."
+_NOT_NOW: Final = "The database cannot be written at the moment, and nothing was changed. Try again in a moment."
 
 _log = logging.getLogger("outreach_server")
+_busy = Tally(_log, "storage_busy", "A request was answered 503: another process holds the database.")
 
 
 def status_of(error: OutreachError) -> int:
@@ -63,21 +68,33 @@ def error_response(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return an answer in the envelope."""
-    envelope: dict[str, Any] = {
-        "code": code,
-        "message": _printable(message, _LONGEST_MESSAGE),
-        "request_id": exchange_of(request).request_id,
-        "details": [
-            {"path": _printable(detail.path, _LONGEST_PATH), "message": _printable(detail.message, _LONGEST_MESSAGE)}
-            for detail in details
-        ],
+    content = envelope(code, message, request_id=exchange_of(request).request_id, details=details)
+    return json_response(content, status=status, headers=headers)
+
+
+def envelope(code: str, message: str, *, request_id: str, details: Sequence[ErrorDetail] = ()) -> dict[str, Any]:
+    """Return what every answer holds that is not 2xx (design, section 3, row "error envelope")."""
+    return {
+        "error": {
+            "code": code,
+            "message": _printable(message, _LONGEST_MESSAGE),
+            "request_id": request_id,
+            "details": [
+                {
+                    "path": _printable(detail.path, _LONGEST_PATH),
+                    "message": _printable(detail.message, _LONGEST_MESSAGE),
+                }
+                for detail in details
+            ],
+        }
     }
-    return json_response({"error": envelope}, status=status, headers=headers)
 
 
 async def answer_outreach_error(request: Request, error: Exception) -> Response:
     """Answer for an error that the engine raised."""
     assert isinstance(error, OutreachError)  # noqa: S101 - what this handler is registered for
+    if isinstance(error, StorageBusy):
+        return answer_busy(request)
     status = status_of(error)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return answer_fault(request, error)
@@ -103,6 +120,12 @@ async def answer_http_exception(request: Request, error: Exception) -> Response:
             message = str(error.detail)
     code = _CODES.get(status, "invalid_request" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "internal_error")
     return error_response(request, status, code, message, headers=error.headers)
+
+
+def answer_busy(request: Request) -> Response:
+    """Answer where nothing can be written for a while: it is our trouble, it passes, and nothing was changed."""
+    _busy.add()
+    return error_response(request, 503, "internal_error", _NOT_NOW, headers={"Retry-After": "1"})
 
 
 def answer_fault(request: Request, error: Exception) -> Response:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 
-from outreach import Quota, RateLimited
+from outreach import Quota, RateLimited, Workspace
 from outreach_server.context import exchange_of, server_of
 
 
-async def count_request(request: Request, workspace_id: str) -> None:
+async def count_request(request: Request, workspace: Workspace) -> None:
     """Count a request against its workspace's limit.
 
     Raises:
         RateLimited: The limit is used up.
+        StorageBusy: It cannot be counted at the moment.
     """
     exchange = exchange_of(request)
     try:
-        exchange.quota = await server_of(request).engine.requests.take(workspace_id)
+        exchange.quota = await server_of(request).engine.request_limits.take(workspace)
     except RateLimited as error:
         exchange.quota = Quota(limit=error.limit, remaining=0, reset_seconds=error.retry_after_seconds)
         raise

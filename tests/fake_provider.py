@@ -36,6 +36,7 @@ class FakeAdapter:
         CredentialField(name="region", meaning="Where it is.", secret=False, required=False),
     )
     replies_to_keywords = True
+    most_callback_bytes = 1024 * 1024
 
     def __init__(self) -> None:
         self.carrier = ScriptedCarrier()

@@ -1,35 +1,18 @@
-"""The request limit, and requests that may safely be sent again (design, section 3)."""
+"""Requests that may safely be sent again (design, section 3)."""
 
 from __future__ import annotations
 
-import math
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
 import attrs
 
-from outreach.errors import InvalidRequest, RateLimited, RequestInProgress
-from outreach.models.work import RequestWindow, StoredRequest
+from outreach.errors import InvalidRequest, RequestInProgress
+from outreach.models.work import StoredRequest
 from outreach.working_set import Transaction
 
-WINDOW: Final = timedelta(seconds=60)
 RUNNING_LEASE: Final = timedelta(seconds=60)
 """A running request that has not kept its key for this long has died; another may take over."""
-
-
-@attrs.frozen(kw_only=True)
-class Quota:
-    """What is left of a workspace's request limit.
-
-    Attributes:
-        limit: Requests a minute.
-        remaining: Requests left in this minute.
-        reset_seconds: Whole seconds until the next minute begins.
-    """
-
-    limit: int
-    remaining: int
-    reset_seconds: int
 
 
 @attrs.frozen(kw_only=True)
@@ -50,30 +33,6 @@ class Begun:
 
     state: Literal["mine", "replay", "wait"]
     answer: Answer | None = None
-
-
-def take(tx: Transaction, workspace_id: str, *, now: datetime) -> Quota | None:
-    """Count one request against the workspace's limit; return what is left, or None where there is no limit.
-
-    A minute begins with the first request after the last one ended, so that all requests of a minute may come
-    in one burst.
-
-    Raises:
-        RateLimited: The minute's requests are used up; this one is not counted.
-    """
-    workspace = tx.workspaces.get(workspace_id)
-    limit = workspace.request_limit if workspace is not None else None
-    if limit is None:
-        return None
-    window = tx.requests.window(workspace_id)
-    # A window from the future means that the system clock was set back; it must not lock a workspace out.
-    if window is None or not window.started_at <= now < window.started_at + WINDOW:
-        window = RequestWindow(workspace_id=workspace_id, started_at=now, count=0)
-    reset = max(1, math.ceil((window.started_at + WINDOW - now).total_seconds()))
-    if window.count >= limit:
-        raise RateLimited(limit=limit, retry_after_seconds=reset)
-    tx.requests.put_window(attrs.evolve(window, count=window.count + 1))
-    return Quota(limit=limit, remaining=limit - window.count - 1, reset_seconds=reset)
 
 
 def begin(

@@ -171,6 +171,11 @@ class Adapter(Protocol):
         """Whether the provider, as it comes, answers STOP, START and HELP by itself; an account may say otherwise."""
         ...
 
+    @property
+    def most_callback_bytes(self) -> int:
+        """The largest body of a callback that the provider sends; a larger one is not read, whoever sends it."""
+        ...
+
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with credentials as far as can be told without asking: one sentence each.
 
@@ -187,7 +192,10 @@ class Adapter(Protocol):
         ...
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-        """Verify a callback's signature on the raw body, its age where the provider signs a time, and read it.
+        """Verify a callback's signature on the raw body, its age where the provider signs a time, and then read it.
+
+        Nothing of a body is parsed that is not verified, as far as the provider's way of signing allows that. May be
+        called in another thread than the event loop's, and from several at a time.
 
         What the provider may add is ignored; an event of an unknown kind has no content. Reports carry the dispatch
         id wherever the provider brings it back.

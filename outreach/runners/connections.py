@@ -8,7 +8,7 @@ from outreach.clock import Clock
 from outreach.models.account import Account
 from outreach.protocols.adapter import Connection
 from outreach.vault import Vault
-from outreach.wire.quiet import keep_queries_out_of_logs
+from outreach.wire.quiet import keep_numbers_out_of_logs
 
 if TYPE_CHECKING:
     import httpx
@@ -68,8 +68,10 @@ class Connections:
             # Here and not above: who sends to the simulators alone never loads it.
             import httpx
 
-            keep_queries_out_of_logs()
-            self._http = httpx.AsyncClient(
+            from outreach.wire.client import ProviderClient
+
+            keep_numbers_out_of_logs()
+            self._http = ProviderClient(
                 # No retry and no redirect: one request is one request (design, section 5, rule 5).
                 transport=None,
                 follow_redirects=False,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 from urllib.parse import parse_qsl
+
+from anyio import to_thread
 
 from outreach.adapters import adapter
 from outreach.errors import CallbackRejected, NotFound
@@ -19,6 +22,9 @@ from outreach.runners.worker import backoff_of
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
+_MOST_INLINE: Final = 4 * 1024
+"""What takes a millisecond or two, whatever it holds: of what most providers sign, a form has to be read for that."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -29,6 +35,14 @@ class Callbacks:
         self._context = context
         self._connections = connections
         self._intake = Intake(ids=context.ids, backoff=backoff_of(context.config), analyser=analyser)
+
+    async def most_bytes(self, account_id: str) -> int:
+        """Return how large a callback's body may be, which is the provider's to say; a larger one need not be read.
+
+        Raises:
+            NotFound: There is no such account.
+        """
+        return adapter((await self._account(account_id)).provider).most_callback_bytes
 
     async def receive(
         self, account_id: str, *, url: str, headers: Mapping[str, str], body: bytes
@@ -47,13 +61,14 @@ class Callbacks:
 
         Raises:
             NotFound: There is no such account.
-            CallbackRejected: It is not the provider's, or too old, or cannot be read: nothing was changed.
+            CallbackRejected: It is not the provider's, or too old or too large, or cannot be read: nothing was changed.
             ConfigError: The account's credentials cannot be opened.
         """
         context = self._context
-        account = await context.storage.read(lambda tx: tx.accounts.find(account_id))
-        if account is None:
-            raise NotFound("account", account_id)
+        account = await self._account(account_id)
+        known = adapter(account.provider)
+        if len(body) > known.most_callback_bytes:
+            raise CallbackRejected(f"The body is larger than {known.most_callback_bytes} bytes.")
         _, mark, query = url.partition("?")
         known_url = self._connections.callback_url(account.id)
         callback = Callback(
@@ -63,7 +78,12 @@ class Callbacks:
             body=body,
         )
         try:
-            events = adapter(account.provider).read(self._connections.connection(account), callback)
+            connection = self._connections.connection(account)
+            if len(body) <= _MOST_INLINE:
+                events = known.read(connection, callback)
+            else:
+                # Whoever sends it need not be the provider, and what he sends may take long to verify.
+                events = await to_thread.run_sync(known.read, connection, callback)
         except CallbackRefused as refused:
             context.notices.trouble(
                 ("callbacks", account.id),
@@ -92,6 +112,12 @@ class Callbacks:
             return tx.callbacks.list(workspace_of(tx, workspace_id).id, limit=limit)
 
         return await self._context.storage.read(operation)
+
+    async def _account(self, account_id: str) -> Account:
+        account = await self._context.storage.read(lambda tx: tx.accounts.find(account_id))
+        if account is None:
+            raise NotFound("account", account_id)
+        return account
 
 
 def _tell_of_unread(account: Account, events: Sequence[CallbackEvent], new: Collection[str]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from functools import partial
 
@@ -14,6 +15,7 @@ import orjson
 from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
 from outreach.models.holidays import HolidayCalendar
+from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
@@ -216,66 +218,124 @@ class CampaignCreation:
         context = self._context
         # Before anything of this object is touched that belongs to the engine's loop.
         context.home.require()
+        size = context.config.chunk_rows
 
-        def begin(tx: Transaction) -> tuple[Campaign, str | None]:
-            campaign = draft(tx)
-            loading.begin(tx, campaign, now=context.now())
-            return campaign, workspace_of(tx, workspace_id).default_region
+        def look(tx: Transaction) -> str | None:
+            draft(tx)
+            return workspace_of(tx, workspace_id).default_region
 
         self._running += 1
         try:
-            campaign, region = await context.storage.write(begin)
-            try:
-                loaded, excluded = await self._load(campaign, recipients, region, once)
-
-                def publish(tx: Transaction) -> CampaignCreated:
-                    published, left_out = loading.publish(
-                        tx,
-                        # By what holds now: the agent may have changed since the loading began.
-                        attrs.evolve(campaign, status=setup_status(tx, campaign)),
-                        loaded=loaded,
-                        excluded=excluded,
-                        since=campaign.created_at,
-                        now=context.now(),
-                        actor=actor,
-                    )
-                    created = CampaignCreated(
-                        campaign=published, opted_out_excluded=left_out, missing=setup_lacks(tx, published)
-                    )
-                    return finished(tx, created, once)
-
-                return await context.storage.write(publish)
-            except BaseException:
-                # Whatever went wrong, cancellation included: nothing of the campaign stays.
-                with anyio.CancelScope(shield=True):
-                    await self._discard(workspace_id, campaign.id)
-                raise
+            region = await context.storage.read(look)
+            async with aclosing(chunks(recipients, default_region=region, size=size)) as source:
+                first = await _next(source)
+                # A chunk that is not full is the last one.
+                if len(first) < size:
+                    return await self._create_at_once(draft, first, once, actor)
+                return await self._create_in_chunks(draft, first, source, once, actor)
         finally:
             self._running -= 1
             if not self._running:
                 self._idle.set()
 
+    async def _create_at_once(
+        self,
+        draft: Callable[[Transaction], Campaign],
+        contacts: Sequence[PreparedRecipient],
+        once: Once[CampaignCreated],
+        actor: str,
+    ) -> CampaignCreated:
+        """Write a campaign of few contacts in one transaction."""
+        if not contacts:
+            raise InvalidRequest.at("recipients", "must have at least 1 element")
+
+        def create(tx: Transaction) -> CampaignCreated:
+            campaign, now = draft(tx), self._context.now()
+            loading.begin(tx, campaign, now=now)
+            loaded = loading.load_chunk(tx, campaign, contacts, position=0, now=now)
+            return self._publish(tx, campaign, loaded.counters, loaded.excluded, once, actor)
+
+        self._go_on()
+        return await self._context.storage.write(create)
+
+    async def _create_in_chunks(
+        self,
+        draft: Callable[[Transaction], Campaign],
+        first: Sequence[PreparedRecipient],
+        rest: AsyncIterator[Sequence[PreparedRecipient]],
+        once: Once[CampaignCreated],
+        actor: str,
+    ) -> CampaignCreated:
+        """Write a campaign chunk by chunk; nobody sees it before its last transaction."""
+        context = self._context
+
+        def begin(tx: Transaction) -> Campaign:
+            campaign = draft(tx)
+            loading.begin(tx, campaign, now=context.now())
+            return campaign
+
+        campaign = await context.storage.write(begin)
+        try:
+            loaded, excluded = await self._load(campaign, first, rest, once)
+            return await context.storage.write(lambda tx: self._publish(tx, campaign, loaded, excluded, once, actor))
+        except BaseException:
+            # Whatever went wrong, cancellation included: nothing of the campaign stays.
+            with anyio.CancelScope(shield=True):
+                await self._discard(campaign.workspace_id, campaign.id)
+            raise
+
+    def _publish(
+        self,
+        tx: Transaction,
+        campaign: Campaign,
+        loaded: Counters,
+        excluded: int,
+        once: Once[CampaignCreated],
+        actor: str,
+    ) -> CampaignCreated:
+        published, left_out = loading.publish(
+            tx,
+            # By what holds now: the agent may have changed since the loading began.
+            attrs.evolve(campaign, status=setup_status(tx, campaign)),
+            loaded=loaded,
+            excluded=excluded,
+            since=campaign.created_at,
+            now=self._context.now(),
+            actor=actor,
+        )
+        created = CampaignCreated(campaign=published, opted_out_excluded=left_out, missing=setup_lacks(tx, published))
+        return finished(tx, created, once)
+
     async def _load(
-        self, campaign: Campaign, recipients: RecipientSource, region: str | None, once: Once[CampaignCreated]
+        self,
+        campaign: Campaign,
+        first: Sequence[PreparedRecipient],
+        rest: AsyncIterator[Sequence[PreparedRecipient]],
+        once: Once[CampaignCreated],
     ) -> tuple[Counters, int]:
         context = self._context
         position = excluded = 0
         loaded = Counters()
-        async for chunk in chunks(recipients, default_region=region, size=context.config.chunk_rows):
-            if self._closing:
-                raise StorageError("The engine is being closed; the campaign was not created.")
+        chunk = first
+        while chunk:
+            self._go_on()
 
-            def write(tx: Transaction, chunk: object = chunk, position: int = position) -> loading.ChunkResult:
+            def write(
+                tx: Transaction, chunk: Sequence[PreparedRecipient] = chunk, position: int = position
+            ) -> loading.ChunkResult:
                 once.keep(tx)
-                return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())  # type: ignore[arg-type]
+                return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())
 
             result = await context.storage.write(write, bulk=True)
             position = result.next_position
             excluded += result.excluded
             loaded = loaded + result.counters
-        if loaded.total + excluded == 0:
-            raise InvalidRequest.at("recipients", "must have at least 1 element")
+            chunk = await _next(rest)
         return loaded, excluded
+
+    def _go_on(self) -> None:
+        if self._closing:
+            raise StorageError("The engine is being closed; the campaign was not created.")
 
     async def _discard(self, workspace_id: str, campaign_id: str) -> None:
         """Delete what was written of a campaign that never became visible, in slices."""
@@ -347,6 +407,13 @@ class CampaignCreation:
             created_at=now,
             updated_at=now,
         )
+
+
+async def _next(source: AsyncIterator[Sequence[PreparedRecipient]]) -> Sequence[PreparedRecipient]:
+    """Return the next chunk; an empty one after the last."""
+    async for chunk in source:
+        return chunk
+    return ()
 
 
 def _require_sms(workspace: Workspace) -> None:

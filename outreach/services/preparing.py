@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -78,8 +78,8 @@ Supplied = NewRecipient | Sequence[PreparedRecipient]
 
 async def chunks(
     source: RecipientSource, *, default_region: str | None, size: int
-) -> AsyncIterator[Sequence[PreparedRecipient]]:
-    """Cut contacts into chunks of at most `size`, preparing those that are not prepared.
+) -> AsyncGenerator[Sequence[PreparedRecipient], None]:
+    """Cut contacts into chunks of `size`, the last one of what is left, preparing those that are not prepared.
 
     Raises:
         InvalidRequest: One is no contact, or breaks a rule; the path says which one and where.

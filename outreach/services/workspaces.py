@@ -19,6 +19,7 @@ from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import is_region
 from outreach.services.checks import changes_of, check_choice, check_flags, check_integer, check_name
 from outreach.services.context import ServiceContext
+from outreach.services.known_keys import KnownKeys
 from outreach.working_set import Transaction
 
 KEY_PREFIX: Final = "outreach_"
@@ -33,6 +34,7 @@ class Workspaces:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._known = KnownKeys(context.clock)
 
     async def create(
         self,
@@ -106,9 +108,12 @@ class Workspaces:
         _check_region(changes.get("default_region"))
         _check_cap(changes.get("frequency_cap"))
         clock = self._context.clock
-        return await self._context.storage.write(
-            lambda tx: operations.update(tx, workspace_id, change, now=clock.now(), actor=actor)
-        )
+        try:
+            return await self._context.storage.write(
+                lambda tx: operations.update(tx, workspace_id, change, now=clock.now(), actor=actor)
+            )
+        finally:
+            self._known.forget()
 
     async def get(self, workspace_id: str) -> Workspace:
         """Return a workspace.
@@ -162,21 +167,25 @@ class Workspaces:
         return key
 
     async def revoke_key(self, workspace_id: str, key_id: str, *, actor: str = "library") -> ApiKey:
-        """Make a key worthless at once.
+        """Make a key worthless: in this process at once, in others within a second.
 
         Raises:
             NotFound: The workspace has no such key.
         """
         clock = self._context.clock
-        return await self._context.storage.write(
-            lambda tx: operations.revoke_key(tx, workspace_id, key_id, now=clock.now(), actor=actor)
-        )
+        try:
+            return await self._context.storage.write(
+                lambda tx: operations.revoke_key(tx, workspace_id, key_id, now=clock.now(), actor=actor)
+            )
+        finally:
+            self._known.forget()
 
     async def authenticate(self, api_key: str) -> Workspace:
         """Return the workspace that a key belongs to, whatever its status.
 
-        The key is looked up by its digest: what an attacker could learn from timing is about the digest of
-        what he sent, which tells him nothing of any key.
+        What was found is believed for half a second: a key that another process revokes is worthless within that, one
+        that is revoked here at once. The key is looked up by its digest: what an attacker could learn from timing is
+        about the digest of what he sent, which tells him nothing of any key.
 
         Raises:
             Unauthorized: The key is malformed, unknown or revoked.
@@ -184,7 +193,12 @@ class Workspaces:
         if not api_key.startswith(KEY_PREFIX) or not api_key.isascii():
             raise Unauthorized(f"The API key is malformed. Keys begin with {KEY_PREFIX}.")
         digest = _digest(api_key)
-        return await self._context.storage.read(lambda tx: operations.authenticate(tx, digest))
+        known = self._known.get(digest)
+        if known is None:
+            asked = self._known.asked()
+            known = await self._context.storage.read(lambda tx: operations.authenticate(tx, digest))
+            self._known.keep(digest, known, asked)
+        return known
 
     async def audit(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
         """Return the newest entries of the audit trail, of a workspace or of all, newest first.

@@ -16,6 +16,7 @@ import httpx
 from outreach.clock import Clock
 from outreach.models.dispatch import FailureClass, Outcome
 from outreach.models.states import DispatchState
+from outreach.wire.client import AnswerTooLarge
 from outreach.wire.fields import A_MOMENT_IN_MS
 
 NEVER_WRITTEN: Final = (
@@ -55,6 +56,8 @@ async def ask_once(
         response = await http.send(request, follow_redirects=False)
     except NEVER_WRITTEN as error:
         return Outcome(state=DispatchState.NOT_SENT, reason="not_connected", error_code=type(error).__name__)
+    except AnswerTooLarge as error:
+        return Outcome(state=DispatchState.UNKNOWN, reason="unreadable", error_code=type(error).__name__)
     except httpx.TimeoutException as error:
         return Outcome(state=DispatchState.UNKNOWN, reason="timeout", error_code=type(error).__name__)
     except httpx.RequestError as error:

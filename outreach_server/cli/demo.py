@@ -14,7 +14,7 @@ from outreach import Outreach
 from outreach_server.cli.base import EXIT_INTERRUPTED, OwnDatabaseCommand, state, unwrapped
 from outreach_server.cli.output import console, echo_json
 from outreach_server.cli.sandbox import furnish
-from outreach_server.cli.serving import Server, bind_near, ending_on_sigterm, log_to_stderr, url_of
+from outreach_server.cli.serving import Server, bind_near, ending_on_sigterm, log_to_stderr, run_fast, url_of
 from outreach_server.cli.values import PORT
 
 
@@ -58,7 +58,7 @@ def demo(exit_: bool, port: int) -> None:
                     stays=not exit_,
                 )
                 up = anyio.Event()
-                server = Server(create_app(database), level="warning", on_started=up.set)
+                server = Server(create_app(database), listener, level="warning", on_started=up.set)
 
                 async def telling() -> None:
                     await up.wait()
@@ -75,13 +75,13 @@ def demo(exit_: bool, port: int) -> None:
 
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(telling)
-                    await server.serve(sockets=[listener])
+                    await server.serve()
                     tasks.cancel_scope.cancel()
             if failures:
                 raise failures[0]
 
         with unwrapped():
-            anyio.run(run)
+            run_fast(run)
     if not told:
         click.echo("Interrupted.", err=True)
         sys.exit(EXIT_INTERRUPTED)

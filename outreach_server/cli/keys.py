@@ -41,7 +41,7 @@ def list_(workspace_id: str) -> None:
 @keys.command()
 @click.argument("key_id", type=KEY)
 def revoke(key_id: str) -> None:
-    """Make a key worthless at once, in a running server too."""
+    """Make a key worthless; a running server heeds it within a second."""
 
     async def work(engine: Outreach) -> ApiKey:
         workspace_id = (await engine.workspaces.find_key(key_id)).workspace_id

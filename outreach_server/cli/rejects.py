@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from types import TracebackType
@@ -19,11 +20,23 @@ SHOWN: Final = 20
 _IN_MEMORY: Final = 1_000_000
 
 
+_RUN: Final = re.compile(r"[\s\x00-\x1f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n\0]")
+"""How cells begin that a spreadsheet runs: as a formula, in its full-width form too, or after what it skips."""
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9][0-9 ().-]*")
+"""A phone number, which has nothing in it to be run, and is there to be corrected and loaded again."""
+
+
+def inert(text: str) -> str:
+    """Return a cell that a spreadsheet shows and does not run: with an apostrophe before what it would."""
+    return f"'{text}" if _RUN.match(text) and not _NUMBER.fullmatch(text) else text
+
+
 class Rejects:
     """Collects rejected rows.
 
     Args:
-        file: A CSV file that gets every one as it comes, with the row's own cells; None for none.
+        file: A CSV file that gets every one as it comes, with the row's own cells, made inert; None for none.
 
     Attributes:
         count: How many there are.
@@ -45,7 +58,7 @@ class Rejects:
     def header(self, cells: Sequence[str]) -> None:
         """Begin the CSV file, where there is one."""
         if self._writer is not None:
-            self._writer.writerow(["row", "column", "message", *cells])
+            self._writer.writerow(["row", "column", "message", *map(inert, cells)])
 
     def add(self, *, row: int, line: int, column: str | None, message: str, cells: Sequence[str] = ()) -> None:
         """Keep one rejected row.
@@ -61,7 +74,7 @@ class Rejects:
         item = {"row": row, "line": line, "column": column, "message": message}
         self._spool.write(orjson.dumps(item) + b"\n")
         if self._writer is not None:
-            self._writer.writerow([row, column or "", message, *cells])
+            self._writer.writerow([row, inert(column or ""), inert(message), *map(inert, cells)])
 
     def items(self) -> Iterator[bytes]:
         """Go through them, each as JSON, in the order of the file."""

@@ -6,14 +6,13 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-import anyio
 import attrs
 import click
 
 from outreach import CarrierName, Outreach
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
-from outreach_server.cli.serving import LOG_LEVELS, Server, bind, ending_on_sigterm, log_to_stderr, url_of
+from outreach_server.cli.serving import LOG_LEVELS, Server, bind, ending_on_sigterm, log_to_stderr, run_fast, url_of
 from outreach_server.cli.values import PORT
 
 SENDER: Final = "+14155550100"
@@ -82,6 +81,6 @@ def sandbox(host: str, port: int, log_level: str) -> None:
                     console().print(fields(answer))
                 click.echo("Ctrl-C stops it and deletes the database.", err=True)
 
-            await Server(create_app(database), level=log_level, on_started=started).serve(sockets=[listener])
+            await Server(create_app(database), listener, level=log_level, on_started=started).serve()
 
-        anyio.run(run)
+        run_fast(run)

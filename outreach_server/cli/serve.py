@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import anyio
 import click
 
 from outreach import Outreach
 from outreach_server.cli.base import Command, state
 from outreach_server.cli.output import echo_json
-from outreach_server.cli.serving import LOG_LEVELS, Server, bind, log_to_stderr, url_of
+from outreach_server.cli.serving import LOG_LEVELS, Server, bind, log_to_stderr, run_fast, url_of
 from outreach_server.cli.values import PORT
 
 
@@ -38,12 +37,12 @@ def serve(host: str, port: int, no_dispatch: bool, public_url: str | None, log_l
             click.echo(f"Database {url}{', without dispatch' if no_dispatch else ''}. Ctrl-C stops it.", err=True)
 
         app = create_app(url, dispatch=not no_dispatch, public_url=public_url)
-        server = Server(app, level=log_level, on_started=started)
+        server = Server(app, listener, level=log_level, on_started=started)
 
         async def run() -> None:
             # Opened once before, so that what is wrong with the database is told before anything listens.
             async with Outreach.open(url, migrate=True):
                 pass
-            await server.serve(sockets=[listener])
+            await server.serve()
 
-        anyio.run(run)
+        run_fast(run)

@@ -10,11 +10,13 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from types import FrameType
 from typing import Final
 
+import anyio
 import click
 import uvicorn
 from starlette.requests import Request
@@ -22,6 +24,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import OutreachError
 from outreach_server.errors import error_response
+from outreach_server.listening.connection import Connection, House
+from outreach_server.listening.descriptors import room_for_connections
+from outreach_server.listening.listener import Listener
+from outreach_server.listening.room import Room
 
 DRAIN_SECONDS: Final = 1
 """How long open requests may take after a signal; the engine then has 7 s for what is on its way, and a
@@ -38,6 +44,7 @@ _STOPPING: Final = (
 _log = logging.getLogger("outreach_server")
 
 _BACKLOG: Final = 2048
+_TICKS_A_SECOND: Final = 10
 _PORTS: Final = 65536
 _NEIGHBOURS: Final = 20
 
@@ -81,6 +88,11 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def run_fast(work: Callable[[], Awaitable[None]]) -> None:
+    """Run a command that serves on the fastest loop there is: uvloop, which Windows does not have."""
+    anyio.run(work, backend_options={"use_uvloop": find_spec("uvloop") is not None})
+
+
 def log_to_stderr(level: str) -> None:
     """Set logging up for a server: on stderr, without access lines, which hold what clients search for."""
     logging.basicConfig(
@@ -102,18 +114,30 @@ def ending_on_sigterm() -> Iterator[None]:
 class Server(uvicorn.Server):
     """A server that says when it is up, and leaves the process to the command when it ends.
 
+    It takes its connections itself (`outreach_server.listening`): bounded, each with its deadlines.
+
     Args:
         app: The application.
+        listener: The socket that it listens on.
         level: The least severe level that is logged.
         on_started: Called once it answers requests.
+        most_connections: How many connections there may be; by default as many as the process has descriptors for.
     """
 
-    def __init__(self, app: ASGIApp, *, level: str, on_started: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        *,
+        level: str,
+        on_started: Callable[[], None],
+        most_connections: int | None = None,
+    ) -> None:
         self._guard = _Guard(app)
         super().__init__(
             uvicorn.Config(
                 self._guard,
-                loop="asyncio",
+                http="httptools",
                 lifespan="on",
                 ws="none",
                 log_config=None,
@@ -123,6 +147,8 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             )
         )
+        self._house = House(room=Room(most_connections or room_for_connections()))
+        self._listener = Listener(listener, self._house, self._connection)
         self._on_started = on_started
         self._end_for_sure = threading.Timer(END_SECONDS, _end_now)
         self._end_for_sure.daemon = True
@@ -134,12 +160,12 @@ class Server(uvicorn.Server):
             OutreachError: The application could not be opened.
             OSError: The same.
         """
-        try:
-            await super().startup(sockets=sockets)
-        except SystemExit:
-            if self._guard.error is not None:
-                raise self._guard.error from None
-            raise
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            raise self._guard.error or SystemExit(1)
+        self.servers = []
+        self._listener.start()
+        self.started = True
         self._on_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -147,6 +173,24 @@ class Server(uvicorn.Server):
         if not self.should_exit:
             self._end_for_sure.start()
         super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look after the connections once a second."""
+        if counter % _TICKS_A_SECOND == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.look(now)
+            self._listener.look()
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, let open requests end, and close the application."""
+        await self._listener.aclose()
+        await super().shutdown(sockets=sockets)
+
+    def _connection(self, address: str) -> Connection:
+        return Connection(self.config, self.server_state, self.lifespan.state, house=self._house, address=address)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -14,9 +14,6 @@ from outreach_server.body import receive_callback_body
 from outreach_server.context import exchange_of, server_of
 from outreach_server.errors import error_response
 
-MOST_CALLBACK_BYTES: Final = 4 * 1024 * 1024
-"""A call's report carries its whole transcript; nothing that a provider sends is larger."""
-
 _NOT_NOW: Final = "The account's credentials cannot be opened here. The server's log says what to do."
 
 
@@ -33,8 +30,8 @@ class Webhooks(HTTPEndpoint):
         try:
             engine = server_of(request).engine
             # First, so that for an address of no account nothing of a body is held.
-            await engine.accounts.find(account_id)
-            async with receive_callback_body(request, MOST_CALLBACK_BYTES) as body:
+            limit = await engine.callbacks.most_bytes(account_id)
+            async with receive_callback_body(request, limit, account_id=account_id) as body:
                 await engine.callbacks.receive(
                     account_id, url=str(request.url), headers=dict(request.headers), body=body
                 )

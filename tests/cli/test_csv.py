@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import io
 
 import click
@@ -9,7 +10,7 @@ from outreach_server.cli.contacts import CHUNK, ContactFile
 from outreach_server.cli.csv_columns import read_columns
 from outreach_server.cli.csv_lines import LONGEST_LINE, Source
 from outreach_server.cli.csv_records import Record, detect_delimiter, records
-from outreach_server.cli.rejects import Rejects
+from outreach_server.cli.rejects import Rejects, inert
 
 
 class Dribble(io.BytesIO):
@@ -186,3 +187,33 @@ def test_a_file_is_read_no_further_than_needed() -> None:
         chunk = next(contacts.chunks(rejects, default_region=None))
     assert len(chunk) == CHUNK
     assert source.position < len(content) / 2
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("=HYPERLINK(\"https://a.example\")", "'=HYPERLINK(\"https://a.example\")"),
+        ("+1+cmd|' /C calc'!A0", "'+1+cmd|' /C calc'!A0"),
+        ("-2+3", "'-2+3"),
+        ("@SUM(1)", "'@SUM(1)"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        (" =1", "' =1"),
+        ("＝1", "'＝1"),
+        ("+1 (415) 555-0102", "+1 (415) 555-0102"),
+        ("-5", "-5"),
+        ("Ann = Bob", "Ann = Bob"),
+        ("'=1", "'=1"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_rejected_cell_is_not_run_by_a_spreadsheet(cell: str, written: str) -> None:
+    """The file is there to be opened: names and values in it are somebody else's; numbers stay what they are."""
+    file = io.StringIO(newline="")
+    with Rejects(file) as rejects:
+        rejects.header(["phone", cell])
+        rejects.add(row=2, line=2, column=cell, message=f"{cell} is no possible number", cells=["12", cell])
+    head, row = csv.reader(io.StringIO(file.getvalue(), newline=""))
+    assert head == ["row", "column", "message", "phone", written]
+    assert [row[1], *row[3:]] == [written, "12", written]
+    assert row[2] == inert(f"{cell} is no possible number")

@@ -132,7 +132,7 @@ def test_an_application_that_cannot_open_fails_with_its_own_error(
         yield
 
     async def run(listener: socket.socket) -> None:
-        await Server(Starlette(lifespan=lifespan), level="error", on_started=lambda: None).serve([listener])
+        await Server(Starlette(lifespan=lifespan), listener, level="error", on_started=lambda: None).serve()
 
     with bind("127.0.0.1", 0) as listener, pytest.raises(type(error), match=str(error)):
         anyio.run(run, listener)
@@ -146,7 +146,7 @@ def test_an_application_that_is_broken_is_a_bug(caplog: pytest.LogCaptureFixture
         raise ZeroDivisionError
 
     async def run(listener: socket.socket) -> None:
-        await Server(broken, level="error", on_started=lambda: None).serve([listener])
+        await Server(broken, listener, level="error", on_started=lambda: None).serve()
 
     with bind("127.0.0.1", 0) as listener, pytest.raises(SystemExit):
         anyio.run(run, listener)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -326,3 +327,40 @@ async def test_a_report_that_tells_the_identifier_brings_in_what_came_before_it(
         assert await caller.call(early) == ["unmatched"]
         assert await caller.call({**early, "id": "e2", "dispatch": dispatch_id, "status": "sent"}) == ["merged"]
         assert await _status(engine, workspace_id, message_id) is MessageStatus.DELIVERED
+
+
+@pytest.mark.parametrize(("filling", "elsewhere"), [(0, False), (100_000, True)])
+async def test_a_large_callback_is_read_beside_the_loop(
+    open_storage: OpenStorage, fake: FakeAdapter, filling: int, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it holds, and whoever has sent it, the sending goes on meanwhile."""
+    threads: list[int] = []
+    read = FakeAdapter.read
+
+    def noted(*arguments: Any) -> Any:
+        threads.append(threading.get_ident())
+        return read(*arguments)
+
+    monkeypatch.setattr(FakeAdapter, "read", noted)
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        caller = Caller(engine, account.id)
+        assert await caller.call({"id": "e1", "filling": "x" * filling}) == ["ignored"]
+        with pytest.raises(CallbackRejected):
+            await caller.call({"id": "e2", "filling": "x" * filling}, signature="wrong")
+    assert [thread != threading.get_ident() for thread in threads] == [elsewhere] * 2
+
+
+async def test_a_callback_that_is_too_large_is_not_read(
+    open_storage: OpenStorage, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How large it may be is the provider's to say."""
+    monkeypatch.setattr(FakeAdapter, "most_callback_bytes", 100)
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        assert await engine.callbacks.most_bytes(account.id) == 100
+        caller = Caller(engine, account.id)
+        with pytest.raises(CallbackRejected, match="larger than 100 bytes"):
+            await caller.call({"id": "e1", "filling": "x" * 100})
+        with pytest.raises(NotFound):
+            await engine.callbacks.most_bytes("0195554e-0000-7000-8000-00000000cafe")

@@ -1,18 +1,31 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from outreach import BusinessHours, CliGroupEntry, InvalidRequest, NewCallCampaign, NewSmsCampaign, Outreach
+from outreach import (
+    BusinessHours,
+    CliGroupEntry,
+    EngineConfig,
+    InvalidRequest,
+    NewCallCampaign,
+    NewSmsCampaign,
+    Outreach,
+)
 from outreach.testing.builders import NOW
+from outreach.working_set import Transaction
 from tests.engine.rig import contacts, given_workspace
 
 pytestmark = pytest.mark.anyio
 
 LATER = datetime(2999, 1, 1, tzinfo=UTC)
 NAIVE = datetime(2999, 1, 1)  # noqa: DTZ001 - what is refused
+
+
+CHUNK = EngineConfig().chunk_rows
 
 
 def _hours(**changes: Any) -> BusinessHours:
@@ -120,3 +133,22 @@ async def test_a_number_of_a_group_may_have_a_million_turns(engine: Outreach) ->
     campaign = NewCallCampaign(name="Spring", agent_id=agent.id, cli_mode="group", cli_group=group)
     created = (await engine.create_campaign.call(workspace.id, campaign, contacts(1))).campaign
     assert created.cli_group == tuple(group)
+
+
+@pytest.mark.parametrize(("count", "most"), [(1, 1), (100, 1), (CHUNK - 1, 1), (CHUNK + 1, 4)])
+async def test_a_small_campaign_is_one_transaction(
+    engine: Outreach, count: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each transaction waits for the disk; nobody can see half of one, nor is there anything to sweep."""
+    workspace = await given_workspace(engine)
+    writes = 0
+    write = engine._storage.write
+
+    async def counted(operation: Callable[[Transaction], Any], *, bulk: bool = False) -> Any:
+        nonlocal writes
+        writes += 1
+        return await write(operation, bulk=bulk)
+
+    monkeypatch.setattr(engine._storage, "write", counted)
+    made = await engine.create_campaign.sms(workspace.id, NewSmsCampaign(name="Few", message_body="x"), contacts(count))
+    assert (made.campaign.counters.total, writes) == (count, most)

@@ -83,10 +83,12 @@ class Place:
             "TMPDIR": str(self.spool),
         }
 
-    def serve(self, *options: str, database: Path | None = None) -> ServerProcess:
+    def serve(self, *options: str, database: Path | None = None, descriptors: int | None = None) -> ServerProcess:
         """Start a server; it is killed at the end, if it still runs then."""
         url = self.url if database is None else f"sqlite:///{database}"
-        server = start_server(url, directory=self.directory, environment=self.environment, options=options)
+        server = start_server(
+            url, directory=self.directory, environment=self.environment, options=options, descriptors=descriptors
+        )
         self._started.append(server)
         return server
 

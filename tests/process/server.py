@@ -95,7 +95,12 @@ class ServerProcess(EngineProcess):
 
 
 def start_server(
-    database_url: str, *, directory: Path, environment: Mapping[str, str], options: tuple[str, ...] = ()
+    database_url: str,
+    *,
+    directory: Path,
+    environment: Mapping[str, str],
+    options: tuple[str, ...] = (),
+    descriptors: int | None = None,
 ) -> ServerProcess:
     """Start a server on a free port and wait until it answers.
 
@@ -104,9 +109,10 @@ def start_server(
         directory: Where its output is kept.
         environment: Variables beside those of this process.
         options: More options of `serve`.
+        descriptors: How many files and connections it may have open; None for as many as this process.
     """
     command = ["outreach_server", "--json", "--database", database_url, "serve", "--port", "0", *options]
-    return _start(ServerProcess, command, directory, environment)
+    return _start(ServerProcess, command, directory, environment, descriptors=descriptors)
 
 
 def start_engine(
@@ -123,14 +129,22 @@ def start_engine(
     return _start(EngineProcess, ["tests.process.engine", database_url, json.dumps(config)], directory, environment)
 
 
-def _start(kind: type[P], module_and_arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> P:
+def _start(
+    kind: type[P],
+    module_and_arguments: Sequence[str],
+    directory: Path,
+    environment: Mapping[str, str],
+    *,
+    descriptors: int | None = None,
+) -> P:
     """Start a module in a process of its own, and wait until it has printed its one document."""
     name = f"process-{time.monotonic_ns()}"
     stdout, stderr = directory / f"{name}.out", directory / f"{name}.err"
+    bounded = [] if descriptors is None else ["/bin/sh", "-c", 'ulimit -n "$0" && exec "$@"', str(descriptors)]
     begun = time.monotonic()
     with stdout.open("wb") as out, stderr.open("wb") as err:
         process = subprocess.Popen(
-            [sys.executable, "-m", *module_and_arguments],
+            [*bounded, sys.executable, "-m", *module_and_arguments],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from outreach_server.context import MOST_LARGE_EACH
 from tests.process.place import Place, body
 from tests.process.server import ServerProcess
 from tests.process.uploading import MEBIBYTE, Upload, padded
@@ -108,7 +109,7 @@ def test_half_a_body_and_a_disconnect_leave_nothing(place: Place, headers: dict[
             upload.send(half)
         else:
             upload.send_chunks([half])
-    wait_for("the halves to be taken", lambda: len(list(place.spool.iterdir())) == AT_A_TIME)
+    wait_for("the halves to be taken", lambda: len(list(place.spool.iterdir())) == MOST_LARGE_EACH)
     for upload in uploads:
         upload.close()
     wait_for("the temporary files to go", lambda: not list(place.spool.iterdir()))

@@ -14,7 +14,7 @@ from starlette.types import Message
 from outreach import Outreach, WorkspaceMode
 from outreach_server import body, create_app
 from outreach_server.context import Server
-from outreach_server.webhooks.receiving import MOST_CALLBACK_BYTES
+from outreach_server.turns import Turns
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 from tests.server.test_connections import chunk, post, receiver
 
@@ -78,7 +78,7 @@ class House:
         return int(answered[0]["status"])
 
     @property
-    def turns(self) -> anyio.Semaphore:
+    def turns(self) -> Turns:
         """Turns for large callbacks."""
         server = self.app.user_middleware[0].kwargs["server"]
         assert isinstance(server, Server)
@@ -115,7 +115,7 @@ async def test_a_body_for_no_account_is_not_read(house: House) -> None:
     ("then", "status"),
     [
         (chunk(b"", more=False), 403),
-        (chunk(b" " * MOST_CALLBACK_BYTES), 400),
+        (chunk(b" " * FakeAdapter.most_callback_bytes), 400),
         ({"type": "http.disconnect"}, 0),
     ],
 )
@@ -137,7 +137,7 @@ async def test_large_bodies_take_turns_and_small_ones_do_not_wait(
         with anyio.fail_after(30):
             await first.asked_again.wait()
         tasks.start_soon(call, "second", second)
-        await wait_until(lambda: house.turns.statistics().tasks_waiting == 1)
+        await wait_until(lambda: house.turns.waiting == 1)
         assert await house.small() == 204
         assert second.begun is not announced
         assert not second.asked_again.is_set()
@@ -146,7 +146,7 @@ async def test_large_bodies_take_turns_and_small_ones_do_not_wait(
             await second.asked_again.wait()
         second.go_on.set()
     assert answers == {"first": status, "second": 403}
-    assert house.turns.value == 1
+    assert house.turns.free == 1
 
 
 async def test_who_waits_for_a_turn_can_go_away(house: House) -> None:
@@ -158,25 +158,26 @@ async def test_who_waits_for_a_turn_can_go_away(house: House) -> None:
             await first.asked_again.wait()
         async with anyio.create_task_group() as waiting:
             waiting.start_soon(house.call, Sender([chunk(b" " * LARGE)], []))
-            await wait_until(lambda: house.turns.statistics().tasks_waiting == 1)
+            await wait_until(lambda: house.turns.waiting == 1)
             waiting.cancel_scope.cancel()
-        assert house.turns.statistics().tasks_waiting == 0
+        assert house.turns.waiting == 0
         first.go_on.set()
-    assert house.turns.value == 1
+    assert house.turns.free == 1
 
 
 async def test_what_is_announced_as_too_large_needs_no_turn(house: House) -> None:
     """It is refused at once, whoever has the turns."""
-    await house.turns.acquire()
-    too_large = str(MOST_CALLBACK_BYTES + 1)
-    with anyio.fail_after(30):
-        assert await house.call(Sender([], []), content_length=too_large, expect="100-continue") == 400
+    too_large = str(FakeAdapter.most_callback_bytes + 1)
+    async with house.turns.turn("another account"):
+        assert house.turns.free == 0
+        with anyio.fail_after(30):
+            assert await house.call(Sender([], []), content_length=too_large, expect="100-continue") == 400
 
 
 async def test_a_body_that_trickles_loses_its_turn(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that never stops for long could keep a turn for ever."""
-    monkeypatch.setattr(body, "_CALLBACK_SECONDS", 0.05)
-    monkeypatch.setattr(body, "_IDLE_SECONDS", 3600.0)
+    monkeypatch.setattr(body, "_BASE_SECONDS", 0.05)
+    monkeypatch.setattr(body, "_LEAST_BYTES_PER_SECOND", 2**40)
     with anyio.fail_after(30):
         assert await house.call(Sender([chunk(b" " * LARGE)], [])) == 400
-    assert house.turns.value == 1
+    assert house.turns.free == 1

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import NotFound, Outreach
 from outreach_server import body, create_app
-from outreach_server.context import Exchange, put_exchange
+from outreach_server.context import MOST_LARGE_BODIES, MOST_LARGE_EACH, Exchange, put_exchange
 from outreach_server.errors import FaultMiddleware
 from tests.server.conftest import Service, sms_body
 from tests.server.test_bodies import large_body
@@ -157,6 +157,68 @@ async def test_large_bodies_wait_for_their_turn_unread(monkeypatch: pytest.Monke
     assert len(read) == 1
 
 
+async def test_one_workspace_does_not_keep_all_turns() -> None:
+    """Eight large bodies of one tenant that trickle leave turns to the others."""
+
+    def trickling(read: list[str], name: str) -> Receive:
+        async def receive() -> Message:
+            read.append(name)
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        return receive
+
+    async with Outreach.open("memory://") as engine:
+        app, read = create_app(engine=engine), list[str]()
+        keys = []
+        for name in ("Slow", "Other"):
+            workspace = await engine.workspaces.create(name)
+            keys.append((await engine.workspaces.create_key(workspace.id)).api_key)
+        raw = large_body()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(MOST_LARGE_BODIES):
+                tasks.start_soon(lambda: post(app, keys[0], trickling(read, "slow"), content_length="1000000"))
+            await anyio.wait_all_tasks_blocked()
+            with anyio.fail_after(30):
+                start, _ = await post(app, keys[1], receiver(chunk(raw, more=False)), content_length=str(len(raw)))
+            assert start["status"] == 201
+            assert len(read) == MOST_LARGE_EACH
+            tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("announced", [True, False])
+async def test_a_body_that_trickles_is_given_up(
+    announced: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its time is in proportion to what has arrived, whatever length it says; who is fast enough is not hurried."""
+    monkeypatch.setattr(body, "_BASE_SECONDS", 0.3)
+    monkeypatch.setattr(body, "_LEAST_BYTES_PER_SECOND", 1000)
+    headers = {"content_length": "60000000"} if announced else {}
+
+    def stream(data: bytes, pause: float, times: int) -> Receive:
+        left = times
+
+        async def receive() -> Message:
+            nonlocal left
+            left -= 1
+            await anyio.sleep(pause)
+            return chunk(data, more=left > 0)
+
+        return receive
+
+    async def test(app: ASGIApp, key: str) -> None:
+        with anyio.fail_after(30):
+            start, content = await post(app, key, stream(b"{", 0.02, 100_000), **headers)
+        assert start["status"] == 400
+        assert b"too slowly" in content["body"]
+        # For more than those 0.3 s, at more than a thousand bytes a second.
+        start, content = await post(app, key, stream(b" " * 100, 0.02, 30))
+        assert b"too slowly" not in content["body"]
+
+    await with_app(test, spool_directory=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 async def test_an_answer_that_breaks_in_the_middle_ends_the_connection() -> None:
     """Once the status is out nothing else can be said: the server around the app has to close."""
 
@@ -182,5 +244,5 @@ def test_a_campaign_that_vanishes_while_it_is_loaded_is_our_fault(
     async def swept(*_: Any, **__: Any) -> None:
         raise NotFound("campaign", "1")
 
-    monkeypatch.setattr(memory_service.engine.create_campaign, "sms", swept)
+    monkeypatch.setattr(memory_service.engine.create_campaign, "answer_sms", swept)
     check_envelope(tenant.post("/sms-campaigns", sms_body()), 500, "internal_error")

@@ -7,9 +7,10 @@ import pytest
 from starlette.testclient import TestClient
 
 import outreach
-from outreach import OutreachError, StorageError
-from outreach_server import create_app
+from outreach import OutreachError, StorageBusy, StorageError
+from outreach_server import create_app, errors
 from outreach_server.errors import STATUSES, status_of
+from outreach_server.listening.tally import Tally
 from tests.server.conftest import Service, Tenant
 
 
@@ -95,10 +96,33 @@ def test_an_error_of_the_engine_that_is_our_fault_is_a_500(
     assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == ["/var/lib/outreach.db is gone"]
 
 
+def test_a_database_that_is_busy_is_a_503(
+    memory_service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It passes, and nothing was changed: the client is told when to come again, the log has one line for all."""
+    tenant = memory_service.tenant()
+    monkeypatch.setattr(errors, "_busy", Tally(logging.getLogger("outreach_server"), "storage_busy", "Busy."))
+
+    async def busy(*_: Any, **__: Any) -> None:
+        raise StorageBusy("Nothing was written. /var/lib/outreach.db is locked")
+
+    monkeypatch.setattr(memory_service.engine.settings, "update", busy)
+    with caplog.at_level(logging.WARNING, "outreach_server"):
+        for _ in range(3):
+            answer = tenant.patch("/sms/settings", {})
+            check_envelope(answer, 503, "internal_error")
+            assert answer.headers["Retry-After"] == "1"
+            assert "/var/lib" not in answer.text
+    assert caplog.messages == ["Busy."]
+    assert caplog.records[0].exc_info is None
+
+
 def test_every_error_of_the_engine_has_a_status() -> None:
-    """Errors of a request are 4xx; the others are ours, and are meant to be 500."""
+    """Errors of a request are 4xx; the others are ours, and are meant to be 500, or 503 where they pass."""
     classes = [
-        value for value in vars(outreach).values() if isinstance(value, type) and issubclass(value, OutreachError)
+        value
+        for value in (getattr(outreach, name) for name in outreach.__all__)
+        if isinstance(value, type) and issubclass(value, OutreachError)
     ]
     assert set(STATUSES) < set(classes)
     ours = {cls.__name__ for cls in classes if status_of(cls.__new__(cls)) == 500}

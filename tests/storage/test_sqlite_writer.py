@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from outreach.clock import SystemClock
-from outreach.errors import StorageError
+from outreach.errors import StorageBusy, StorageError
 from outreach.storage.sqlite import SqliteStorage, connect, patience, thread
 from outreach.working_set import AlreadyThere, Transaction
 from tests.storage.sqlite_support import NOW, appending, campaign, contacts, entry, opened, set_up, subjects
@@ -396,7 +396,7 @@ async def test_when_another_process_keeps_the_lock_all_that_wait_are_told(
         )
         other.execute("ROLLBACK")
     for result in results:
-        assert isinstance(result, StorageError)
+        assert isinstance(result, StorageBusy)
         assert "locked by another process" in str(result)
         assert isinstance(result.__cause__, sqlite3.OperationalError)
     await sqlite_storage.write(appending("later"))

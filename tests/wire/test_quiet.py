@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,7 +16,7 @@ from outreach.runners.connections import Connections
 from outreach.testing.builders import NOW, WORKSPACE_ID, make_account, new_id
 from outreach.testing.fault_server import Answer, FaultServer
 from outreach.vault import Vault
-from outreach.wire.quiet import keep_queries_out_of_logs
+from outreach.wire.quiet import keep_numbers_out_of_logs
 from tests.carriers.telnyx.given import CREDENTIALS as TELNYX
 from tests.carriers.twilio.given import CREDENTIALS as TWILIO
 
@@ -26,12 +27,14 @@ PERSON, OURS = "4155550100", "4155550199"
 
 @pytest.fixture(autouse=True)
 def _filters() -> Iterator[None]:
-    """Leave httpx's logger as it was."""
-    logger = logging.getLogger("httpx")
-    before = logger.filters[:]
-    logger.filters.clear()
+    """Leave the loggers as they were."""
+    loggers = [logging.getLogger(name) for name in ("httpx", "httpcore.http11", "httpcore.connection")]
+    before = [logger.filters[:] for logger in loggers]
+    for logger in loggers:
+        logger.filters.clear()
     yield
-    logger.filters[:] = before
+    for logger, filters in zip(loggers, before, strict=True):
+        logger.filters[:] = filters
 
 
 @pytest.mark.parametrize("level", [logging.INFO, logging.DEBUG])
@@ -45,7 +48,8 @@ async def test_no_number_of_a_look_up_is_logged(
     caplog.set_level(level)
     vault = Vault(keys=Fernet.generate_key().decode())
     connections = Connections(vault=vault, clock=SystemClock(), answer_seconds=30.0, public_url=None)
-    async with FaultServer(lambda _: Answer(body=b"{}")) as server:
+    moved = {"location": f"https://a.example/Messages?To=%2B1{PERSON}", "x-odd": f"'+1{PERSON}'"}
+    async with FaultServer(lambda _: Answer(body=b"{}", headers=moved)) as server:
         url = server.url
         account = make_account(provider=name)
         sealed = vault.seal(account.id, {**credentials, "api_base": url})
@@ -69,6 +73,26 @@ async def test_no_number_of_a_look_up_is_logged(
     assert not [line for line in lines if PERSON in line or OURS in line]
 
 
+async def test_an_answer_that_is_none_is_not_quoted(caplog: pytest.LogCaptureFixture) -> None:
+    """The parser's error has the line in it that it does not understand."""
+    caplog.set_level(logging.DEBUG)
+    connections = Connections(vault=Vault(), clock=SystemClock(), answer_seconds=30.0, public_url=None)
+    raw = f"HTTP/1.1 200 OK\r\nLocation +1{PERSON}\r\n\r\n".encode()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(raw)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(httpx.RemoteProtocolError, match=PERSON):
+            await connections._client().get(f"http://127.0.0.1:{port}/")
+    await connections.aclose()
+    assert "receive_response_headers.failed exception=RemoteProtocolError" in caplog.messages
+    assert PERSON not in caplog.text
+
+
 @pytest.mark.parametrize(
     ("line", "kept"),
     [
@@ -80,8 +104,8 @@ async def test_no_number_of_a_look_up_is_logged(
 def test_a_line_loses_its_queries_alone(line: str, kept: str, caplog: pytest.LogCaptureFixture) -> None:
     """However the line was put together; installing the filter again changes nothing."""
     caplog.set_level(logging.INFO, logger="httpx")
-    keep_queries_out_of_logs()
-    keep_queries_out_of_logs()
+    keep_numbers_out_of_logs()
+    keep_numbers_out_of_logs()
     logger = logging.getLogger("httpx")
     assert len(logger.filters) == 1
     logger.info(line)

@@ -17,7 +17,7 @@ from outreach.protocols.adapter import (
     CredentialField,
 )
 from outreach.wire.asking import json_object_or_empty
-from outreach.wire.callbacks import object_in
+from outreach.wire.callbacks import MESSAGE_BYTES, object_in
 from outreach.wire.checking import (
     API_BASE,
     api_base,
@@ -54,6 +54,7 @@ class TelnyxAdapter:
         API_BASE,
     )
     replies_to_keywords = True
+    most_callback_bytes = MESSAGE_BYTES
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with the form of credentials."""

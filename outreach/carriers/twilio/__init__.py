@@ -17,6 +17,7 @@ from outreach.protocols.adapter import (
     CredentialField,
 )
 from outreach.wire.asking import json_object_or_empty
+from outreach.wire.callbacks import MESSAGE_BYTES
 from outreach.wire.checking import API_BASE, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
 
 _TITLE: Final = "Twilio"
@@ -62,6 +63,7 @@ class TwilioAdapter:
         API_BASE,
     )
     replies_to_keywords = True
+    most_callback_bytes = MESSAGE_BYTES
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with the form of credentials."""

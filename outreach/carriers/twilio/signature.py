@@ -49,14 +49,14 @@ def verified_fields(callback: Callback, credentials: Mapping[str, str]) -> Mappi
         if not same(hashlib.sha256(callback.body).hexdigest(), body_hash):
             raise CallbackRefused("The signature does not fit the body.")
         parameters: Sequence[tuple[str, str]] = ()
-        fields: Mapping[str, Any] = json_event(callback.body)
     else:
         parameters = _form(callback.body)
-        fields = {_readable(name): _readable(value) for name, value in parameters}
     signed = "".join(name + value for name, value in sorted(set(parameters))).encode(errors=_AS_IT_CAME)
     for url in _spellings(callback.url):
         if same(given, keyed_digest(secret, url.encode(), signed, algorithm=algorithm)):
-            return fields
+            if body_hash is not None:
+                return json_event(callback.body)
+            return {_readable(name): _readable(value) for name, value in parameters}
     raise CallbackRefused("The signature does not fit the address and the body.")
 
 

@@ -16,6 +16,7 @@ from outreach.protocols.adapter import (
     Connection,
     CredentialField,
 )
+from outreach.wire.callbacks import MESSAGE_BYTES
 from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
 
 _TITLE: Final = "Vonage"
@@ -55,6 +56,7 @@ class VonageAdapter:
         API_BASE,
     )
     replies_to_keywords = False
+    most_callback_bytes = MESSAGE_BYTES
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with the form of credentials."""

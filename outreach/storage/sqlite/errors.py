@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from outreach.errors import StorageError
+from outreach.errors import StorageBusy, StorageError
 from outreach.working_set import AlreadyThere
 
 _TAKEN: Final = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID}
 )
+
+_BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 _WORDS: Final = {
     sqlite3.SQLITE_BUSY: "The database is locked by another process that has been writing for long. Try again.",
@@ -41,7 +43,8 @@ def translate(error: sqlite3.Error) -> StorageError:
     code = getattr(error, "sqlite_errorcode", 0)
     words = _WORDS.get(code & 0xFF, "The database cannot be used.")
     name = getattr(error, "sqlite_errorname", type(error).__name__)
-    translated = StorageError(f"{words} ({name}: {error})")
+    kind = StorageBusy if code & 0xFF in _BUSY else StorageError
+    translated = kind(f"{words} ({name}: {error})")
     translated.__cause__ = error
     return translated
 

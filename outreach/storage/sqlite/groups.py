@@ -131,11 +131,15 @@ def _roll_back(session: Session) -> None:
 
 def lost(jobs: Sequence[Job], error: Exception) -> None:
     """Tell those who have no error of their own that nothing was written."""
-    why = translate(error).message if isinstance(error, sqlite3.Error) else f"{type(error).__name__}: {error}"
+    if isinstance(error, sqlite3.Error):
+        translated = translate(error)
+        kind, why = type(translated), translated.message
+    else:
+        kind, why = StorageError, f"{type(error).__name__}: {error}"
     for job in jobs:
         if job.error is None and isinstance(error, DatabaseReplaced):
             job.fail(DatabaseReplaced(error.message))
         elif job.error is None:
-            told = StorageError(f"Nothing was written. {why}")
+            told = kind(f"Nothing was written. {why}")
             told.__cause__ = error
             job.fail(told)

@@ -1,0 +1,61 @@
+"""The client that providers are asked with: what it takes from them is bounded."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import httpx
+
+MOST_ANSWER_BYTES: Final = 8 * 1024 * 1024
+"""The largest answer that is read, unpacked: a call with its transcript, or a thousand messages in a list."""
+
+_UNPACKED: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+
+class AnswerTooLarge(httpx.RequestError):
+    """An answer that was not read to its end. The request had arrived: nobody can tell what the provider did."""
+
+
+class ProviderClient(httpx.AsyncClient):
+    """A client of httpx that asks for answers that are not packed, and reads none without a bound."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(headers={"accept-encoding": "identity"}, **settings)
+
+    async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
+        """Send a request, and read its answer unless it is to be streamed.
+
+        Raises:
+            AnswerTooLarge: The answer is larger than `MOST_ANSWER_BYTES`.
+            httpx.RequestError: What httpx raises.
+        """
+        response = await super().send(request, stream=True, **options)
+        if stream:
+            return response
+        try:
+            content = await _read(response)
+        finally:
+            await response.aclose()
+        return httpx.Response(
+            response.status_code,
+            headers=[(name, value) for name, value in response.headers.multi_items() if name not in _UNPACKED],
+            content=content,
+            request=response.request,
+            extensions=response.extensions,
+        )
+
+
+async def _read(response: httpx.Response) -> bytes:
+    announced = response.headers.get("content-length", "")
+    if announced.isascii() and announced.isdigit() and int(announced[:20]) > MOST_ANSWER_BYTES:
+        raise _too_large(response)
+    content = bytearray()
+    async for part in response.aiter_bytes():
+        content += part
+        if len(content) > MOST_ANSWER_BYTES:
+            raise _too_large(response)
+    return bytes(content)
+
+
+def _too_large(response: httpx.Response) -> AnswerTooLarge:
+    return AnswerTooLarge(f"The answer is larger than {MOST_ANSWER_BYTES} bytes.", request=response.request)

@@ -1,0 +1,253 @@
+"""One connection: uvicorn's, with deadlines for what must come, bounds on it, and the envelope for what is no HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+import attrs
+import httptools
+from starlette.datastructures import Headers
+from uvicorn import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from outreach_server.listening.refusals import refusal
+from outreach_server.listening.room import Room
+from outreach_server.listening.tally import Tally
+from outreach_server.request_id import choose_request_id
+
+HEAD_SECONDS: Final = 10.0
+"""How long after it was made, or after the last answer, a connection may take for the head of a request."""
+
+MOST_HEAD_BYTES: Final = 64 * 1024
+"""The largest head of a request; also what may come between two parts of its body, and after it."""
+
+STUCK_SECONDS: Final = 30.0
+"""How long a client may leave an answer unread."""
+
+CLOSING_SECONDS: Final = 10.0
+"""The same once the connection is to be closed."""
+
+_VERSIONS: Final = frozenset({"1.0", "1.1"})
+
+_log = logging.getLogger("outreach_server")
+
+
+@attrs.frozen(kw_only=True)
+class House:
+    """What all connections share.
+
+    Attributes:
+        room: Who is connected.
+        malformed: Counts what is no HTTP.
+        late: Counts heads of requests that did not come.
+    """
+
+    room: Room
+    malformed: Tally = attrs.field(
+        factory=lambda: Tally(_log, "request_malformed", "A request that is no HTTP was refused.")
+    )
+    late: Tally = attrs.field(
+        factory=lambda: Tally(_log, "request_late", "A connection was closed: its request did not come to its end.")
+    )
+
+    @property
+    def tallies(self) -> Sequence[Tally]:
+        """All that is counted here."""
+        return self.malformed, self.late
+
+
+class _Malformed(Exception):
+    """What a callback of the parser finds wrong."""
+
+
+class Connection(HttpToolsProtocol):
+    """A connection of HTTP/1.
+
+    Args:
+        config: uvicorn's.
+        server_state: uvicorn's.
+        app_state: What the application's lifespan has left.
+        house: What it shares with the others.
+        address: Whose it is, as the room has it.
+    """
+
+    def __init__(
+        self, config: Config, server_state: ServerState, app_state: dict[str, Any], *, house: House, address: str
+    ) -> None:
+        super().__init__(config=config, server_state=server_state, app_state=app_state)
+        self._house = house
+        self._address = address
+        self._waiting_since: float | None = None
+        self._stuck_since: float | None = None
+        self._closing_since: float | None = None
+        self._in_head = False
+        self._unclaimed = 0
+        self._refused = False
+        self._problem = ""
+
+    # ---------------------------------------------------------------- what the loop tells
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._house.room.enter(self, self._address)
+        self._waiting_since = self.loop.time()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Leave the room."""
+        self._house.room.exit(self)
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Note since when the client does not read."""
+        super().pause_writing()
+        self._stuck_since = self.loop.time()
+
+    def resume_writing(self) -> None:
+        """Note that it reads again."""
+        super().resume_writing()
+        self._stuck_since = None
+
+    def data_received(self, data: bytes) -> None:
+        """Read on in what comes; answer with the envelope where it is no HTTP."""
+        if self._refused:
+            return
+        self._unset_keepalive_if_required()
+        self._unclaimed += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Nothing else is spoken here: the request is answered, and what follows it cannot be read.
+            self._end_after_answer()
+        except httptools.HttpParserError as error:
+            self._house.malformed.add()
+            self._refuse(f"The request is malformed: {self._words(error)}.")
+        else:
+            if self._unclaimed > MOST_HEAD_BYTES:
+                self._house.malformed.add()
+                self._refuse(f"The request's headers are larger than {MOST_HEAD_BYTES} bytes.")
+
+    # ---------------------------------------------------------------- what the parser tells
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        super().on_message_begin()
+        self._in_head = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; what comes after the body is none, and must not pass for one."""
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin to serve the request, where its head is one."""
+        problem = self._problem_of_head()
+        if problem is not None:
+            self._problem = problem
+            raise _Malformed(problem)
+        self._in_head = False
+        self._unclaimed = 0
+        super().on_headers_complete()
+        self._waiting_since = None
+        self._house.room.serve(self)
+
+    def on_body(self, body: bytes) -> None:
+        """Hand on a part of the body."""
+        self._unclaimed = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Hand on that the body has ended."""
+        self._unclaimed = 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, where none has come yet."""
+        queued = bool(self.pipeline)
+        super().on_response_complete()
+        if not queued and not self.transport.is_closing():
+            self._waiting_since = self.loop.time()
+            self._house.room.wait(self)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: any client may ask for what is not spoken here."""
+
+    # ---------------------------------------------------------------- what others ask of it
+
+    def leave(self) -> None:
+        """Go at once: others need the place."""
+        self.transport.abort()
+
+    def look(self, now: float) -> None:
+        """End it where something has not come, or not been taken, for too long; `now` is the loop's time."""
+        if self.transport.is_closing():
+            if self._closing_since is None:
+                self._closing_since = now
+            elif now - self._closing_since > CLOSING_SECONDS:
+                self.transport.abort()
+        elif self._stuck_since is not None and now - self._stuck_since > STUCK_SECONDS:
+            self._house.late.add()
+            self.transport.abort()
+        elif self._waiting_since is not None and now - self._waiting_since > HEAD_SECONDS:
+            self._house.late.add()
+            if self._in_head:
+                self._refuse(f"The request's headers had not arrived after {HEAD_SECONDS:.0f} s.")
+            else:
+                self.transport.close()
+
+    # ---------------------------------------------------------------- refusing
+
+    def _problem_of_head(self) -> str | None:
+        version = self.parser.get_http_version()
+        if version not in _VERSIONS:
+            return "this server speaks HTTP/1.1"
+        names = [name for name, _ in self.headers]
+        if version == "1.1" and names.count(b"host") != 1:
+            return "it needs exactly one Host header"
+        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if codings and (codings != [b"chunked"] or version != "1.1"):
+            return "the only Transfer-Encoding that is taken is chunked"
+        return None
+
+    def _words(self, error: httptools.HttpParserError) -> str:
+        match error:
+            case httptools.HttpParserInvalidMethodError():
+                return "its method is unknown"
+            case httptools.HttpParserInvalidURLError():
+                return "its target is no path"
+            case httptools.HttpParserCallbackError():
+                return self._problem or "its target is no path"
+        # The parser's own words, which hold nothing of the request.
+        return str(error).rstrip(".")
+
+    def _refuse(self, message: str) -> None:
+        """Answer that this is no request, and close; what is being answered already comes to its end before."""
+        self._refused = True
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            if self.pipeline or not cycle.more_body or cycle.response_started:
+                self._end_after_answer()
+                return
+            # Its body breaks off here: who serves it hears that the client is gone, and is not listened to any more.
+            cycle.disconnected = True
+            cycle.message_event.set()
+        given = choose_request_id(Headers(raw=self.headers or []))
+        headers = self.server_state.default_headers
+        answer = refusal(HTTPStatus.BAD_REQUEST, "invalid_request", message, request_id=given, headers=headers)
+        self.transport.write(answer)
+        self.transport.close()
+
+    def _end_after_answer(self) -> None:
+        """Read nothing more, and close once what has begun is answered."""
+        self._refused = True
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or cycle.response_complete:
+            self.transport.close()
+            return
+        cycle.keep_alive = False
+        self.flow.pause_reading()

@@ -1,0 +1,91 @@
+"""Taking connections from a socket, one at a time, and looking after them."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Final
+
+from outreach_server.listening.connection import Connection, House
+from outreach_server.listening.refusals import refusal
+from outreach_server.listening.room import address_of
+from outreach_server.listening.tally import Tally
+
+_SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_PAUSE_SECONDS: Final = 0.25
+"""After a failure to take a connection: the one that waits is there at once again, and there must be no busy loop."""
+
+_NO_PLACE: Final = "There are too many connections. Close some, or try again in a moment."
+
+_log = logging.getLogger("outreach_server")
+
+
+class Listener:
+    """Takes connections from a listening socket.
+
+    One is taken at a time, so that whatever else the loop has to do comes between two of them, however many there are.
+
+    Args:
+        listening: The socket; it stays its owner's.
+        house: What the connections share.
+        make: Makes the connection of an address.
+    """
+
+    def __init__(self, listening: socket.socket, house: House, make: Callable[[str], Connection]) -> None:
+        self._socket = listening
+        self._house = house
+        self._make = make
+        self._full = Tally(_log, "connections_full", "A connection was refused: there are as many as there may be.")
+        self._short = Tally(
+            _log, "descriptors_short", "No connection could be taken: the system has no descriptor left."
+        )
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to take connections."""
+        self._socket.setblocking(False)
+        self._task = asyncio.create_task(self._take_all(), name="outreach listener")
+
+    async def aclose(self) -> None:
+        """Take no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def look(self) -> None:
+        """Tell of what has been counted."""
+        for tally in (self._full, self._short, *self._house.tallies):
+            tally.look()
+
+    async def _take_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                taken, peer = await loop.sock_accept(self._socket)
+            except OSError as error:
+                if error.errno in _SHORT:
+                    self._short.add()
+                await asyncio.sleep(_PAUSE_SECONDS)
+                continue
+            address = address_of(peer)
+            if not self._house.room.admit(address):
+                self._full.add()
+                _turn_away(taken)
+                continue
+            try:
+                await loop.connect_accepted_socket(lambda address=address: self._make(address), taken)  # type: ignore[misc]
+            except OSError:
+                # Who has gone away by now is no connection.
+                taken.close()
+
+
+def _turn_away(taken: socket.socket) -> None:
+    answer = refusal(HTTPStatus.SERVICE_UNAVAILABLE, "internal_error", _NO_PLACE, headers=[(b"retry-after", b"1")])
+    with taken, suppress(OSError):
+        taken.setblocking(False)
+        taken.send(answer)

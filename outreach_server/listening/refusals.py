@@ -1,0 +1,34 @@
+"""Answers that no application gives: to what is no HTTP, and where there is no place for a connection."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from http import HTTPStatus
+
+import orjson
+
+from outreach_server.errors import envelope
+from outreach_server.request_id import REQUEST_ID
+
+
+def refusal(
+    status: HTTPStatus,
+    code: str,
+    message: str,
+    *,
+    request_id: str | None = None,
+    headers: Sequence[tuple[bytes, bytes]] = (),
+) -> bytes:
+    """Return a whole answer, the envelope in it, after which the connection is closed."""
+    request_id = request_id or str(uuid.uuid4())
+    body = orjson.dumps(envelope(code, message, request_id=request_id))
+    lines = [
+        f"HTTP/1.1 {status.value} {status.phrase}".encode(),
+        *(name + b": " + value for name, value in headers),
+        b"content-type: application/json",
+        f"content-length: {len(body)}".encode(),
+        f"{REQUEST_ID.lower()}: {request_id}".encode(),
+        b"connection: close",
+    ]
+    return b"\r\n".join([*lines, b"", body])

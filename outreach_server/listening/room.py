@@ -1,0 +1,107 @@
+"""Who may be connected: so many in all, so many from one address, and who goes where there is no place left.
+
+Somebody who has sent no request yet, or has been answered, keeps nobody out: of those, who has been silent for longest
+goes. Half-sent requests, as many as anybody likes, therefore cost other clients nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, Final, Protocol
+
+import attrs
+
+_NETWORK_BITS: Final = 64
+"""What one customer of a network gets in IPv6: his addresses are one."""
+
+
+class Guest(Protocol):
+    """A connection, as far as a room knows it."""
+
+    def leave(self) -> None:
+        """Go at once."""
+        ...
+
+
+@attrs.define
+class _Party:
+    """Those from one address: how many, and who of them waits, who has waited for longest first."""
+
+    count: int = 0
+    waiting: dict[Guest, None] = attrs.field(factory=dict)
+
+
+class Room:
+    """Counts connections.
+
+    Args:
+        most: How many there may be.
+        share: How many of them from one address; half by default.
+    """
+
+    def __init__(self, most: int, share: int | None = None) -> None:
+        self._most = most
+        self._share = share if share is not None else max(1, most // 2)
+        self._guests: dict[Guest, str] = {}
+        self._waiting: dict[Guest, None] = {}
+        self._parties: dict[str, _Party] = {}
+
+    def __len__(self) -> int:
+        return len(self._guests)
+
+    def admit(self, address: str) -> bool:
+        """Make a place for one more from an address; False where all there are being served."""
+        party = self._parties.get(address)
+        if party is not None and party.count >= self._share:
+            return self._let_go(party.waiting)
+        return len(self._guests) < self._most or self._let_go(self._waiting)
+
+    def enter(self, guest: Guest, address: str) -> None:
+        """Take one in, who waits."""
+        self._guests[guest] = address
+        self._parties.setdefault(address, _Party()).count += 1
+        self.wait(guest)
+
+    def wait(self, guest: Guest) -> None:
+        """Note that one is not being served, from now on."""
+        if guest in self._guests:
+            for waiting in (self._waiting, self._parties[self._guests[guest]].waiting):
+                waiting.pop(guest, None)
+                waiting[guest] = None
+
+    def serve(self, guest: Guest) -> None:
+        """Note that one is being served."""
+        self._waiting.pop(guest, None)
+        if guest in self._guests:
+            self._parties[self._guests[guest]].waiting.pop(guest, None)
+
+    def exit(self, guest: Guest) -> None:
+        """Forget one who is gone; nothing happens where that has been noted before."""
+        self.serve(guest)
+        address = self._guests.pop(guest, None)
+        if address is not None:
+            party = self._parties[address]
+            party.count -= 1
+            if not party.count:
+                del self._parties[address]
+
+    def _let_go(self, waiting: dict[Guest, None]) -> bool:
+        guest = next(iter(waiting), None)
+        if guest is None:
+            return False
+        self.exit(guest)
+        guest.leave()
+        return True
+
+
+def address_of(peer: Any) -> str:
+    """Return what tells one client from another in the address of a socket's other end."""
+    try:
+        address = ipaddress.ip_address(peer[0].partition("%")[0])
+    except (ValueError, TypeError, IndexError, AttributeError):
+        return ""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((address, _NETWORK_BITS), strict=False).network_address)
+    return str(address)

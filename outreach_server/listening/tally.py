@@ -1,0 +1,51 @@
+"""Telling of what may happen a thousand times a second: one line, then a count a minute."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+EVERY_SECONDS: Final = 60.0
+
+
+class Tally:
+    """Logs the first of many like events, and then how many there were.
+
+    Args:
+        log: Where to.
+        action: What the line's `action` says.
+        message: What has happened, a sentence.
+        now: Seconds on a monotonic clock.
+    """
+
+    def __init__(
+        self, log: logging.Logger, action: str, message: str, *, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._log = log
+        self._action = action
+        self._message = message
+        self._now = now
+        self._told_at: float | None = None
+        self._untold = 0
+
+    def add(self) -> None:
+        """Count one; tell of it, and of those before it, where none was told of for a minute."""
+        self._untold += 1
+        if self._told_at is None or self._now() - self._told_at >= EVERY_SECONDS:
+            self._tell()
+
+    def look(self) -> None:
+        """Tell of those that have come since, once a minute; to be called now and then."""
+        if self._told_at is None or self._now() - self._told_at < EVERY_SECONDS:
+            return
+        if self._untold:
+            self._tell()
+        else:
+            self._told_at = None
+
+    def _tell(self) -> None:
+        more = "" if self._untold == 1 else f" ({self._untold} times in the last minute)"
+        self._log.warning("%s%s", self._message, more, extra={"action": self._action, "count": self._untold})
+        self._told_at, self._untold = self._now(), 0

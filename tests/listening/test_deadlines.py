@@ -1,0 +1,181 @@
+"""Connections that send nothing, or half of something, or take nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import anyio
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from outreach_server.listening import connection, listener
+from tests.listening.conftest import PATIENCE, Client, Place, serving
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give clients almost no time."""
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(connection, "STUCK_SECONDS", 0.2)
+    monkeypatch.setattr(connection, "CLOSING_SECONDS", 0.2)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_head_that_does_not_come_to_its_end(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    """However it trickles: the deadline is one for all of it; one line in the log, however many there are."""
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            async with place.client() as client, anyio.create_task_group() as tasks:
+                await client.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ")
+                tasks.start_soon(_trickle, client)
+                answer = await client.answer()
+                tasks.cancel_scope.cancel()
+            assert answer.status == 400
+            assert "had not arrived" in answer.error["message"]
+    assert len([record for record in caplog.records if record.__dict__.get("action") == "request_late"]) == 1
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_connection_without_a_request_is_closed(place: Place) -> None:
+    """Also one that was answered before, and one that goes on with a body that nobody reads any more."""
+    async with place.client() as client:
+        assert await client.closed()
+    async with place.client() as client:
+        await client.send(place.head())
+        assert (await client.answer()).status == 200
+        assert await client.closed()
+    async with place.client() as client, anyio.create_task_group() as tasks:
+        await client.send(b"POST /sms HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
+        assert (await client.answer()).status == 401
+        tasks.start_soon(_trickle, client)
+        assert await client.closed()
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("size", [64, 4_000_000])
+async def test_an_answer_that_nobody_takes(size: int) -> None:
+    """A client that does not read holds a connection no longer than one that does not write."""
+    begun = anyio.Event()
+
+    def large(app: Any) -> Any:
+        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            begun.set()
+            head: Message = {"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]}
+            await send(head)
+            for _ in range(5):
+                await send({"type": "http.response.body", "body": b"x" * size, "more_body": True})
+            await send({"type": "http.response.body", "body": b"x" * 16_000_000})
+
+        return serve
+
+    async with serving(large) as place:
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.setblocking(False)
+            await anyio.to_thread.run_sync(_connect, client, place.port)
+            await begun.wait()
+            await _until(lambda: not place.server.server_state.connections)
+
+
+async def test_half_sent_requests_make_way_for_whole_ones() -> None:
+    """However many there are, and from the same address too."""
+    async with serving(most_connections=8) as place, AsyncExitStack() as stack:
+        for _ in range(40):
+            half = await stack.enter_async_context(place.client())
+            await half.send(b"GET /healthz HTTP/1.1\r\nHo")
+        for _ in range(5):
+            async with place.client() as client:
+                await client.send(place.head())
+                assert (await client.answer()).status == 200
+        await _until(lambda: len(place.server.server_state.connections) <= 4)  # the share of this address
+
+
+async def test_where_all_are_being_served_the_next_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+    """An honest 503 in the envelope, and one line in the log."""
+    release, served = anyio.Event(), 0
+
+    def slow(app: Any) -> Any:
+        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+            nonlocal served
+            if scope["type"] == "http":
+                served += 1
+                await release.wait()
+            await app(scope, receive, send)
+
+        return serve
+
+    async with serving(slow, most_connections=4) as place, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(place.client()) for _ in range(2)]
+        for client in clients:
+            await client.send(place.head())
+        await _until(lambda: served == 2)
+        with caplog.at_level(logging.WARNING):
+            for _ in range(3):
+                async with place.client() as another:
+                    answer = await another.answer()
+                    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+                    assert answer.error["code"] == "internal_error"
+        release.set()
+        for client in clients:
+            assert (await client.answer()).status == 200
+    assert len([record for record in caplog.records if record.__dict__.get("action") == "connections_full"]) == 1
+
+
+async def test_no_descriptor_left(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """It is no busy loop, one line in the log, and goes on when there is one again."""
+    monkeypatch.setattr(listener, "_PAUSE_SECONDS", 0.05)
+    async with serving() as place:
+        loop = asyncio.get_running_loop()
+        accept, tried = loop.sock_accept, 0
+
+        async def fail(sock: socket.socket) -> Any:
+            nonlocal tried
+            tried += 1
+            if tried > 4:
+                return await accept(sock)
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        monkeypatch.setattr(loop, "sock_accept", fail)
+        began = loop.time()
+        with caplog.at_level(logging.WARNING):
+            # The first one was waited for before.
+            async with place.client() as first, place.client() as second:
+                for client in (first, second):
+                    await client.send(place.head())
+                    assert (await client.answer()).status == 200
+        assert tried > 4
+        assert loop.time() - began >= 4 * 0.05
+    assert [record.__dict__["action"] for record in caplog.records] == ["descriptors_short"]
+
+
+def _connect(client: socket.socket, port: int) -> None:
+    client.setblocking(True)
+    client.connect(("127.0.0.1", port))
+    client.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+
+
+async def _trickle(client: Client) -> None:
+    while True:
+        await anyio.sleep(0.02)
+        try:
+            await client.send(b"x")
+        except ConnectionError:
+            return
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - nothing announces that a connection is gone
+            await anyio.sleep(0.02)

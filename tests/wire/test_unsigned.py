@@ -1,0 +1,73 @@
+"""What nobody has signed costs little: it is bounded, and not parsed before its signature has been looked at."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from outreach.adapters import adapter
+from outreach.carriers.vonage.tokens import _part
+from outreach.models.account import PROVIDERS
+from outreach.protocols.adapter import Callback, CallbackRefused
+from outreach.testing.builders import NOW
+from outreach.wire.callbacks import CALL_BYTES, MESSAGE_BYTES
+from tests.carriers.kit import connection
+from tests.carriers.telnyx.given import CREDENTIALS as TELNYX
+from tests.carriers.twilio.given import CREDENTIALS as TWILIO
+from tests.carriers.vonage.given import CREDENTIALS as VONAGE
+
+BODY = b'{"a": "\\ud83d' + b"\\u00e9" * 1000 + b'"}'
+SECONDS = int(NOW.timestamp())
+WRONG = base64.b64encode(bytes(64)).decode()
+
+HEADERS: Mapping[str, Mapping[str, str]] = {
+    "twilio": {"content-type": "application/json", "x-twilio-signature": WRONG},
+    "telnyx": {"telnyx-timestamp": str(SECONDS), "telnyx-signature-ed25519": WRONG},
+    "vonage": {"authorization": f"Bearer {_part({'alg': 'HS256'})}.{_part({'api_key': 'x', 'iat': SECONDS})}.{WRONG}"},
+    "vapi": {"x-vapi-secret": "wrong"},
+    "retell": {"x-retell-signature": f"v={SECONDS * 1000},d={'0' * 64}"},
+    "elevenlabs": {"elevenlabs-signature": f"t={SECONDS},v0={'0' * 64}"},
+}
+CREDENTIALS = {
+    "twilio": TWILIO,
+    "telnyx": TELNYX,
+    "vonage": VONAGE,
+    "vapi": {"api_key": "k", "webhook_secret": "a-long-secret-of-vapi"},
+    "retell": {"api_key": "k"},
+    "elevenlabs": {"api_key": "k", "webhook_secret": "s"},
+}
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS))
+def test_a_body_is_not_parsed_before_it_is_verified(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every provider whose signature is over bytes: whoever has no key gets no parser to work for him."""
+    known = adapter(name)
+    parsed: list[bytes] = []
+
+    def parse(body: bytes) -> dict[str, Any]:
+        parsed.append(body)
+        return {"alg": "HS256"}
+
+    for module in [module for module in list(sys.modules) if module.startswith("outreach.")]:
+        if hasattr(sys.modules[module], "json_event"):
+            monkeypatch.setattr(sys.modules[module], "json_event", parse)
+    callback = Callback(
+        url=f"https://o.example/webhooks/1?bodySHA256={hashlib.sha256(BODY).hexdigest()}",
+        headers=HEADERS[name],
+        query={},
+        body=BODY,
+    )
+    with pytest.raises(CallbackRefused):
+        known.read(connection(CREDENTIALS[name]), callback)
+    assert BODY not in parsed
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS))
+def test_each_provider_says_how_large_its_callbacks_are(name: str) -> None:
+    """A message is small; a call brings its transcript."""
+    assert adapter(name).most_callback_bytes == (MESSAGE_BYTES if PROVIDERS[name] == "carrier" else CALL_BYTES)
