@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import attrs
@@ -30,13 +30,13 @@ class Counts:
         """Count a call."""
         self.statements += 1
         self.texts[" ".join(text.split())] += 1
-
-    def run(self, text: str) -> None:
-        """Count a run; what a trigger does is part of the run that set it off, and comes as a comment."""
-        if text.startswith("--"):
-            return
-        self.runs += 1
         self.commits += text.lstrip().upper().startswith("COMMIT")
+
+    def each(self, rows: Iterable[Any]) -> Iterator[Any]:
+        """Count a run for each row that is taken."""
+        for row in rows:
+            self.runs += 1
+            yield row
 
 
 def count_statements() -> Counts:
@@ -47,15 +47,20 @@ def count_statements() -> Counts:
     class CountingCursor(sqlite3.Cursor):
         def execute(self, sql: str, parameters: Any = (), /) -> Self:
             counts.call(sql)
+            counts.runs += 1
             return super().execute(sql, parameters)
 
         def executemany(self, sql: str, parameters: Iterable[Any], /) -> Self:
             counts.call(sql)
-            return super().executemany(sql, parameters)
+            return super().executemany(sql, counts.each(parameters))
 
     class CountingConnection(sqlite3.Connection):
         def cursor(self, factory: Any = None) -> Any:
             return super().cursor(factory or CountingCursor)
+
+        def commit(self) -> None:
+            counts.commits += self.in_transaction
+            super().commit()
 
         def execute(self, sql: str, parameters: Any = (), /) -> Any:
             return self.cursor().execute(sql, parameters)
@@ -66,7 +71,6 @@ def count_statements() -> Counts:
     def counting(*args: Any, **options: Any) -> sqlite3.Connection:
         options.setdefault("factory", CountingConnection)
         connection: sqlite3.Connection = connect(*args, **options)
-        connection.set_trace_callback(counts.run)
         return connection
 
     sqlite3.connect = counting  # type: ignore[assignment]

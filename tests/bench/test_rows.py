@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.processes import run_side
 from benchmarks.rows import ROWS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -60,6 +61,15 @@ def test_each_row_measures_both_sides(row: str, tmp_path: Path) -> None:
         assert one["row"] == row
         assert one["ratio"]["median"] == pytest.approx(one["ours"]["median"] / one["other"]["median"])
         assert all(math.isfinite(one[side]["median"]) and one[side]["median"] > 0 for side in ("ours", "other"))
+
+
+@pytest.mark.bench
+def test_statements_are_counted_however_they_are_run(tmp_path: Path) -> None:
+    """One call may run a statement for many rows; none runs it for less than one."""
+    told = {"database": str(tmp_path / "outreach.db"), "campaigns": 2, "recipients": 2, "rate": 600, "latency_ms": 0}
+    answer = run_side("engine", {**told, "most_seconds": 60, "count": True})
+    assert answer["messages"] == 4
+    assert 0 < answer["commits a message"] < answer["statements a message"] <= answer["statement runs a message"]
 
 
 def test_every_row_is_tested() -> None:
