@@ -233,6 +233,7 @@ class Outreach:
 
         Raises:
             ConfigError: The running event loop is not asyncio's, or the engine is open already.
+            DatabaseOlder: An older version has written it, and this engine was not to bring it up to date.
             StorageError: The database cannot be used.
         """
         self._home.settle()

@@ -23,6 +23,7 @@ from outreach.policy.settlement import Backoff
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Storage
 from outreach.runners.batches import Batches
+from outreach.runners.verdicts import ToldAnalyser
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -67,7 +68,6 @@ class Worker:
 
     Attributes:
         notices: What is told in the log of this process's work.
-        analyser: As it was given.
         backoff: How long things wait after an outcome.
     """
 
@@ -84,7 +84,7 @@ class Worker:
         self._storage = storage
         self._clock = clock
         self._config = config
-        self.analyser = analyser
+        self._analyser: Analyser = ToldAnalyser(analyser, self.notices)
         self._lease_ends = float("-inf")
         self._epoch: int | None = None
         self._steps = StepWatch(clock)
@@ -92,6 +92,15 @@ class Worker:
         self._told_pauses: dict[str, int] = {}
         self.backoff = backoff_of(config)
         self._settling = Batches(self._settle_all, most=_SLICE)
+
+    @property
+    def analyser(self) -> Analyser:
+        """The one that was given, whose errors are told and taken as "nobody can tell"."""
+        return self._analyser
+
+    @analyser.setter
+    def analyser(self, analyser: Analyser) -> None:
+        self._analyser = ToldAnalyser(analyser, self.notices)
 
     @property
     def lease_seconds_left(self) -> float:

@@ -18,6 +18,7 @@ from outreach.operations.common import workspace_of
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
 from outreach.protocols.analyser import Analyser
 from outreach.runners.connections import Connections
+from outreach.runners.verdicts import ToldAnalyser
 from outreach.runners.worker import backoff_of
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
@@ -34,7 +35,9 @@ class Callbacks:
     def __init__(self, context: ServiceContext, connections: Connections, analyser: Analyser) -> None:
         self._context = context
         self._connections = connections
-        self._intake = Intake(ids=context.ids, backoff=backoff_of(context.config), analyser=analyser)
+        self._intake = Intake(
+            ids=context.ids, backoff=backoff_of(context.config), analyser=ToldAnalyser(analyser, context.notices)
+        )
 
     async def most_bytes(self, account_id: str) -> int:
         """Return how large a callback's body may be, which is the provider's to say; a larger one need not be read.

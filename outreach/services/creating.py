@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
@@ -29,8 +28,6 @@ from outreach.services.new_campaigns import check_new_call_campaign, check_new_s
 from outreach.services.once import KeyedRequest, Keys, Once, finished, library_request
 from outreach.services.preparing import RecipientSource, chunks
 from outreach.working_set import Transaction
-
-_log = logging.getLogger(__name__)
 
 Make = Callable[[RecipientSource, Once[CampaignCreated]], Awaitable[CampaignCreated]]
 
@@ -347,10 +344,13 @@ class CampaignCreation:
                 pass
         except StorageError:
             # What made the creation fail must be told, not this; a dispatcher sweeps what is left.
-            _log.warning(
+            self._context.notices.trouble(
+                ("discard_failed",),
+                "left",
                 "What was loaded of campaign %s could not be deleted yet.",
                 campaign_id,
-                extra={"action": "discard_failed", "campaign_id": campaign_id},
+                action="discard_failed",
+                campaign_id=campaign_id,
             )
 
     def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, now: datetime) -> Campaign:
