@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final, TypeVar, cast
 
 import attrs
 
@@ -59,11 +62,25 @@ class _Trouble:
     is_open: bool = True
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _one_at_a_time(method: F) -> F:
+    """Let one thread at a time into these methods."""
+
+    @wraps(method)
+    def locked(self: Notices, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return cast("F", locked)
+
+
 class Notices:
     """The engine's one place for log lines that may come often.
 
     Each kind of trouble has at most one line a minute, and one when it is over; all of them together have at most
-    `LINES_A_MINUTE`. It is used in the event loop's thread.
+    `LINES_A_MINUTE`. Any thread may use it.
 
     Args:
         clock: Where the minutes come from.
@@ -71,16 +88,19 @@ class Notices:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._lock = threading.RLock()
         self._troubles: dict[Subject, dict[str, _Trouble]] = {}
         self._count = 0
         self._window = float("-inf")
         self._lines = 0
         self._left_out = 0
 
+    @_one_at_a_time
     def tell(self, level: int, message: str, *args: object, **extra: Any) -> None:
         """Write a line about something that happened once, such as a pause."""
         self._write(level, message % args, extra)
 
+    @_one_at_a_time
     def trouble(
         self,
         subject: Subject,
@@ -132,6 +152,7 @@ class Notices:
             return
         self.trouble((action,), type(error).__name__, message, *args, level=logging.ERROR, error=error, **extra)
 
+    @_one_at_a_time
     def over(self, subject: Subject, message: str, *args: object, **extra: Any) -> None:
         """Tell once that a subject's trouble is over; nothing when it had none, or when its trouble was not told."""
         told = total = 0
@@ -145,6 +166,7 @@ class Notices:
             count = f" It was in trouble {total} times." if total > 1 else ""
             self._write(logging.WARNING, f"{message % args}{count}", extra)
 
+    @_one_at_a_time
     def latest(self, subject: Subject) -> tuple[str, float] | None:
         """Return the kind of a subject's latest trouble that is not over, and how many seconds ago it came."""
         kinds = self._troubles.get(subject, {})
@@ -154,6 +176,7 @@ class Notices:
         seen_at, kind = max(found)
         return kind, self._clock.monotonic() - seen_at
 
+    @_one_at_a_time
     def remind(self) -> None:
         """Tell the counts whose minute is over, and forget what is long over; to be called now and then."""
         now = self._clock.monotonic()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime
 
 import attrs
 
-from outreach.models.call import Call, CallOutcome
+from outreach.models.call import Call
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CALL_STATUS_RANK, ENDED_CALL_STATUSES, CallStatus, DispatchState
@@ -19,8 +18,6 @@ from outreach.policy.deciding import rule_of_outcome
 from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
-
-_log = logging.getLogger(__name__)
 
 
 def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, now: datetime, *, by: Rule) -> None:
@@ -103,7 +100,7 @@ def report(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Ana
         answered_by=known.answered_by,
         summary=event.summary or call.summary,
         error=event.error,
-        outcome=_verdict(analyser, known, dispatch) if ended else None,
+        outcome=analyser.outcome(known) if ended else None,
         ended_at=event.at if ended else None,
     )
     tx.calls.update(after)
@@ -130,7 +127,7 @@ def judge(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Anal
     known = attrs.evolve(event, answered_by=call.answered_by or event.answered_by)
     after = attrs.evolve(
         call,
-        outcome=call.outcome or _verdict(analyser, known, dispatch),
+        outcome=call.outcome or analyser.outcome(known),
         answered_by=known.answered_by,
         summary=call.summary or event.summary,
     )
@@ -149,23 +146,6 @@ def fall_silent(tx: Transaction, workspace_id: str, call_id: str, now: datetime)
     tx.calls.update(after)
     tx.work.touch(Unit("call", workspace_id, call_id), None)
     return after
-
-
-def _verdict(analyser: Analyser, event: CallReport, dispatch: Dispatch) -> CallOutcome | None:
-    """Return the outcome of an ended call; None when nobody can tell, also because the analyser has failed.
-
-    The call has ended all the same: an analyser of the application's keeps no campaign from its end.
-    """
-    try:
-        return analyser.outcome(event)
-    except Exception as error:
-        # Its type alone, and no traceback: what it says may hold what was said in the call, or the number.
-        _log.error(
-            "The analyser of calls failed with %s: the outcome of a call stays open.",
-            type(error).__name__,
-            extra={"action": "analyser_failed", "dispatch_id": dispatch.id},
-        )
-        return None
 
 
 def _spoken_for(tx: Transaction, dispatch: Dispatch) -> Call | None:

@@ -14,6 +14,6 @@ class Analyser(Protocol):
     def outcome(self, report: CallReport) -> CallOutcome | None:
         """Return the outcome of an ended call; None when nobody can tell. It must not block or wait.
 
-        What it raises is logged by its type alone, and taken as None.
+        What it raises is told in the log by its type alone, and taken as None (`runners.verdicts`).
         """
         ...

@@ -22,6 +22,7 @@ from outreach.operations import account_holds, leases, matching, settling, singl
 from outreach.policy.settlement import Backoff
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Storage, Transaction
+from outreach.runners.verdicts import ToldAnalyser
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +66,6 @@ class Worker:
 
     Attributes:
         notices: What is told in the log of this process's work.
-        analyser: As it was given.
         backoff: How long things wait after an outcome.
     """
 
@@ -82,11 +82,20 @@ class Worker:
         self._storage = storage
         self._clock = clock
         self._config = config
-        self.analyser = analyser
+        self._analyser: Analyser = ToldAnalyser(analyser, self.notices)
         self._lease_ends = float("-inf")
         self._epoch: int | None = None
         self._told_pauses: dict[str, int] = {}
         self.backoff = backoff_of(config)
+
+    @property
+    def analyser(self) -> Analyser:
+        """The one that was given, whose errors are told and taken as "nobody can tell"."""
+        return self._analyser
+
+    @analyser.setter
+    def analyser(self, analyser: Analyser) -> None:
+        self._analyser = ToldAnalyser(analyser, self.notices)
 
     @property
     def lease_seconds_left(self) -> float:

@@ -16,6 +16,7 @@ from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Transaction
 from outreach.runners.connections import Connections
+from outreach.runners.verdicts import ToldAnalyser
 from outreach.runners.worker import backoff_of
 from outreach.services.context import ServiceContext
 
@@ -28,7 +29,9 @@ class Callbacks:
     def __init__(self, context: ServiceContext, connections: Connections, analyser: Analyser) -> None:
         self._context = context
         self._connections = connections
-        self._intake = Intake(ids=context.ids, backoff=backoff_of(context.config), analyser=analyser)
+        self._intake = Intake(
+            ids=context.ids, backoff=backoff_of(context.config), analyser=ToldAnalyser(analyser, context.notices)
+        )
 
     async def receive(
         self, account_id: str, *, url: str, headers: Mapping[str, str], body: bytes

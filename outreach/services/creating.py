@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import datetime
 
@@ -25,8 +24,6 @@ from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.preparing import RecipientSource, chunks
 from outreach.services.requests import Claim
-
-_log = logging.getLogger(__name__)
 
 Render = Callable[[CampaignCreated], Answer]
 """Makes the answer that an idempotency key replays."""
@@ -207,10 +204,13 @@ class CampaignCreation:
                 pass
         except StorageError:
             # What made the creation fail must be told, not this; a dispatcher sweeps what is left.
-            _log.warning(
+            self._context.notices.trouble(
+                ("discard_failed",),
+                "left",
                 "What was loaded of campaign %s could not be deleted yet.",
                 campaign_id,
-                extra={"action": "discard_failed", "campaign_id": campaign_id},
+                action="discard_failed",
+                campaign_id=campaign_id,
             )
 
     def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, now: datetime) -> Campaign:

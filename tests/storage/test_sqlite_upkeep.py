@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database, Migrations
 
-from outreach import backup_database, check_database, migrate_database, restore_database
+from outreach import Outreach, backup_database, check_database, migrate_database, restore_database
 from outreach.clock import SystemClock
 from outreach.errors import ConfigError, DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.models.work import Home
@@ -382,3 +382,35 @@ async def test_a_copy_that_keeps_no_log_is_opened_with_one(database: Path, tmp_p
     async with SqliteStorage(packed, clock=SystemClock()):
         with opened(packed) as other:
             assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+async def test_an_engine_changes_an_older_database_when_it_dispatches_from_it(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or when it is told to; one that looks in says what has to be done."""
+    first = Migrations("outreach")
+    migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
+    first(name=migration.name)(migration.fn)
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS", first)
+        for path in (database, database.with_name("second.db")):
+            await fill(path, "one")
+    with pytest.raises(DatabaseOlder, match="when the process that dispatches from it opens it"):
+        await Outreach.open(url_of(database)).__aenter__()
+    async with Outreach.open(url_of(database), dispatch=True) as engine:
+        assert engine.health().dispatching
+    async with Outreach.open(url_of(database)):
+        pass
+    async with Outreach.open(url_of(database.with_name("second.db")), migrate=True):
+        pass
+
+
+async def test_a_log_without_its_database_is_no_part_of_a_new_one(database: Path, tmp_path: Path) -> None:
+    """Somebody has deleted the file after a crash, and left the log and the note."""
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("old"))
+        shutil.copyfile(f"{database}-wal", tmp_path / "left")
+    database.unlink()
+    os.replace(tmp_path / "left", f"{database}-wal")
+    await fill(database, "new")
+    assert await content(database) == ["new"]
