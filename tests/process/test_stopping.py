@@ -111,6 +111,8 @@ def test_a_stop_is_bounded_while_another_process_keeps_the_database_locked(place
         assert time.monotonic() - begun < MOST_SECONDS
     assert "Traceback" not in server.errors(), server.errors()
     # What could not be recorded is unknown to the next start, and is not sent again.
-    place.serve()
-    wait_for("the others", lambda: not place.books.dispatches("dispatching"))
+    again = place.serve()
+    wait_for("the right to dispatch", lambda: again.health()["dispatching"])
+    assert again.stop() == 0
+    assert place.books.dispatches("dispatching") == set()
     place.books.check()
