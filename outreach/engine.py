@@ -224,6 +224,7 @@ class Outreach:
 
         Raises:
             ConfigError: The running event loop is not asyncio's.
+            DatabaseOlder: An older version has written it, and this engine was not to bring it up to date.
             StorageError: The database cannot be used.
         """
         try:

@@ -745,10 +745,13 @@ class Storage(Protocol):
     """A database. Open it with `async with`; it may be used from one event loop."""
 
     async def __aenter__(self) -> Self:
-        """Open it, and bring its schema up to date.
+        """Open it, and bring its schema up to date where that is asked for.
 
         Raises:
             DatabaseMissing: There is none, and none was to be created.
+            DatabaseOlder: It was written by an older version, and was not to be changed.
+            DatabaseInUse: The same; it was to be changed, and another process has it open.
+            DatabaseReplaced: Another database was put in its place; nothing was changed.
             DatabaseNewer: It was written by a newer version of this package; nothing was changed.
             StorageError: It cannot be opened; the message says why and what to do.
         """
