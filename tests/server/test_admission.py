@@ -64,7 +64,7 @@ def test_a_revoked_key_is_worthless_at_once(service: Service) -> None:
     tenant = service.tenant()
     (key,) = service.run(service.engine.workspaces.list_keys, tenant.workspace.id)
     assert tenant.get("/campaigns").status_code == 200
-    service.run(service.engine.workspaces.revoke_key, key.id)
+    service.run(service.engine.workspaces.revoke_key, tenant.workspace.id, key.id)
     check_envelope(tenant.get("/campaigns"), 401, "unauthorized")
 
 
