@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 import attrs
 
@@ -16,6 +17,7 @@ from outreach.models.states import (
     TERMINAL_CAMPAIGN_STATUSES,
     CampaignMove,
     CampaignStatus,
+    WorkspaceMode,
     WorkspaceStatus,
     moves_to_ask_for,
     next_campaign_status,
@@ -27,6 +29,9 @@ from outreach.policy.holidays import closed_dates, refill
 from outreach.policy.opening import next_open
 from outreach.policy.readiness import missing
 from outreach.working_set import Transaction
+
+_TRUNK_BY_IDENTIFIER: Final = frozenset({"vapi", "elevenlabs"})
+"""Providers that are told by which trunk to call by an identifier of theirs."""
 
 
 def move(
@@ -298,9 +303,12 @@ def obstacles(tx: Transaction, campaign: Campaign, now: datetime) -> tuple[Error
     if campaign.business_hours is not None and _never_opens(campaign.business_hours, campaign.holidays, now):
         found.append(ErrorDetail("business_hours", "Its business hours have no opening within a year."))
     provider = provider_of(tx, campaign)
+    workspace = workspace_of(tx, campaign.workspace_id)
     if provider is not None:
-        lack = lacking(tx, workspace_of(tx, campaign.workspace_id), provider)
+        lack = lacking(tx, workspace, provider)
         found.extend([lack] if lack is not None else [])
+    if provider is not None and campaign.channel == "call" and workspace.mode is WorkspaceMode.LIVE:
+        found.extend(_caller_obstacles(tx, campaign, provider))
     return tuple(found)
 
 
@@ -308,6 +316,29 @@ def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> No
     found = obstacles(tx, campaign, now)
     if found:
         raise CannotStart(found)
+
+
+def _caller_obstacles(tx: Transaction, campaign: Campaign, provider: str) -> list[ErrorDetail]:
+    """Return why calls would show another number than the ledger names, or none."""
+    found = []
+    trunk = tx.trunks.get(campaign.workspace_id, campaign.sip_trunk_id) if campaign.sip_trunk_id else None
+    if trunk is not None and trunk.provider_trunk_id is None and provider in _TRUNK_BY_IDENTIFIER:
+        found.append(
+            ErrorDetail(
+                "sip_trunk_id",
+                f"Its trunk {trunk.name!r} has no identifier at {provider}, which knows it by nothing else.",
+            )
+        )
+    for index, entry in enumerate((campaign.cli_group or ()) if campaign.cli_mode == "group" else ()):
+        number = tx.numbers.get(campaign.workspace_id, entry.phone_number_id)
+        if number is not None and number.phone != entry.phone_e164:
+            said = f"The number {number.id} of its caller-ID group is {number.phone}, not {entry.phone_e164}."
+        elif number is None and tx.numbers.by_phone(campaign.workspace_id, entry.phone_e164) is None:
+            said = f"{entry.phone_e164} of its caller-ID group is no number of the workspace: add it first."
+        else:
+            continue
+        found.append(ErrorDetail(f"cli_group_config[{index}]", said))
+    return found
 
 
 def _agent_of(tx: Transaction, campaign: Campaign) -> Agent | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal
 
 from outreach.models.carriers import Channel
-from outreach.models.unsubscribe import Unsubscribe
+from outreach.models.unsubscribe import HELD, Unsubscribe
 from outreach.working_set.kinds import UNSUBSCRIBES
 from outreach.working_set.tables.base import Table, as_list
 
@@ -47,3 +48,12 @@ class Register(Table):
             "register.stopped", UNSUBSCRIBES, workspace_id=workspace_id, channel=channel, phones=as_list(phones)
         )
         return frozenset(row[0] for row in rows)
+
+    def standing(
+        self, workspace_id: str, channel: Channel, phones: Collection[str]
+    ) -> Mapping[str, Literal["stopped", "held"]]:
+        """Return what stands against numbers (at most 5,000): those that it stops, and those that are held back."""
+        self.load((workspace_id, phone) for phone in phones)
+        entries = (self.get(workspace_id, phone) for phone in phones)
+        found = [entry for entry in entries if entry is not None and (entry.stops(channel) or entry.scope == HELD)]
+        return {entry.phone: "held" if entry.scope == HELD else "stopped" for entry in found}

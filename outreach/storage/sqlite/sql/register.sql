@@ -8,7 +8,7 @@ ORDER BY phone
 LIMIT :limit
 
 -- stopped --
--- Asked before every wave and while loading: one search of the key for each number given.
+-- Asked while loading: one search of the key for each number given.
 SELECT unsubscribes.phone
 FROM json_each(:phones) AS wanted
 CROSS JOIN unsubscribes ON unsubscribes.workspace_id = :workspace_id AND unsubscribes.phone = wanted.value
