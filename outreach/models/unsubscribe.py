@@ -10,6 +10,14 @@ import attrs
 from outreach.models.carriers import Channel
 
 UnsubscribeScope = Literal["all", "sms", "call"]
+RegisterScope = Literal["all", "sms", "call", "held"]
+
+HELD: Final = "held"
+"""Scope of a provisional entry: somebody wrote what may be meant as an opt-out. It keeps campaigns from the number
+until somebody has decided, and stops nothing else."""
+
+UNCLEAR: Final = "unclear"
+"""Source of a provisional entry."""
 
 KEYWORD: Final = "keyword"
 """Source of an entry that somebody made by writing STOP: what a START takes back."""
@@ -34,7 +42,7 @@ class Unsubscribe:
 
     Attributes:
         phone: E.164.
-        scope: Which channels it stops.
+        scope: Which channels it stops; `held` for one that is not decided about.
         source: What put it there: `operator` and `import`, or one of `KEYWORD`, `CARRIER` and `CALL`.
         evidence: Free text that shows why, and when; None when there is none.
         created_at: When it was put there, or stopped more than before.
@@ -42,7 +50,7 @@ class Unsubscribe:
 
     workspace_id: str
     phone: str
-    scope: UnsubscribeScope
+    scope: RegisterScope
     source: str
     evidence: str | None
     created_at: datetime
@@ -59,6 +67,9 @@ class Unsubscribe:
         number takes its place, so that a START does not lift that. Of these two the keyword stays, whichever comes
         first: the carrier's refusal only repeats what the person wrote to it.
         """
+        if HELD in {self.scope, other.scope}:
+            # An opt-out takes the place of a doubt, and no doubt that of an opt-out.
+            return other if self.scope == HELD else self
         scope = self.scope if other.scope == self.scope else "all"
         shown = other if _STRENGTH.get(other.source, _LASTING) > _STRENGTH.get(self.source, _LASTING) else self
         return attrs.evolve(

@@ -16,7 +16,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations import trail
 from outreach.operations.common import note, reply_settings_of
 from outreach.operations.opting_out import end_waiting
-from outreach.operations.register import obstacle, put_on_register, take_off_register
+from outreach.operations.register import hold_back, lift_hold, obstacle, put_on_register, take_off_register
 from outreach.operations.singles import create_message
 from outreach.policy.keywords import Reading, carriers_answer, keyword_of, may_mean_stop
 from outreach.policy.phones import normalise
@@ -93,6 +93,8 @@ def receive(
     except AlreadyThere:
         return None
     trail.replied(tx, message)
+    if message.unclear and who.phone is not None:
+        hold_back(tx, workspace.id, sender, _evidence(message, None), now)
     if who.phone is not None and reading is not None:
         answer = _obey(tx, message, reading, entry, now)
         # A carrier that answers by itself knows its own words of STOP only: what else is one is ours to confirm.
@@ -155,6 +157,9 @@ def _stop(tx: Transaction, message: InboundMessage, reading: Reading, entry: Uns
 
 def _start(tx: Transaction, message: InboundMessage, entry: Unsubscribe | None, now: datetime) -> bool:
     """Take a number off the register that a keyword put there; return whether it was so."""
+    if lift_hold(tx, message.workspace_id, message.sender, now=now):
+        # Whoever writes START has decided what the earlier message meant.
+        return False
     newest_stop = tx.inbound.last_keyword(message.workspace_id, message.sender, "stop")
     if entry is None or entry.source != KEYWORD or (newest_stop is not None and newest_stop >= message.written_at):
         return False
@@ -163,10 +168,11 @@ def _start(tx: Transaction, message: InboundMessage, entry: Unsubscribe | None, 
     return True
 
 
-def _evidence(message: InboundMessage, reading: Reading) -> str:
+def _evidence(message: InboundMessage, reading: Reading | None) -> str:
     carrier = " ".join(name for name in (message.provider, message.provider_id) if name) or "no carrier"
     written = quoted(message.body, _LONGEST_EVIDENCE)
-    return f"wrote {written} ({reading.tier}; {carrier}), {to_text(message.written_at)}"
+    tier = "unclear" if reading is None else reading.tier
+    return f"wrote {written} ({tier}; {carrier}), {to_text(message.written_at)}"
 
 
 def _note(tx: Transaction, message: InboundMessage, action: str, now: datetime) -> None:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
+
+import attrs
 
 from outreach.clock import to_text
 from outreach.models.carriers import Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Purpose
-from outreach.models.unsubscribe import CALL, CARRIER, Unsubscribe
+from outreach.models.trail import Rule
+from outreach.models.unsubscribe import CALL, CARRIER, HELD, UNCLEAR, Unsubscribe
 from outreach.operations import trail
-from outreach.operations.common import note, reply_settings_of
+from outreach.operations.common import campaign_unit, note, reply_settings_of
 from outreach.operations.opting_out import end_waiting
+from outreach.operations.recipients import put_recipient
 from outreach.operations.trail import ENGINE
 from outreach.protocols.storage import Transaction
+
+UNCLEAR_REPLY: Final = "unclear_reply"
+"""Why a recipient waits who wrote what may be meant as an opt-out."""
+
+HOLD: Final = timedelta(days=1)
+"""How long before a recipient that is held back is looked at again by itself; whoever decides has it looked at."""
 
 _LONGEST_CODE: Final = 100
 """Characters of a provider's code that are kept as evidence."""
@@ -49,8 +59,45 @@ def take_off_register(tx: Transaction, workspace_id: str, phone: str, *, now: da
     entry = tx.register.get(workspace_id, phone)
     if entry is None:
         return False
+    if entry.scope == HELD:
+        return lift_hold(tx, workspace_id, phone, now=now)
     tx.register.delete(workspace_id, phone)
     trail.opted_in(tx, entry, actor=actor, now=now)
+    return True
+
+
+def hold_back(tx: Transaction, workspace_id: str, phone: str, evidence: str, now: datetime) -> None:
+    """Keep campaigns from a number until somebody has decided what its message means; an entry that is there stays."""
+    if tx.register.get(workspace_id, phone) is None:
+        tx.register.put(
+            Unsubscribe(
+                workspace_id=workspace_id,
+                phone=phone,
+                scope=HELD,
+                source=UNCLEAR,
+                evidence=evidence,
+                created_at=now,
+            )
+        )
+
+
+def is_held(tx: Transaction, workspace_id: str, phone: str | None) -> bool:
+    """Return whether campaigns are kept from a number until somebody has decided."""
+    entry = tx.register.get(workspace_id, phone) if phone is not None else None
+    return entry is not None and entry.scope == HELD
+
+
+def lift_hold(tx: Transaction, workspace_id: str, phone: str, *, now: datetime) -> bool:
+    """Let campaigns go on with a number that is held back; return whether it was."""
+    if not is_held(tx, workspace_id, phone):
+        return False
+    tx.register.delete(workspace_id, phone)
+    for waiting in tx.recipients.waiting_with(workspace_id, phone):
+        campaign = tx.campaigns.get(workspace_id, waiting.campaign_id)
+        if campaign is not None and waiting.reason == UNCLEAR_REPLY:
+            again = attrs.evolve(waiting, due_at=now)
+            put_recipient(tx, workspace_id, waiting, again, rule=Rule.REGISTER, now=now)
+            tx.work.touch(campaign_unit(campaign), now)
     return True
 
 

@@ -13,6 +13,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
 from outreach.models.trail import Rule
+from outreach.models.unsubscribe import HELD
 from outreach.models.work import Run
 from outreach.models.workspace import Workspace
 from outreach.operations import account_holds, holds
@@ -22,7 +23,7 @@ from outreach.operations.flows import reply_stops, steps_of
 from outreach.operations.intents import open_dispatch
 from outreach.operations.limits import cap_reached, sender_pace
 from outreach.operations.recipients import end, go_on_without_request, hold
-from outreach.operations.register import obstacle
+from outreach.operations.register import HOLD, UNCLEAR_REPLY, is_held, obstacle
 from outreach.operations.wave import Basis, Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.policy.call_settlement import second_leg_is_late
 from outreach.policy.pacing import next_slot, spacing
@@ -84,7 +85,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
     if wave.intents and account_holds.hold_of(tx, wave.workspace_id, wave.intents[0].provider, now) is not None:
         return stale
     numbers = {intent.to for intent in wave.intents} | {held.recipient.phone or "" for held in wave.holds}
-    stopped = tx.register.stopped(wave.workspace_id, campaign.channel, numbers)
+    standing = tx.register.standing(wave.workspace_id, campaign.channel, numbers)
     run = tx.runs.get(wave.workspace_id, wave.campaign_id) or Run(
         workspace_id=wave.workspace_id, campaign_id=wave.campaign_id, owner_epoch=wave.epoch, next_slot_at=None
     )
@@ -101,7 +102,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         change += end(tx, wave.workspace_id, ending, now)
     put_off: list[Hold] = []
     for held in wave.holds:
-        if held.recipient.phone in stopped:
+        if standing.get(held.recipient.phone or "") == "stopped":
             change += end(tx, wave.workspace_id, _opted_out(held.recipient), now)
         else:
             put_off.append(held)
@@ -109,7 +110,10 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
         change += go_on_without_request(tx, campaign, going, now)
     dispatches: list[Dispatch] = []
     for intent in wave.intents:
-        if intent.to in stopped:
+        if standing.get(intent.to) == HELD:
+            put_off.append(_holding(intent, now + HOLD, Rule.REGISTER, UNCLEAR_REPLY))
+            continue
+        if intent.to in standing:
             change += end(tx, wave.workspace_id, _opted_out(intent.recipient), now)
             changed = True
             continue
@@ -172,6 +176,8 @@ def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
     if forbidden is not None:
         return forbidden
     if dispatch.campaign_id is not None:
+        if is_held(tx, dispatch.workspace_id, dispatch.to):
+            return UNCLEAR_REPLY
         campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
         if campaign is None or campaign.status is not CampaignStatus.ACTIVE:
             return "campaign_stopped"

@@ -47,6 +47,7 @@ _ENDS: Final[Mapping[tuple[RecipientStatus, str | None], Rule]] = MappingProxyTy
 _WITHDRAWN: Final[Mapping[str | None, Rule]] = MappingProxyType(
     {
         "opted_out": Rule.REGISTER,
+        "unclear_reply": Rule.REGISTER,
         "too_late": Rule.VALID_UNTIL,
         "lease_over": Rule.VALID_UNTIL,
         "clock_set_back": Rule.VALID_UNTIL,

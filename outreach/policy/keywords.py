@@ -13,6 +13,8 @@ What holds a word of opting out and is in neither tier is for a person to read (
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Final, Literal
 
@@ -22,7 +24,7 @@ from outreach.models.message import Keyword
 from outreach.policy.phrases import sentence_asks_to_stop
 from outreach.policy.politeness import without_courtesies, without_politeness
 from outreach.policy.quotes import is_reaction, own_text
-from outreach.policy.words import Words, parted, phrases, words_of
+from outreach.policy.words import LONGEST, Words, latinised, parted, phrases, words_of
 
 Tier = Literal["exact", "phrase"]
 
@@ -57,7 +59,35 @@ _STOP: Final = phrases(
     *("avsluta", "afmeld", "avmeld"),  # Swedish, Danish, Norwegian
     *("стоп", "отписаться", "отписка"),  # Russian
     *("停止", "配信停止", "ストップ"),  # Japanese
-    *("退订", "退訂"),  # Chinese
+    *("退订", "退訂", "取消订阅", "取消訂閱", "停止发送", "不要再发", "別再傳"),  # Chinese
+    *("配信解除", "解除", "やめて"),  # Japanese
+    *("توقف", "قف", "أوقف", "إيقاف", "ايقاف", "الغاء", "إلغاء", "إلغاء الاشتراك", "الغاء الاشتراك", "كفى"),  # Arabic
+    *("הסר", "הסירו", "הסר אותי", "הסירו אותי", "עצור", "תפסיק", "תפסיקו", "די", "להסרה", "בטל"),  # Hebrew
+    *("중지", "정지", "그만", "수신거부", "수신 거부", "구독취소", "구독 취소", "멈춰", "해지"),  # Korean
+    *("रोकें", "रुको", "रोको", "बंद करो", "बंद करें", "बंद", "बस करो"),  # Hindi
+    *("বন্ধ", "বন্ধ করুন", "থামুন", "থামাও"),  # Bengali
+    *("بند", "بند کرو", "بند کریں", "روکو", "رک جاؤ"),  # Urdu
+    *("ਬੰਦ", "ਬੰਦ ਕਰੋ", "ਰੋਕੋ"),  # Punjabi
+    *("थांबा", "बंद करा", "థాపు", "ఆపు", "ఆపండి", "நிறுத்து", "நிறுத்துங்கள்", "બંધ", "બંધ કરો", "ನಿಲ್ಲಿಸಿ", "നിർത്തുക"),
+    *("توقف کنید", "لغو", "بس کنید", "متوقف", "بس است"),  # Persian
+    *("dur", "durdur", "iptal", "iptal et", "ret", "ç\u0131k", "abonelikten ç\u0131k"),  # Turkish
+    *("berhenti", "hentikan", "batal", "keluar", "stop langganan", "henti"),  # Indonesian, Malay
+    *("dừng", "dừng lại", "ngừng", "hủy", "huỷ", "từ chối", "tuchoi"),  # Vietnamese
+    *("หยุด", "ยกเลิก", "เลิก"),  # Thai
+    *("itigil", "tigil", "ihinto", "tama na"),  # Filipino
+    *("przestań", "wypisz", "wypisz mnie", "rezygnuję", "rezygnacja", "zatrzymaj", "stop sms"),  # Polish
+    *("зупинити", "відписатися", "досить", "припинити", "отпишись", "отпишите", "прекратите", "хватит"),
+    *("σταμάτα", "σταματήστε", "διακοπή", "διαγραφή"),  # Greek
+    *("dezabonare", "opreste", "oprește", "opriți", "renunț"),  # Romanian
+    *("leiratkozás", "leiratkozom", "odhlásit", "zrušit", "odhlásiť", "odjava", "prekini", "отпиши", "спри"),
+    *("simama", "sitisha", "ondoa"),  # Swahili
+    *("daina", "dakata", "da duro", "kwụsị", "አቁም", "ማቆም"),  # Hausa, Yoruba, Igbo, Amharic
+    *("raus", "aufhören", "schluss", "keine sms", "genug"),  # German
+    *("stop", "basta così", "smettila", "rimuovi", "rimuovimi"),  # Italian
+    *("cancelem", "chega", "descadastre", "parem", "pare de enviar"),  # Portuguese
+    *("detener", "eliminar", "desuscribir", "desuscribirme", "bórrame", "quítame"),  # Spanish
+    *("arrête", "arretez", "stoppez", "désabonnement", "désabonnez-moi", "désinscrire"),  # French
+    *("lopeta", "peruuta", "stanna", "sluta"),  # Finnish, Swedish
 )
 
 _CARRIERS_STOP: Final = phrases(
@@ -65,8 +95,22 @@ _CARRIERS_STOP: Final = phrases(
 )
 """What the carriers take for STOP by themselves, all of them together (Twilio, Telnyx, Vonage)."""
 
+_SIGNS: Final = frozenset("\N{OCTAGONAL SIGN}\N{NO ENTRY}\N{NO ENTRY SIGN}")
+"""Signs of which a message may consist alone."""
+
+_STRETCHED: Final = re.compile(r"(.)\1+")
+_CRY: Final = re.compile(r"\b(?!stoop\b)s+t+o+p+\b", re.IGNORECASE)
+"""STOP with letters repeated, within a message; a stoop is what people sit on."""
+
+_STOP_STRETCHED: Final = frozenset({"stop", "stopal", "unsubscribe", "unsub", "quit", "cancel", "end", "remove"})
+"""Words with each letter once, however often it is written: `stoooppp`."""
+
 _STOP_JOINED: Final = frozenset("".join(words) for words in _STOP)
 """Spaces and punctuation inside do not matter for an opt-out: `opt-out`, `STOPALL`, `S.T.O.P.`"""
+
+_CARRIERS_STOP_JOINED: Final = frozenset("".join(words) for words in _CARRIERS_STOP)
+_LONGEST_CRY: Final = 60
+_VISIBLE_SIGNS: Final = frozenset({"So", "Sk", "Sm", "Lo", "Ll", "Lu", "Nd"})
 
 _START: Final = phrases("start", "unstop", "un stop", "subscribe", "join")
 _START_WHEN_STOPPED: Final = phrases("yes")
@@ -116,12 +160,19 @@ _OTHER_USES: Final = phrases(
 )
 """Of a word that opts out where it stands alone."""
 
+_ALONE_ONLY: Final = frozenset(
+    word
+    for text in ("td", "די", "बंद", "بند", "ਬੰਦ", "બંધ", "বন্ধ", "dur", "ret", "raus", "genug", "schluss", "chega", "قف")
+    for word in words_of(text)
+)
+"""Words that say nothing within a longer message: there they are everyday ones."""
+
 _OPT_OUT_WORDS: Final = (
     frozenset(words[0] for words in _STOP if len(words) == 1)
     | _TELLING
     | {"stopping", "stopped", "opt", "opting", "opted", "unsubscribed", "unsubscribing", "removed", "canceled"}
     | {"cancelled", "quitting", "revoked", "delete", "discontinued", "harassing", "harassment", "spamming"}
-) - {"td"}
+) - _ALONE_ONLY
 """Words that opt out where they stand alone, and their forms."""
 
 _UNWILLING: Final = phrases(
@@ -161,7 +212,7 @@ def keyword_of(text: str, *, opted_out_by_keyword: bool = False) -> Reading | No
         opted_out_by_keyword: Whether its sender has opted out by a keyword: then `yes` takes that back.
     """
     words = words_of(text)
-    if words in _STOP or "".join(words) in _STOP_JOINED:
+    if words in _STOP or "".join(words) in _STOP_JOINED or _is_stop_otherwise(text, words):
         return Reading("stop", "exact")
     if words in _START or (opted_out_by_keyword and words in _START_WHEN_STOPPED):
         return Reading("start", "exact")
@@ -169,9 +220,23 @@ def keyword_of(text: str, *, opted_out_by_keyword: bool = False) -> Reading | No
         return Reading("help", "exact")
     if is_reaction(text):
         return None
-    own = own_text(text)
+    own = _CRY.sub("stop", own_text(text))
     understood = _asks_to_stop(words_of(own)) or sentence_asks_to_stop(own)
     return Reading("stop", "phrase") if understood else None
+
+
+def _is_stop_otherwise(text: str, words: Words) -> bool:
+    """Return whether a message is a sign of STOP alone, or the word with letters repeated or of another script."""
+    if not words:
+        signs = [letter for letter in text[:LONGEST] if unicodedata.category(letter) in _VISIBLE_SIGNS]
+        return bool(signs) and _SIGNS.issuperset(signs)
+    joined = latinised("".join(words))
+    # The Cyrillic letter that looks like a C sounds as an S: `CTOP`.
+    spellings = {joined, joined.replace("c", "s")}
+    if not spellings.isdisjoint(_CARRIERS_STOP_JOINED):
+        return True
+    # A long word is no cry, whatever its letters are.
+    return len(joined) <= _LONGEST_CRY and any(_STRETCHED.sub(r"\1", one) in _STOP_STRETCHED for one in spellings)
 
 
 def carriers_answer(text: str) -> bool:
@@ -185,7 +250,7 @@ def carriers_answer(text: str) -> bool:
 
 def may_mean_stop(text: str) -> bool:
     """Return whether a message holds a word of opting out: one that was taken for no keyword is a person's to read."""
-    words = words_of(text)
+    words = words_of(_CRY.sub("stop", text[:LONGEST]))
     if is_reaction(text):
         return False
     # `Bus stop12`: whatever a number is glued to.

@@ -82,6 +82,14 @@ _SENTENCES: Final = re.compile(
             rf"(?:stop|quit|cease) (?:the |all )?{_REACHING}(?: (?:and|or|n) {_REACHING})*(?: to)? {_ME}\b",
             rf"(?:stop|quit|cease) sending (?:me |us |out )?{_WHICH}"
             rf"(?:{_MESSAGES}\b|(?:this|these|those|anything|stuff)$)",
+            r"(?:stop|quit|cease) (?:sending|texting|messaging|spamming|bothering|harassing) (?:me|us)\b"
+            r"(?! (?:the wrong|a wrong|wrong|it|them|that|him|her|my)\b)",
+            r"(?:stop|quit|cease) (?:bugging|hounding|disturbing|stalking|interrupting|blasting|flooding|scamming|"
+            r"bombarding|hassling|irritating|trolling|troubling) (?:me|us)\b",
+            r"(?:stop|quit|cease) wasting (?:my|our) (?:\w+ )?(?:time|data|money|battery|phone)\b",
+            r"(?:stop|quit|cease) blowing up (?:my|our) (?:\w+ )?(?:phone|cell)\b",
+            rf"(?:stop|quit|cease) with (?:all )?(?:this|these|the|your|those)(?: \w+)? (?:{_MESSAGES}|nonsense|crap|"
+            r"shit|bs|garbage|junk|bullshit)\b",
             rf"(?:stop|quit|cease) (?:receiving|getting) {_WHICH}(?:\w+ )?(?:{_MESSAGES}\b|(?:this|these|those|them)$)",
             rf"(?:(?:i|we) (?:want|need|would like) |make |have ){_WHICH}(?:\w+ )?{_MESSAGES}"
             r" (?:to )?(?:stop|end|cease)\b",

@@ -31,6 +31,21 @@ def words_of(text: str) -> Words:
     return tuple(_WORD.findall("".join(bare)))
 
 
+_LOOK_ALIKES: Final = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0442\u0443\u0445\u0455\u0456\u0432\u043a\u043c\u043d"  # Cyrillic
+    "\u03b1\u03b2\u03b5\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c3\u03c2\u03c4\u03c5\u03c7",  # Greek
+    "aeopctyxsibkmh" + "abeikmvopsstux",
+)
+"""Letters of other scripts by the Latin ones that they look like, in lower case."""
+
+_LATIN: Final = re.compile(r"[a-z]")
+
+
+def latinised(word: str) -> str:
+    """Return a word with Latin letters for those of other scripts that look like them."""
+    return word.translate(_LOOK_ALIKES)
+
+
 def parted(words: Words) -> Words:
     """Return words with their letters and their digits apart: `stop`, `2`, `end` of `stop2end`."""
     return tuple(part for word in words for part in _LETTERS_OR_DIGITS.findall(word))

@@ -18,10 +18,10 @@ Contract of every table, checked by `outreach.testing.storage_contract`:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Literal, Protocol, Self, TypeVar
 
 from outreach.models.account import Account, AccountHold, CallbackRecord
 from outreach.models.call import Call
@@ -234,6 +234,12 @@ class Register(Protocol):
 
     def stopped(self, workspace_id: str, channel: Channel, phones: Collection[str]) -> frozenset[str]:
         """Return those of the numbers (at most 5,000) that must not be reached by this channel."""
+        ...
+
+    def standing(
+        self, workspace_id: str, channel: Channel, phones: Collection[str]
+    ) -> Mapping[str, Literal["stopped", "held"]]:
+        """Return what stands against numbers (at most 5,000): those that it stops, and those that are held back."""
         ...
 
 

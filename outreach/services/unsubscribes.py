@@ -7,12 +7,12 @@ from typing import Final, get_args
 
 import attrs
 
-from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.errors import Conflict, ErrorDetail, InvalidRequest
 from outreach.models.carriers import Channel
-from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
+from outreach.models.unsubscribe import HELD, KEYWORD, Unsubscribe, UnsubscribeScope
 from outreach.operations.common import note, workspace_of
 from outreach.operations.opting_out import end_waiting
-from outreach.operations.register import put_on_register, take_off_register
+from outreach.operations.register import lift_hold, put_on_register, take_off_register
 from outreach.policy.phones import normalise, reached_at
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_choice
@@ -162,6 +162,63 @@ class Unsubscribes:
             return removed
 
         return await self._context.storage.write(operation)
+
+    async def held(self, workspace_id: str) -> Sequence[Unsubscribe]:
+        """Return who is held back from campaigns because of a message that may be an opt-out, the latest message first.
+
+        Each waits for somebody to `decide`; its `evidence` has what was written. Of more than a thousand unclear
+        messages the latest are gone through.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+
+        def operation(tx: Transaction) -> Sequence[Unsubscribe]:
+            messages = tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=True)
+            senders = dict.fromkeys(message.sender for message in messages)
+            found = (tx.register.get(workspace_id, sender) for sender in senders)
+            return [entry for entry in found if entry is not None and entry.scope == HELD]
+
+        return await self._context.storage.read(operation)
+
+    async def decide(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
+        """Decide what the unclear message of somebody who is held back meant.
+
+        Args:
+            workspace_id: Whose register.
+            phone: The number.
+            opted_out: Whether it was an opt-out: then the number is on the register for everything, until the person
+                writes START. Otherwise campaigns go on with it.
+            actor: Who decides, for the audit trail.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: It is no phone number.
+            Conflict: The number is not held back: there is nothing to decide.
+        """
+
+        def operation(tx: Transaction) -> None:
+            now = self._context.now()
+            [normalised] = _normalise_all([phone], workspace_of(tx, workspace_id).default_region)
+            entry = tx.register.get(workspace_id, normalised)
+            if entry is None or entry.scope != HELD:
+                raise Conflict("The number is not held back: there is nothing to decide.")
+            if opted_out:
+                put_on_register(tx, attrs.evolve(entry, scope="all", source=KEYWORD, created_at=now), actor=actor)
+                end_waiting(tx, workspace_id, [normalised], now=now)
+            else:
+                lift_hold(tx, workspace_id, normalised, now=now)
+            note(
+                tx,
+                now=now,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="unsubscribes.decide",
+                subject=workspace_id,
+                detail="opted out" if opted_out else "not opted out",
+            )
+
+        await self._context.storage.write(operation)
 
     async def list(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
         """Go through the register in the order of the numbers.

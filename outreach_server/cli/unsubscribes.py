@@ -71,6 +71,31 @@ def list_(workspace_id: str) -> None:
     with_engine(work)
 
 
+@unsubscribes.command()
+@click.argument("workspace_id", type=WORKSPACE)
+def held(workspace_id: str) -> None:
+    """List who is held back from campaigns: each wrote what may be an opt-out, and somebody has to decide."""
+    entries = with_engine(lambda engine: engine.unsubscribes.held(workspace_id))
+    show_list([documents.unsubscribe(entry) for entry in entries], _COLUMNS, empty="Nobody is held back.")
+
+
+@unsubscribes.command()
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("phone")
+@click.option("--opted-out", "meaning", flag_value="opted_out", help="It was one: the number is put on the register.")
+@click.option("--not-opted-out", "meaning", flag_value="other", help="It was none: campaigns go on with the number.")
+def decide(workspace_id: str, phone: str, meaning: str | None) -> None:
+    """Decide what the message of somebody who is held back meant: an opt-out, or none."""
+    if meaning is None:
+        raise click.UsageError("Say what the message meant: --opted-out or --not-opted-out.")
+    opted_out = meaning == "opted_out"
+    with_engine(lambda engine: engine.unsubscribes.decide(workspace_id, phone, opted_out=opted_out, actor=actor()))
+    if state().as_json:
+        echo_json({"phone": phone, "opted_out": opted_out})
+    else:
+        click.echo(f"{phone} is on the register." if opted_out else f"Campaigns go on with {phone}.")
+
+
 @unsubscribes.command("import")
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("file", type=click.File("rb"))

@@ -16,6 +16,7 @@ RUNNING = {"serve", "sandbox", "demo"}
 """Commands that serve: their JSON document is tested where processes are started."""
 
 ELSEWHERE = {
+    "unsubscribes decide",
     "calls show",
     "dispatches resolve",
     "accounts fields",
@@ -58,6 +59,8 @@ DESIGNED = {
     "unsubscribes add": set(),
     "unsubscribes remove": set(),
     "unsubscribes list": set(),
+    "unsubscribes held": set(),
+    "unsubscribes decide": {"--opted-out", "--not-opted-out"},
     "unsubscribes import": set(),
     "campaigns import": {"--name", "--message", "--from", "--carrier", "--rate"},
     "campaigns list": set(),
@@ -187,6 +190,7 @@ CALLS = {
     "unsubscribes add": "W +14155550150",
     "unsubscribes remove": "W +14155550150",
     "unsubscribes list": "W",
+    "unsubscribes held": "W",
     "unsubscribes import": "W CSV",
     "campaigns import": "W CSV --name C --message Hi",
     "campaigns list": "W",

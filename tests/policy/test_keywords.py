@@ -35,13 +35,40 @@ OTHER_LANGUAGES = [
     "停止",
     "ストップ",
 ]
+BY_MORE_PEOPLE = [
+    *("توقف", "إلغاء الاشتراك", "הסר", "הסירו אותי", "중지", "수신거부", "수신 거부", "बंद करो", "रोकें", "বন্ধ করুন"),
+    *("بند کریں", "ਬੰਦ ਕਰੋ", "ఆపండి", "நிறுத்து", "બંધ કરો", "dur", "İPTAL", "RET", "berhenti", "hentikan", "dừng lại"),
+    *("HỦY", "หยุด", "ยกเลิก", "itigil", "przestań", "wypisz mnie", "припинити", "хватит", "σταμάτα", "διακοπή"),
+    *(
+        "dezabonare",
+        "leiratkozás",
+        "odhlásit",
+        "sitisha",
+        "daina",
+        "አቁም",
+        "لغو",
+        "取消订阅",
+        "配信解除",
+        "stoppez",
+        "smettila",
+    ),
+]
+STRETCHED = ["STOPPP", "Stooop", "SSTTOOPP", "stopppp!!!", "sto p p p", "STOOOOPALL", "quittt", "unsubscribeeee"]
+SIGNS = ["🛑", " 🛑🛑 ", "⛔️", "🚫"]
+LOOK_ALIKES = ["СТОР", "ЅТОР", "SТOP", "StΟp", "ΣΤΟΡ", "sтοp", "ЅТОРРР", "САNСЕL"]
 VARIED = [
     *("Stop.", "STOP!!!", " stop\n", "'stop'", "“STOP”", "«stop»", "*stop*", "stop 🙏🏽", "🛑STOP🛑", "stop❤️"),
     *("ＳＴＯＰ", "𝐒𝐓𝐎𝐏", "s.t.o.p.", "S T O P", "st\u200bop", "sto\u0301p", "opt_out", "un-subscribe", "(quit)"),
 ]
 
 
-@pytest.mark.parametrize("text", THE_LAWS_WORDS + CARRIERS_WORDS + OTHERS_WORDS + OTHER_LANGUAGES + VARIED)
+WORDS = [
+    *(*THE_LAWS_WORDS, *CARRIERS_WORDS, *OTHERS_WORDS, *OTHER_LANGUAGES),
+    *(*BY_MORE_PEOPLE, *STRETCHED, *SIGNS, *LOOK_ALIKES, *VARIED),
+]
+
+
+@pytest.mark.parametrize("text", WORDS)
 def test_a_word_of_the_list_is_an_opt_out_however_it_is_written(text: str) -> None:
     """Case, punctuation, quotes, emoji, accents, width and spacing do not matter (CTIA, 5.1.3)."""
     assert keyword_of(text) == STOP
@@ -122,6 +149,10 @@ LONGER = [
     *("Who is this stop texting me", "u have the wrong number stop texting me or i will report you"),
     *("I said stop texting me about the house", "who's this? I said stop calling my mother"),
     *("Wrong person. Remove me. Thanks", "Stop now or I call my lawyer", "Stop. Look, I told you twice"),
+    # Begun with STOP, and addressed to whoever sends.
+    *("STOP sending me this crap every single day", "Stop wasting my time with this garbage every week"),
+    *("stop bugging me about it every morning you people", "STOOOOP texting me every single day about loans"),
+    *("STOP with these stupid ads already I get ten of them", "quit blowing up my phone with all of this please"),
     *("I asked you to stop. This is my work phone", "Can you please stop? My phone rings all night"),
 ]
 
@@ -180,6 +211,8 @@ NEGATED = [
 """The opposite of an opt-out, and no START either, which is exact."""
 
 OTHER_THINGS = [
+    *("stop sending me the wrong one, I ordered blue ones", "Stop the car at 5th please and wait for me there"),
+    *("stop signs are everywhere on this road now I guess", "stop sending me my old password, send me a new one"),
     *("No more calls needed, I booked", "no more texts needed thanks", "quit my job", "stop sign on Main"),
     *("Directions: go to 5th, stop, turn left", "drive two blocks, stop, then cross the road"),
     *(
@@ -296,12 +329,16 @@ def test_in_doubt_a_short_message_is_an_opt_out(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", " \n", "🛑", "...", "thanks", "Thank you!", "ok", "no", "who is this?", "wrong number"),
+        *("", " \n", "👋", "✋", "👍🛑", "...", "thanks", "Thank you!", "ok", "no", "who is this?", "wrong number"),
         *(
             "unstoppable",
             "nonstop2rome",
             "b4 2nd st",
             "stopover",
+            "we sat on the stoop all evening",
+            "die Praxis ist heute zu, genug getan",
+            "אני די עייף היום",
+            "आज दुकान बंद है",
             "do not park here",
             "I don't want the blue one",
             "I want the red one",

@@ -28,7 +28,7 @@ _MOST_FIELDS: Final = 1000
 _AS_IT_CAME: Final = "surrogateescape"
 """How bytes that are no UTF-8 are kept until the signature over them is checked."""
 
-_QUERY: Final = re.compile(rf"(?:{DISPATCH}=[A-Za-z0-9_-]{{1,64}})?(?:(?:^|&)bodySHA256=(?P<hash>[0-9a-fA-F]{{64}}))?")
+_QUERY: Final = re.compile(rf"(?:{DISPATCH}=[A-Za-z0-9_-]{{0,64}})?(?:(?:^|&)bodySHA256=(?P<hash>[0-9a-fA-F]{{64}}))?")
 """The query of an address that Twilio was told: ours names a dispatch, or there is none; Twilio adds the hash of a body
 that is no form."""
 

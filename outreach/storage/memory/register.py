@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Literal
 
 from outreach.models.carriers import Channel
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
-from outreach.models.unsubscribe import Unsubscribe
+from outreach.models.unsubscribe import HELD, Unsubscribe
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.table import Table
 
@@ -88,6 +89,14 @@ class Register:
         """Return those of the numbers that must not be reached by this channel."""
         entries = ((phone, self._rows.get((workspace_id, phone))) for phone in phones)
         return frozenset(phone for phone, entry in entries if entry is not None and entry.stops(channel))
+
+    def standing(
+        self, workspace_id: str, channel: Channel, phones: Collection[str]
+    ) -> Mapping[str, Literal["stopped", "held"]]:
+        """Return what stands against numbers: those that it stops, and those that are held back."""
+        entries = (self._rows.get((workspace_id, phone)) for phone in phones)
+        found = [entry for entry in entries if entry is not None and (entry.stops(channel) or entry.scope == HELD)]
+        return {entry.phone: "held" if entry.scope == HELD else "stopped" for entry in found}
 
     def stopped_since(self, workspace_id: str, channel: Channel, since: datetime) -> Sequence[str]:
         """Return the numbers that came on at or after `since` and must not be reached by this channel."""

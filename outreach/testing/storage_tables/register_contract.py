@@ -174,3 +174,18 @@ class RegisterContract(ContractBase):
         await storage.write(put)
         stopped = await storage.read(lambda tx: tx.register.stopped(HERE, "call", phones))
         assert stopped == frozenset(phones[::100])
+
+    async def test_what_stands_against_numbers_is_told_at_once(self, storage: Storage) -> None:
+        """What stops them on this channel, and what holds them back; which stops nothing."""
+        scopes = {"+14155550101": "all", "+14155550102": "sms", "+14155550103": "call", "+14155550104": "held"}
+
+        def put(tx: Transaction) -> None:
+            for phone, scope in scopes.items():
+                tx.register.put(make_unsubscribe(phone=phone, scope=scope))
+
+        await storage.write(put)
+        asked = [*scopes, "+14155550105"]
+        standing = await storage.read(lambda tx: tx.register.standing(HERE, "sms", asked))
+        assert standing == {"+14155550101": "stopped", "+14155550102": "stopped", "+14155550104": "held"}
+        assert await storage.read(lambda tx: tx.register.stopped(HERE, "sms", asked)) == set(asked[:2])
+        assert await storage.read(lambda tx: tx.register.standing(THERE, "sms", asked)) == {}

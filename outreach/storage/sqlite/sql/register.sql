@@ -31,3 +31,10 @@ SELECT unsubscribes.phone
 FROM json_each(:phones) AS wanted
 CROSS JOIN unsubscribes ON unsubscribes.workspace_id = :workspace_id AND unsubscribes.phone = wanted.value
 WHERE unsubscribes.scope IN ('all', :channel)
+
+-- standing --
+-- The same at the commit of campaigns' intents, which wait for who is held back until somebody has decided.
+SELECT unsubscribes.phone, unsubscribes.scope
+FROM json_each(:phones) AS wanted
+CROSS JOIN unsubscribes ON unsubscribes.workspace_id = :workspace_id AND unsubscribes.phone = wanted.value
+WHERE unsubscribes.scope IN ('all', :channel, 'held')

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
 
 from outreach.convert.rows import to_row
 from outreach.models.carriers import Channel
 from outreach.models.directory import Agent, Flow, Number, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
-from outreach.models.unsubscribe import Unsubscribe
+from outreach.models.unsubscribe import HELD, Unsubscribe
 from outreach.storage.sqlite.sql import load
 from outreach.storage.sqlite.tables.base import Table, as_list
 
@@ -168,3 +169,10 @@ class Register(Table):
         """Return those of the numbers that must not be reached by this channel."""
         rows = self._rows("stopped", workspace_id=workspace_id, channel=channel, phones=as_list(phones))
         return frozenset(row["phone"] for row in rows)
+
+    def standing(
+        self, workspace_id: str, channel: Channel, phones: Collection[str]
+    ) -> Mapping[str, Literal["stopped", "held"]]:
+        """Return what stands against numbers: those that it stops, and those that are held back."""
+        rows = self._rows("standing", workspace_id=workspace_id, channel=channel, phones=as_list(phones))
+        return {row["phone"]: "held" if row["scope"] == HELD else "stopped" for row in rows}

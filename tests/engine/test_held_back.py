@@ -1,0 +1,120 @@
+"""Who writes what may be an opt-out is held back from campaigns until somebody has decided what it means."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from outreach import Outreach
+from outreach.errors import Conflict, InvalidRequest
+from outreach.models.campaign import Campaign
+from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.operations import waves
+from outreach.operations.register import HOLD, is_held, lift_hold
+from outreach.protocols.storage import Storage
+from outreach.testing.builders import NOW, make_campaign, make_prepared, make_unsubscribe
+from outreach.testing.clock import ManualClock
+from outreach.testing.storage_tables.base_contract import HERE, THERE, pending, publish
+from tests.engine.conftest import OpenStorage
+from tests.engine.given import commit, given_active, given_dispatch, recipient
+from tests.engine.writing import PERSON, entry, write
+
+pytestmark = pytest.mark.anyio
+
+UNCLEAR = "Can I cancel my appointment?"
+R = RecipientStatus
+
+
+async def given_waiting(storage: Storage) -> Campaign:
+    """Write an active campaign with the person as its one contact."""
+    await given_active(storage, 0)
+    campaign = make_campaign(status=CampaignStatus.ACTIVE, started_at=NOW)
+    contact = make_prepared(phone_number=PERSON, phone=PERSON)
+    return await storage.write(lambda tx: publish(tx, campaign, pending(contact)))
+
+
+async def test_campaigns_wait_for_who_has_written_something_unclear(storage: Storage) -> None:
+    """No intent is committed; nobody is skipped for good either, for it may be no opt-out."""
+    campaign = await given_waiting(storage)
+    message = await write(storage, UNCLEAR)
+    assert message.unclear
+    found = await entry(storage)
+    assert found is not None
+    assert (found.scope, found.source) == ("held", "unclear")
+    assert UNCLEAR in (found.evidence or "")
+    assert (await commit(storage, campaign)).dispatches == ()
+    held = await recipient(storage, campaign)
+    assert (held.status, held.reason, held.due_at) == (R.WAITING, "unclear_reply", NOW + HOLD)
+    assert (await commit(storage, campaign, now=NOW + HOLD)).dispatches == ()
+
+
+async def test_nothing_but_campaigns_is_kept_from_the_number(storage: Storage) -> None:
+    """Somebody may answer; another workspace knows nothing of it; and the register counts nobody as opted out."""
+    await write(storage, UNCLEAR)
+    for channel in ("sms", "call"):
+        assert not await storage.read(lambda tx, c=channel: tx.register.stopped(HERE, c, {PERSON}))  # type: ignore[misc]
+        standing = await storage.read(lambda tx, c=channel: tx.register.standing(HERE, c, {PERSON}))  # type: ignore[misc]
+        assert standing == {PERSON: "held"}
+    assert await storage.read(lambda tx: tx.register.standing(THERE, "sms", {PERSON})) == {}
+
+
+async def test_what_was_committed_before_is_not_sent(storage: Storage) -> None:
+    """Asked once more immediately before the request; a single message goes."""
+    campaign = await given_waiting(storage)
+    dispatch = await given_dispatch(storage, campaign)
+    await write(storage, UNCLEAR)
+    assert await storage.read(lambda tx: waves.may_start(tx, dispatch)) == "unclear_reply"
+
+
+async def test_an_opt_out_takes_the_place_of_a_doubt_and_no_doubt_that_of_an_opt_out(storage: Storage) -> None:
+    """Whatever comes first."""
+    await write(storage, UNCLEAR)
+    await write(storage, "STOP")
+    stopped = await entry(storage)
+    await write(storage, UNCLEAR)
+    assert await entry(storage) == stopped
+    assert stopped is not None
+    assert (stopped.scope, stopped.source) == ("all", "keyword")
+    doubt = make_unsubscribe(scope="held", source="unclear")
+    only_sms = make_unsubscribe(scope="sms")
+    assert doubt.merged(only_sms) == only_sms
+    assert only_sms.merged(doubt) == only_sms
+
+
+async def test_a_start_decides_for_oneself(storage: Storage) -> None:
+    """Who writes START wants messages; campaigns go on at once."""
+    campaign = await given_waiting(storage)
+    await write(storage, UNCLEAR)
+    await commit(storage, campaign)
+    await write(storage, "START", now=NOW + timedelta(seconds=1))
+    assert await entry(storage) is None
+    assert len((await commit(storage, campaign, now=NOW + timedelta(seconds=1))).dispatches) == 1
+
+
+async def test_a_hold_is_lifted_once(storage: Storage) -> None:
+    """And of nobody else."""
+    assert not await storage.write(lambda tx: lift_hold(tx, HERE, PERSON, now=NOW))
+    await write(storage, "STOP")
+    assert not await storage.write(lambda tx: lift_hold(tx, HERE, PERSON, now=NOW))
+    assert not await storage.read(lambda tx: is_held(tx, HERE, None))
+    assert await entry(storage) is not None
+
+
+@pytest.mark.parametrize("opted_out", [True, False])
+async def test_somebody_decides(open_storage: OpenStorage, opted_out: bool) -> None:
+    """An opt-out skips those that wait; anything else lets them go on. It is decided once."""
+    clock = ManualClock()
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        workspace = await engine.workspaces.create("Acme")
+        await engine.messages.receive(workspace.id, sender=PERSON, to="+14155550199", body=UNCLEAR)
+        [held] = await engine.unsubscribes.held(workspace.id)
+        assert held.phone == PERSON
+        await engine.unsubscribes.decide(workspace.id, PERSON, opted_out=opted_out)
+        assert await engine.unsubscribes.held(workspace.id) == []
+        stopped = await engine.unsubscribes.stopped(workspace.id, "sms", [PERSON])
+        assert stopped == ({PERSON} if opted_out else set())
+        with pytest.raises(Conflict, match="not held back"):
+            await engine.unsubscribes.decide(workspace.id, PERSON, opted_out=False)
+        with pytest.raises(InvalidRequest):
+            await engine.unsubscribes.decide(workspace.id, "nobody", opted_out=False)
