@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 import attrs
 
@@ -22,10 +23,20 @@ from outreach.models.states import (
 from outreach.models.workspace import Workspace
 from outreach.operations import trail
 from outreach.operations.accounts import lacking
-from outreach.operations.common import campaign_of, campaign_unit, note, require_available, workspace_of
+from outreach.operations.common import (
+    campaign_of,
+    campaign_unit,
+    note,
+    provider_of,
+    require_available,
+    workspace_of,
+)
 from outreach.policy.holidays import closed_dates, refill
 from outreach.policy.opening import next_open
 from outreach.protocols.storage import Transaction
+
+_TRUNK_BY_IDENTIFIER: Final = frozenset({"vapi", "elevenlabs"})
+"""Providers that are told by which trunk to call by an identifier of theirs."""
 
 
 def move(
@@ -277,6 +288,8 @@ def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> No
         reasons.append("Its business hours have no opening within a year.")
     workspace = workspace_of(tx, campaign.workspace_id)
     reasons.extend(_account_obstacles(tx, campaign, workspace))
+    if campaign.channel == "call" and workspace.mode is WorkspaceMode.LIVE:
+        reasons.extend(_caller_obstacles(tx, campaign))
     if reasons:
         raise CannotStart(reasons)
 
@@ -292,6 +305,25 @@ def _account_obstacles(tx: Transaction, campaign: Campaign, workspace: Workspace
         )
     agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
     return lacking(tx, workspace, agent.provider) if agent is not None else []
+
+
+def _caller_obstacles(tx: Transaction, campaign: Campaign) -> list[str]:
+    """Return why calls would show another number than the ledger names, or none."""
+    reasons = []
+    trunk = tx.trunks.get(campaign.workspace_id, campaign.sip_trunk_id) if campaign.sip_trunk_id else None
+    provider = provider_of(tx, campaign)
+    if trunk is not None and trunk.provider_trunk_id is None and provider in _TRUNK_BY_IDENTIFIER:
+        reasons.append(
+            f"Its trunk {trunk.name!r} has no identifier at {provider}, which knows it by nothing else: make one "
+            "that has it (trunks create --provider-trunk-id)."
+        )
+    for entry in (campaign.cli_group or ()) if campaign.cli_mode == "group" else ():
+        number = tx.numbers.get(campaign.workspace_id, entry.phone_number_id)
+        if number is not None and number.phone != entry.phone_e164:
+            reasons.append(f"The number {number.id} of its caller-ID group is {number.phone}, not {entry.phone_e164}.")
+        elif number is None and tx.numbers.by_phone(campaign.workspace_id, entry.phone_e164) is None:
+            reasons.append(f"{entry.phone_e164} of its caller-ID group is no number of the workspace: add it first.")
+    return reasons
 
 
 def _calling_obstacles(tx: Transaction, campaign: Campaign) -> list[str]:

@@ -117,6 +117,10 @@ def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -
     spent = attrs.evolve(recipient, attempts=max(recipient.attempts, dispatch.attempt))
     if call.status is CallStatus.UNCONFIRMED:
         after = ended(attrs.evolve(spent, tries=0), RecipientStatus.UNCONFIRMED, call.error, now)
+    elif call.status is CallStatus.CANCELED:
+        # Somebody took it back at the provider: nobody was called, and nobody is to be because of that.
+        taken_back = attrs.evolve(spent, dispatched=True, successful=False, tries=0)
+        after = ended(taken_back, RecipientStatus.FAILED, "canceled_at_provider", now)
     else:
         after = end_call(
             spent,

@@ -254,13 +254,14 @@ def problems_of_numbers(credentials: Mapping[str, str]) -> list[str]:
 def number_id_of(request: CallRequest, credentials: Mapping[str, str]) -> str | None:
     """Return the provider's identifier of what a call is placed from; None where there is none.
 
-    A trunk of the campaign goes before the caller ID. Where numbers are listed, a caller ID that is none of them has no
-    identifier: the call would show another number than was asked for. The account's own number is for calls that name
-    no caller ID, and for all where no numbers are listed.
+    Where numbers are listed, a caller ID that is none of them has no identifier: the call would show another number
+    than was asked for. So it would over a trunk that names no number of its own, where none are listed. The trunk's
+    identifier is for calls that name no caller ID; the account's own number for those without a trunk as well, and for
+    all without one where no numbers are listed.
     """
+    numbers = numbers_of(credentials)
+    if request.sender is not None and (numbers or request.trunk_ref is not None):
+        return numbers.get(request.sender)
     if request.trunk_ref is not None:
         return request.trunk_ref
-    numbers = numbers_of(credentials)
-    if numbers and request.sender is not None:
-        return numbers.get(request.sender)
     return credentials.get(PHONE_NUMBER_ID.name)

@@ -418,3 +418,17 @@ async def _rests(rig: Rig) -> None:
     await anyio.sleep(25 * CALLS.poll_seconds)
     assert rig.storage.writes - before < 20 + (anyio.current_time() - began) / CALLS.heartbeat_seconds
     assert rig.dispatcher.health().failures == failures
+
+
+async def test_a_call_that_is_canceled_at_the_provider_fails_with_that_reason(open_storage: OpenStorage) -> None:
+    """It came to nobody: no success, and no end without a reason."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.voice.wait_for_requests(1)
+        rig.voice.report(event(rig.voice.requests[0], CallStatus.CANCELED))
+        done = await reaches(rig.engine, campaign, "completed")
+        [contact] = await people(rig.engine, campaign)
+    assert (contact.status, contact.reason) == (RecipientStatus.FAILED, "canceled_at_provider")
+    assert (done.counters.failed, done.counters.successful) == (1, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from outreach.errors import CannotStart, IllegalTransition, NotFound, WorkspaceUnavailable
 from outreach.models.business_hours import BusinessHours
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, CliGroupEntry
 from outreach.models.states import (
     CAMPAIGN_TRANSITIONS,
     TERMINAL_CAMPAIGN_STATUSES,
@@ -20,13 +20,15 @@ from outreach.models.states import (
 )
 from outreach.models.work import Unit
 from outreach.operations import campaign_moves as moves
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Storage, Transaction
 from outreach.testing.builders import (
     NOW,
     make_account,
     make_agent,
     make_call_campaign,
     make_campaign,
+    make_number,
+    make_trunk,
     make_workspace,
     new_id,
 )
@@ -425,3 +427,43 @@ async def _advance(storage: Storage, campaign: Campaign) -> Campaign:
     moved = await storage.write(lambda tx: moves.advance(tx, HERE, campaign.id, now=NOW, grace=HOUR))
     assert moved is not None
     return moved
+
+
+@pytest.mark.parametrize("provider", ["vapi", "elevenlabs", "retell"])
+@pytest.mark.parametrize("mode", WorkspaceMode)
+async def test_a_calling_campaign_that_would_show_other_numbers_does_not_start(
+    storage: Storage, mode: WorkspaceMode, provider: Any
+) -> None:
+    """A trunk without an identifier where nothing else tells it; numbers that are not those of their identifiers."""
+    agent = make_agent(provider=provider)
+    trunk = make_trunk(provider_trunk_id=None)
+    known, another = make_number(phone="+14155550191"), make_number(phone="+14155550192")
+    group = (
+        CliGroupEntry(phone_number_id=known.id, phone_e164=known.phone, count=1),
+        CliGroupEntry(phone_number_id=known.id, phone_e164=another.phone, count=1),
+        CliGroupEntry(phone_number_id="PN-1", phone_e164=another.phone, count=1),
+        CliGroupEntry(phone_number_id="PN-2", phone_e164="+14155550193", count=1),
+    )
+
+    def given(tx: Transaction) -> None:
+        tx.workspaces.update(make_workspace(id=HERE, mode=mode))
+        tx.agents.insert(agent)
+        tx.trunks.insert(trunk)
+        tx.numbers.insert(known)
+        tx.numbers.insert(another)
+
+    await storage.write(given)
+    made = make_campaign(
+        status=S.READY, channel="call", agent_id=agent.id, sip_trunk_id=trunk.id, cli_mode="group", cli_group=group
+    )
+    campaign = await given_campaign(storage, campaign=made)
+    if mode is WorkspaceMode.SANDBOX:
+        assert (await _do(storage, moves.start, campaign)).status is S.ACTIVE
+        return
+    with pytest.raises(CannotStart) as caught:
+        await _do(storage, moves.start, campaign)
+    told = "\n".join(caught.value.reasons)
+    assert ("has no identifier at" in told) is (provider != "retell")
+    assert f"The number {known.id} of its caller-ID group is +14155550191, not +14155550192." in told
+    assert "+14155550193 of its caller-ID group is no number of the workspace" in told
+    assert told.count("caller-ID group") == 2

@@ -112,7 +112,8 @@ async def test_every_option_is_a_variable(recording: Recording) -> None:
     ("credentials", "changes", "path", "number"),
     [
         ({}, {}, "twilio", "number-1"),
-        ({}, {"trunk_ref": "trunk-1"}, "sip-trunk", "trunk-1"),
+        ({}, {"trunk_ref": "trunk-1", "sender": None}, "sip-trunk", "trunk-1"),
+        ({"phone_numbers": f"{SENDER}=number-2"}, {"trunk_ref": "trunk-1"}, "sip-trunk", "number-2"),
         ({"telephony": "sip_trunk"}, {}, "sip-trunk", "number-1"),
         ({"phone_numbers": f"{SENDER}=number-2"}, {}, "twilio", "number-2"),
         ({"phone_numbers": f"{SENDER}=number-2"}, {"sender": None}, "twilio", "number-1"),
@@ -272,7 +273,7 @@ async def test_every_placing_request_is_what_the_published_document_asks_for(
     recording: Recording, trunk: str | None
 ) -> None:
     """providers.md, D: held against ElevenLabs' own document, which would refuse wrong ones."""
-    await _place(recording, trunk_ref=trunk, **FULL)
+    await _place(recording, trunk_ref=trunk, **{**FULL, "sender": None})
     provider_documents.check("elevenlabs_call", recording.only)
     for field in ("agent_id", "agent_phone_number_id", "to_number"):
         wrong = provider_documents.changed(recording.only, body=provider_documents.without(field))

@@ -137,11 +137,12 @@ async def test_options_keep_vapis_bounds(
         ({}, {}, "number-1"),
         ({"phone_numbers": f"{SENDER}=number-2, +14155550198=number-3"}, {}, "number-2"),
         ({"phone_numbers": "+14155550198=number-3"}, {"sender": None}, "number-1"),
-        ({"phone_numbers": f"{SENDER}=number-2"}, {"trunk_ref": "trunk-1"}, "trunk-1"),
+        ({"phone_numbers": f"{SENDER}=number-2"}, {"trunk_ref": "trunk-1"}, "number-2"),
+        ({}, {"trunk_ref": "trunk-1", "sender": None}, "trunk-1"),
         ({}, {"sender": None}, "number-1"),
     ],
 )
-async def test_what_is_called_from_is_the_trunk_else_the_caller_id_else_the_accounts_number(
+async def test_what_is_called_from_is_the_caller_id_else_the_trunk_else_the_accounts_number(
     recording: Recording, credentials: dict[str, str], changes: dict[str, Any], number: str
 ) -> None:
     """Vapi knows numbers by identifiers of its own, which the account names."""
@@ -154,6 +155,7 @@ async def test_what_is_called_from_is_the_trunk_else_the_caller_id_else_the_acco
     [
         ({"phone_numbers": "+14155550198=number-3"}, {}, "bad_sender"),
         ({"phone_numbers": "+14155550198=number-3", "phone_number_id": "number-1"}, {}, "bad_sender"),
+        ({"phone_number_id": "number-1"}, {"trunk_ref": "trunk-1"}, "bad_sender"),
         ({"phone_number_id": "number-1"}, {"voicemail": "leave_message", "voicemail_message": "x" * 1001}, "bad_body"),
     ],
 )
