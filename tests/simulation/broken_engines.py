@@ -101,6 +101,12 @@ def ask_the_register_only_at_creation(patch: pytest.MonkeyPatch) -> None:
         def stopped(self, *_: object) -> frozenset[str]:
             return frozenset()
 
+        def standing(self, *_: object) -> dict[str, str]:
+            return {}
+
+        def get(self, *_: object) -> None:
+            return None
+
     def deaf(tx: Transaction) -> Any:
         return _With(tx, register=_Empty())
 
