@@ -20,6 +20,7 @@ from outreach.convert.json_text import parse_json
 from outreach.convert.requests import read_new_call, read_new_message, read_settings_change
 from outreach.engine import Outreach
 from outreach.errors import (
+    AccountMissing,
     AgentInactive,
     AgentNotOutbound,
     CallbackRejected,
@@ -45,6 +46,7 @@ from outreach.errors import (
     Unauthorized,
     WorkspaceUnavailable,
 )
+from outreach.explaining import explain
 from outreach.models.account import PROVIDERS, Account, CallbackRecord
 from outreach.models.business_hours import BusinessHours, Window
 from outreach.models.call import Call, NewCall
@@ -59,7 +61,7 @@ from outreach.models.campaign import (
 )
 from outreach.models.carriers import CARRIERS, CarrierName, Channel
 from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
-from outreach.models.dispatch import Dispatch
+from outreach.models.dispatch import Dispatch, DispatchGroup
 from outreach.models.events import (
     CallEnded,
     CampaignMoved,
@@ -70,6 +72,9 @@ from outreach.models.events import (
     OptedOut,
     RecipientEnded,
 )
+from outreach.models.explanation import Explanation
+from outreach.models.failures import Failure, RecipientOutcome
+from outreach.models.holdup import Holdup
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
@@ -82,6 +87,7 @@ from outreach.models.settings import (
     SmsSettings,
     SmsSettingsChange,
 )
+from outreach.models.start_check import StartCheck
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
@@ -92,31 +98,40 @@ from outreach.models.states import (
     WorkspaceStatus,
 )
 from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
+from outreach.models.unset import UNSET, Unset
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import ApiKey, CreatedKey, Workspace
 from outreach.operations.requests import Answer, Quota
 from outreach.operations.workspaces import WorkspaceChange
+from outreach.policy.holidays import parse_holidays
 from outreach.policy.phones import mask
+from outreach.policy.reasons import PAUSES, describe
 from outreach.policy.replies import ReplyText
 from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.services.accounts import AccountSummary
 from outreach.services.agents import AgentChange
 from outreach.services.events import EventStream
+from outreach.services.flows import FlowChange
+from outreach.services.numbers import NumberChange
 from outreach.services.preparing import prepare
 from outreach.services.requests import Attempt, Claim
+from outreach.services.trunks import TrunkChange
 from outreach.services.unsubscribes import RegisterImport
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CARRIERS",
+    "PAUSES",
     "PROVIDERS",
     "PUBLIC_URL_VARIABLE",
     "RULES",
+    "UNSET",
     "Account",
     "AccountCheck",
+    "AccountMissing",
     "AccountSummary",
     "Agent",
     "AgentChange",
@@ -155,6 +170,7 @@ __all__ = [
     "DatabaseMissing",
     "DatabaseNewer",
     "Dispatch",
+    "DispatchGroup",
     "DispatchRefused",
     "DispatchState",
     "DispatcherHealth",
@@ -162,9 +178,13 @@ __all__ = [
     "ErrorDetail",
     "Event",
     "EventStream",
+    "Explanation",
+    "Failure",
     "Flow",
+    "FlowChange",
     "FlowStep",
     "Forbidden",
+    "Holdup",
     "Holiday",
     "HolidayCalendar",
     "IllegalTransition",
@@ -182,6 +202,7 @@ __all__ = [
     "NewSmsCampaign",
     "NotFound",
     "Number",
+    "NumberChange",
     "OptedIn",
     "OptedOut",
     "Outreach",
@@ -193,6 +214,7 @@ __all__ = [
     "Recipient",
     "RecipientEnded",
     "RecipientGroup",
+    "RecipientOutcome",
     "RecipientStatus",
     "RecipientUnsubscribed",
     "RegisterImport",
@@ -205,11 +227,14 @@ __all__ = [
     "SmsCampaignsDisabled",
     "SmsSettings",
     "SmsSettingsChange",
+    "StartCheck",
     "StorageError",
     "SystemClock",
     "TrailStep",
     "Trunk",
+    "TrunkChange",
     "Unauthorized",
+    "Unset",
     "Unsubscribe",
     "VoicemailPolicy",
     "What",
@@ -220,7 +245,10 @@ __all__ = [
     "WorkspaceStatus",
     "WorkspaceUnavailable",
     "__version__",
+    "describe",
+    "explain",
     "mask",
+    "parse_holidays",
     "parse_json",
     "prepare",
     "read_call_campaign",

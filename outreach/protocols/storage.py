@@ -28,7 +28,7 @@ from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.carriers import Channel
 from outreach.models.directory import Agent, Flow, Number, Trunk
-from outreach.models.dispatch import Dispatch, Sent
+from outreach.models.dispatch import Dispatch, DispatchGroup, Sent
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
@@ -90,8 +90,9 @@ class Trunks(Protocol):
 
     def get(self, workspace_id: str, trunk_id: str) -> Trunk | None: ...
     def insert(self, trunk: Trunk) -> None: ...
+    def update(self, trunk: Trunk) -> None: ...
     def list(self, workspace_id: str) -> Sequence[Trunk]:
-        """Return a workspace's trunks, oldest first by (created_at, id)."""
+        """Return a workspace's trunks, those that were removed too, oldest first by (created_at, id)."""
         ...
 
 
@@ -101,6 +102,8 @@ class Numbers(Protocol):
     def get(self, workspace_id: str, number_id: str) -> Number | None: ...
     def by_phone(self, workspace_id: str, phone: str) -> Number | None: ...
     def insert(self, number: Number) -> None: ...
+    def update(self, number: Number) -> None: ...
+    def delete(self, workspace_id: str, number_id: str) -> None: ...
     def list(self, workspace_id: str) -> Sequence[Number]:
         """Return a workspace's numbers, oldest first by (created_at, id)."""
         ...
@@ -111,8 +114,9 @@ class Flows(Protocol):
 
     def get(self, workspace_id: str, flow_id: str) -> Flow | None: ...
     def insert(self, flow: Flow) -> None: ...
+    def update(self, flow: Flow) -> None: ...
     def list(self, workspace_id: str) -> Sequence[Flow]:
-        """Return a workspace's flows, oldest first by (created_at, id)."""
+        """Return a workspace's flows, those that were removed too, oldest first by (created_at, id)."""
         ...
 
 
@@ -443,6 +447,14 @@ class Dispatches(Protocol):
         """Return a campaign's dispatches that are no more `dispatching`, created at or after a moment.
 
         They come newest first by (created_at, id), both descending, at most `limit`.
+        """
+        ...
+
+    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
+        """Return what a campaign's dispatches came to, the most frequent first, at most a thousand groups.
+
+        Of as many, by (provider, state, report, reason, error_code), nothing before something. The error code of a call
+        that was placed and failed is the error of its record.
         """
         ...
 

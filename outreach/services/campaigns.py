@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import attrs
@@ -14,15 +15,17 @@ from outreach.models.carriers import CARRIERS, Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.pages import Page
 from outreach.models.recipient import Recipient, RecipientGroup
+from outreach.models.start_check import StartCheck
 from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.models.trail import ContactHistory
 from outreach.operations import campaign_moves as moves
 from outreach.operations.account_holds import hold_of_campaign
-from outreach.operations.common import agent_of, campaign_of, campaign_unit, note
+from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, note
 from outreach.operations.histories import histories
-from outreach.policy.readiness import is_ready
+from outreach.policy.readiness import is_ready, missing
 from outreach.services.checks import check_name
 from outreach.services.context import ServiceContext
+from outreach.services.start_checks import look, suits_nobody
 from outreach.working_set import Transaction
 
 MAX_PAGE_SIZE: Final = 100
@@ -108,9 +111,41 @@ class Campaigns:
         )
         return Page(items=items, page=page, page_size=size, total=total)
 
-    async def start(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Start a ready campaign; see `operations.campaign_moves.start` for what can be in the way."""
-        return await self._move(moves.start, workspace_id, campaign_id, actor)
+    async def start(
+        self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool = False, actor: str = "library"
+    ) -> Campaign:
+        """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
+
+        Args:
+            workspace_id: Whose campaign.
+            campaign_id: Which one.
+            allow_unknown_placeholders: Whether it starts although its text has placeholders that nothing fills, and
+                that have no fallback (`CampaignCreated.unknown_placeholders`).
+            actor: Who does it, for the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            WorkspaceUnavailable: The workspace may not work now.
+            IllegalTransition: The campaign has been started before, or is over.
+            CannotStart: Something is in the way; every reason is named. That its text suits none of its contacts is
+                one: it is over the cap of segments for each, or empty.
+        """
+        misfit = await suits_nobody(self._context, workspace_id, campaign_id)
+        operation = partial(
+            moves.start, allow_unknown_placeholders=allow_unknown_placeholders, suits_nobody=_reason(misfit)
+        )
+        return await self._move(operation, workspace_id, campaign_id, actor)
+
+    async def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
+        """Return how many of a campaign's contacts will fail because what they would be sent cannot be sent.
+
+        That is a text over the cap of segments (`SmsSettings.max_segments`), footer included, or an empty one. The
+        first 10,000 contacts are looked at, in slices.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await look(self._context, workspace_id, campaign_id)
 
     async def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Pause a campaign: once this returns, no message of it goes out that was not on its way."""
@@ -167,6 +202,19 @@ class Campaigns:
             return campaign_of(tx, workspace_id, campaign_id)
 
         return await self._context.storage.write(operation)
+
+    async def missing(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        """Return what a draft lacks to be ready: each field, by the interface's name, with a sentence.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+
+        def operation(tx: Transaction) -> Sequence[ErrorDetail]:
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            return missing(campaign, tx.agents.get(workspace_id, campaign.agent_id) if campaign.agent_id else None)
+
+        return await self._context.storage.read(operation)
 
     async def recipients(self, workspace_id: str, campaign_id: str) -> AsyncIterator[Recipient]:
         """Go through a campaign's recipients by position.
@@ -246,15 +294,28 @@ class Campaigns:
         return campaign
 
 
+def _reason(found: StartCheck | None) -> ErrorDetail | None:
+    """Return why a campaign cannot start whose text suits none of its contacts."""
+    if found is None:
+        return None
+    if found.will_fail.get("over_segment_cap"):
+        message = "Its text, with the footer, is over the cap of segments (max_segments) for every contact."
+        return ErrorDetail("max_segments", message)
+    return ErrorDetail("sms_message_body", "Its text is empty for every contact: nothing fills its placeholders.")
+
+
 def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campaign:
     workspace_id = before.workspace_id
-    if change.sms_flow_id is not None and tx.flows.get(workspace_id, change.sms_flow_id) is None:
-        raise NotFound("flow", change.sms_flow_id)
+    if change.sms_flow_id is not None:
+        flow_of(tx, workspace_id, change.sms_flow_id)
     if change.agent_id is not None:
         agent_of(tx, workspace_id, change.agent_id)
     given = attrs.asdict(change, filter=lambda _, value: value is not None)
     if "message_body" in given:
         given["sms_message_body"] = given.pop("message_body")
+        given["sms_message_source"] = "custom"
+    if "sms_flow_id" in given:
+        given["sms_message_source"] = "flow"
     if "sms_from_number" in given:
         given["sms_from_number"] = given["sms_from_number"] or None
     foreign = {"agent_id"} if before.channel == "sms" else {name for name in given if name.startswith("sms_")}
@@ -269,6 +330,8 @@ def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campa
 def _check_update(change: CampaignUpdate) -> None:
     if change.name is not None:
         check_name("name", change.name, 100)
+    if change.message_body is not None and change.sms_flow_id is not None:
+        raise InvalidRequest.at("sms_flow_id", "excludes message_body: a campaign sends a text or runs a flow")
     if change.message_body is not None:
         check_name("message_body", change.message_body, 1600, minimum=0)
     if change.sms_from_number is not None:

@@ -16,14 +16,16 @@ from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
-from outreach.operations.common import agent_of, workspace_of
+from outreach.operations.common import agent_of, flow_of, trunk_of, workspace_of
 from outreach.operations.requests import Answer
+from outreach.operations.templates import unknown_placeholders
 from outreach.policy.holidays import refill
 from outreach.policy.readiness import is_ready
 from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.preparing import RecipientSource, chunks
 from outreach.services.requests import Claim
+from outreach.services.variable_names import VariableNames
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -83,8 +85,8 @@ class CampaignCreation:
 
         def draft(tx: Transaction) -> Campaign:
             _require_sms(workspace_of(tx, workspace_id))
-            if campaign.sms_flow_id is not None and tx.flows.get(workspace_id, campaign.sms_flow_id) is None:
-                raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow")
+            if campaign.sms_flow_id is not None:
+                _require_flow(tx, workspace_id, campaign.sms_flow_id)
             return self._sms_draft(workspace_id, campaign, now)
 
         return await self._create(workspace_id, draft, recipients, claim=claim, render=render, actor=actor)
@@ -111,8 +113,8 @@ class CampaignCreation:
         def draft(tx: Transaction) -> Campaign:
             workspace_of(tx, workspace_id)
             agent = agent_of(tx, workspace_id, campaign.agent_id)
-            if campaign.sip_trunk_id is not None and tx.trunks.get(workspace_id, campaign.sip_trunk_id) is None:
-                raise NotFound("trunk", campaign.sip_trunk_id)
+            if campaign.sip_trunk_id is not None:
+                trunk_of(tx, workspace_id, campaign.sip_trunk_id)
             return self._call_draft(workspace_id, campaign, agent, now)
 
         return await self._create(workspace_id, draft, recipients, claim=claim, render=render, actor=actor)
@@ -146,19 +148,25 @@ class CampaignCreation:
         try:
             campaign, region = await context.storage.write(begin)
             try:
-                loaded, excluded = await self._load(campaign, recipients, region, claim)
+                variables = VariableNames()
+                loaded, excluded = await self._load(campaign, recipients, region, claim, variables)
 
                 def publish(tx: Transaction) -> CampaignCreated:
                     published, left_out = loading.publish(
                         tx,
                         campaign,
                         loaded=loaded,
+                        variable_names=variables.names(),
                         excluded=excluded,
                         since=campaign.created_at,
                         now=context.now(),
                         actor=actor,
                     )
-                    created = CampaignCreated(campaign=published, opted_out_excluded=left_out)
+                    created = CampaignCreated(
+                        campaign=published,
+                        opted_out_excluded=left_out,
+                        unknown_placeholders=unknown_placeholders(tx, published),
+                    )
                     if claim is not None and render is not None:
                         claim.finish(tx, render(created), context)
                     return created
@@ -175,7 +183,12 @@ class CampaignCreation:
                 self._idle.set()
 
     async def _load(
-        self, campaign: Campaign, recipients: RecipientSource, region: str | None, claim: Claim | None
+        self,
+        campaign: Campaign,
+        recipients: RecipientSource,
+        region: str | None,
+        claim: Claim | None,
+        variables: VariableNames,
     ) -> tuple[Counters, int]:
         context = self._context
         position = excluded = 0
@@ -190,6 +203,7 @@ class CampaignCreation:
                 return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())  # type: ignore[arg-type]
 
             result = await context.storage.write(write, bulk=True)
+            variables.see(chunk)
             position = result.next_position
             excluded += result.excluded
             loaded = loaded + result.counters
@@ -274,6 +288,13 @@ class CampaignCreation:
 def _with_status(campaign: Campaign, agent: Agent | None) -> Campaign:
     status = CampaignStatus.READY if is_ready(campaign, agent) else CampaignStatus.DRAFT
     return attrs.evolve(campaign, status=status)
+
+
+def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
+    try:
+        flow_of(tx, workspace_id, flow_id)
+    except NotFound:
+        raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow") from None
 
 
 def _require_sms(workspace: Workspace) -> None:

@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn, TypeVar
 
-import anyio
 import attrs
 import click
 
-from outreach import DatabaseMissing, InvalidRequest, NotFound, Outreach, OutreachError
+from outreach import AccountMissing, DatabaseMissing, InvalidRequest, NotFound, Outreach, OutreachError
+from outreach_server.cli import interruptions
+from outreach_server.cli.interruptions import EXIT_INTERRUPTED
+from outreach_server.cli.names import Named, resolve
 
 T = TypeVar("T")
 
@@ -21,13 +23,12 @@ DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
 DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
 
 EXIT_FAILED: Final = 1
-EXIT_INTERRUPTED: Final = 130
-"""What a shell reports of a command that Ctrl-C ended: 128 and the number of the signal."""
 
 _LISTING: Final = {
     "workspace": "outreach-server workspaces list",
     "campaign": "outreach-server campaigns list WORKSPACE_ID",
     "account": "outreach-server accounts list WORKSPACE_ID",
+    "number": "outreach-server numbers list WORKSPACE_ID",
     "agent": "outreach-server agents list WORKSPACE_ID",
     "trunk": "outreach-server trunks list WORKSPACE_ID",
     "flow": "outreach-server flows list WORKSPACE_ID",
@@ -79,7 +80,7 @@ def with_engine(work: Callable[[Outreach], Awaitable[T]], *, create: bool = Fals
         async with Outreach.open(url, create=create) as engine:
             return await work(engine)
 
-    return anyio.run(run)
+    return interruptions.run(run)
 
 
 @contextmanager
@@ -133,11 +134,32 @@ def json_option() -> click.Option:
 
 
 class Command(click.Command):
-    """A command that takes `--database` and `--json`."""
+    """A command that takes `--database` and `--json`, and names in place of identifiers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.extend([database_option(), json_option()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it with the identifiers of what was named."""
+        if any(isinstance(value, Named) for given in ctx.params.values() for value in _each(given)):
+            kinds = {
+                param.name: _kinds(param, ctx.params[param.name])
+                for param in self.params
+                if param.name in ctx.params and hasattr(param.type, "kind")
+            }
+            ctx.params = with_engine(lambda engine: resolve(engine, kinds, ctx.params))
+        return super().invoke(ctx)
+
+
+def _each(given: object) -> tuple[object, ...]:
+    return given if isinstance(given, tuple) else (given,)
+
+
+def _kinds(param: click.Parameter, given: object) -> tuple[str, ...]:
+    """Return the kinds of a parameter's values; `[WORKSPACE_ID] AGENT_ID` is one parameter of up to two values."""
+    kind: str = param.type.kind  # type: ignore[attr-defined]
+    return ("workspace", kind) if param.name == "ids" and len(_each(given)) > 1 else (kind,)
 
 
 class OwnDatabaseCommand(click.Command):
@@ -199,6 +221,9 @@ def explain(error: OutreachError) -> str:
         case InvalidRequest() if len(error.details) > 1:
             lines = [f"  {detail.path}: {detail.message}" for detail in error.details]
             return "\n".join([f"{len(lines)} things are wrong:", *lines])
+        case AccountMissing():
+            command = f"outreach-server accounts connect {error.workspace_id} {error.provider}"
+            return f"{error.message} With: {command}"
         case DatabaseMissing():
             return (
                 f"{error.message} Name another one with --database or {DATABASE_VARIABLE}, "

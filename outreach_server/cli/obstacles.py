@@ -1,0 +1,93 @@
+"""What is in the way of a campaign's start, each with the command that takes it away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from outreach import Campaign, CannotStart, ErrorDetail, StartCheck
+from outreach_server.cli.output import cell
+
+_LONGEST_NAME: Final = 40
+_MOST_NAMES: Final = 20
+
+_UPDATES: Final = {
+    "sms_message_body": "--message TEXT",
+    "sms_flow_id": "--flow FLOW",
+    "sms_from_number": "--from NUMBER",
+    "sms_carrier": "--carrier NAME",
+    "agent_id": "--agent AGENT",
+}
+"""The option of `campaigns update` that sets a field."""
+
+
+def explain_start(error: CannotStart, campaign: Campaign) -> str:
+    """Return why a campaign cannot start, and what to type."""
+    lines = [f"Campaign {campaign.name!r} cannot start:", *(f"  {detail.message}" for detail in error.details)]
+    return "\n".join([*lines, *_commands(error.details, campaign)])
+
+
+def explain_draft(missing: Sequence[ErrorDetail], campaign: Campaign) -> str:
+    """Return what a draft lacks, and what to type."""
+    lines = ["It is a draft: " + " ".join(detail.message for detail in missing)]
+    return "\n".join([*lines, *_commands(missing, campaign)])
+
+
+def _commands(details: Sequence[ErrorDetail], campaign: Campaign) -> list[str]:
+    """Return the commands that take obstacles away: one for all that is the campaign's own."""
+    options = [_UPDATES[detail.path] for detail in details if detail.path in _UPDATES]
+    commands = [f"campaigns update {campaign.id} {' '.join(options)}"] if options else []
+    others = [_command_for(detail, campaign) for detail in details if detail.path not in _UPDATES]
+    return [f"  outreach-server {command}" for command in [*commands, *(one for one in others if one is not None)]]
+
+
+def explain_placeholders(names: Sequence[str], campaign: Campaign) -> str:
+    """Return which placeholders nothing fills, and what to do about it."""
+    listed = ", ".join(f"{{{{{cell(name[:_LONGEST_NAME])}}}}}" for name in names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    known = ", ".join(cell(name[:_LONGEST_NAME]) for name in (campaign.variable_names or ())[:_MOST_NAMES])
+    variables = f" and these variables: {known}" if known else ", and no variables of their own"
+    return (
+        f"Nothing fills {listed}{more}: a blank would stand there. The contacts have first_name, last_name, email, "
+        f"company, phone_number{variables}. Correct the text (campaigns update), give a fallback such as "
+        "{{first_name|there}}, declare the variable (settings set --variable NAME), or start the campaign with "
+        "--allow-unknown-placeholders."
+    )
+
+
+def explain_failing(checked: StartCheck, campaign: Campaign) -> str:
+    """Return how many contacts will fail for what they would be sent, and what to do about it."""
+    everybody = checked.looked_at >= checked.contacts
+    looked = f"{checked.looked_at:,} contacts" if everybody else f"the first {checked.looked_at:,} contacts looked at"
+    why = {
+        "over_segment_cap": "with a text over the cap of segments (settings set --max-segments)",
+        "empty_message": "with nothing to send to them",
+    }
+    counts = " and ".join(f"{count:,} {why[reason]}" for reason, count in checked.will_fail.items())
+    return (
+        f"Of {looked}, {checked.failing:,} will fail: {counts}. A text can be changed only before the start: to begin "
+        f"anew, cancel it with: outreach-server campaigns cancel {campaign.id}"
+    )
+
+
+def not_ahead(campaign: Campaign) -> bool:
+    """Return whether a scheduled campaign was started after its time."""
+    return campaign.schedule_type == "scheduled" and campaign.status == "active"
+
+
+def _command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
+    """Return the command that takes an obstacle away; None where there is no single one."""
+    kind, _, rest = detail.path.partition(".")
+    match kind:
+        case "account":
+            return f"accounts connect {campaign.workspace_id} {rest}"
+        case "agent" if rest == "is_active":
+            return f"agents update {campaign.agent_id} --active"
+        case "agent" if rest == "allow_outbound":
+            return f"agents update {campaign.agent_id} --allow-outbound"
+        case "max_segments":
+            return f"campaigns update {campaign.id} --message TEXT"
+        case "placeholders":
+            return f"campaigns start {campaign.id} --allow-unknown-placeholders"
+        case _:
+            return None
