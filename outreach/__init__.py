@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         Unauthorized,
         WorkspaceUnavailable,
     )
+    from outreach.explaining import explain
     from outreach.models.account import PROVIDERS, Account, CallbackRecord
     from outreach.models.business_hours import BusinessHours, Window
     from outreach.models.call import Call, NewCall
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     )
     from outreach.models.carriers import CARRIERS, CarrierName, Channel
     from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
-    from outreach.models.dispatch import Dispatch
+    from outreach.models.dispatch import Dispatch, DispatchGroup
     from outreach.models.events import (
         CallEnded,
         CampaignMoved,
@@ -76,6 +77,9 @@ if TYPE_CHECKING:
         OptedOut,
         RecipientEnded,
     )
+    from outreach.models.explanation import Explanation
+    from outreach.models.failures import Failure, RecipientOutcome
+    from outreach.models.holdup import Holdup
     from outreach.models.holidays import Holiday, HolidayCalendar
     from outreach.models.message import InboundMessage, Message, NewMessage
     from outreach.models.pages import Page
@@ -88,6 +92,7 @@ if TYPE_CHECKING:
         SmsSettings,
         SmsSettingsChange,
     )
+    from outreach.models.start_check import StartCheck
     from outreach.models.states import (
         CallStatus,
         CampaignStatus,
@@ -104,21 +109,27 @@ if TYPE_CHECKING:
     from outreach.models.workspace import ApiKey, CreatedKey, Workspace
     from outreach.operations.requests import Answer, Quota
     from outreach.operations.workspaces import WorkspaceChange
+    from outreach.policy.holidays import parse_holidays
     from outreach.policy.phones import mask
+    from outreach.policy.reasons import PAUSES, describe
     from outreach.policy.replies import ReplyText
     from outreach.protocols.adapter import AccountCheck, CredentialField
     from outreach.protocols.dispatcher import DispatcherHealth
     from outreach.services.accounts import AccountSummary
     from outreach.services.agents import AgentChange
     from outreach.services.events import EventStream
+    from outreach.services.flows import FlowChange
+    from outreach.services.numbers import NumberChange
     from outreach.services.once import KeyedRequest
     from outreach.services.preparing import prepare
+    from outreach.services.trunks import TrunkChange
     from outreach.services.unsubscribes import RegisterImport
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CARRIERS",
+    "PAUSES",
     "PROVIDERS",
     "PUBLIC_URL_VARIABLE",
     "RULES",
@@ -162,6 +173,7 @@ __all__ = [
     "DatabaseMissing",
     "DatabaseNewer",
     "Dispatch",
+    "DispatchGroup",
     "DispatchRefused",
     "DispatchState",
     "DispatcherHealth",
@@ -169,9 +181,13 @@ __all__ = [
     "ErrorDetail",
     "Event",
     "EventStream",
+    "Explanation",
+    "Failure",
     "Flow",
+    "FlowChange",
     "FlowStep",
     "Forbidden",
+    "Holdup",
     "Holiday",
     "HolidayCalendar",
     "IllegalTransition",
@@ -190,6 +206,7 @@ __all__ = [
     "NewSmsCampaign",
     "NotFound",
     "Number",
+    "NumberChange",
     "OptedIn",
     "OptedOut",
     "Outreach",
@@ -201,6 +218,7 @@ __all__ = [
     "Recipient",
     "RecipientEnded",
     "RecipientGroup",
+    "RecipientOutcome",
     "RecipientStatus",
     "RecipientUnsubscribed",
     "RegisterImport",
@@ -213,10 +231,12 @@ __all__ = [
     "SmsCampaignsDisabled",
     "SmsSettings",
     "SmsSettingsChange",
+    "StartCheck",
     "StorageError",
     "SystemClock",
     "TrailStep",
     "Trunk",
+    "TrunkChange",
     "Unauthorized",
     "Unset",
     "Unsubscribe",
@@ -229,7 +249,10 @@ __all__ = [
     "WorkspaceStatus",
     "WorkspaceUnavailable",
     "__version__",
+    "describe",
+    "explain",
     "mask",
+    "parse_holidays",
     "parse_json",
     "prepare",
     "read_call_campaign",
@@ -303,6 +326,7 @@ _NAMES: Final = {
         "Unauthorized",
         "WorkspaceUnavailable",
     ),
+    "explaining": ("explain",),
     "models.account": (
         "PROVIDERS",
         "Account",
@@ -338,7 +362,10 @@ _NAMES: Final = {
         "Trunk",
         "VoicemailPolicy",
     ),
-    "models.dispatch": ("Dispatch",),
+    "models.dispatch": (
+        "Dispatch",
+        "DispatchGroup",
+    ),
     "models.events": (
         "CallEnded",
         "CampaignMoved",
@@ -349,6 +376,12 @@ _NAMES: Final = {
         "OptedOut",
         "RecipientEnded",
     ),
+    "models.explanation": ("Explanation",),
+    "models.failures": (
+        "Failure",
+        "RecipientOutcome",
+    ),
+    "models.holdup": ("Holdup",),
     "models.holidays": (
         "Holiday",
         "HolidayCalendar",
@@ -373,6 +406,7 @@ _NAMES: Final = {
         "SmsSettings",
         "SmsSettingsChange",
     ),
+    "models.start_check": ("StartCheck",),
     "models.states": (
         "CallStatus",
         "CampaignStatus",
@@ -405,7 +439,12 @@ _NAMES: Final = {
         "Quota",
     ),
     "operations.workspaces": ("WorkspaceChange",),
+    "policy.holidays": ("parse_holidays",),
     "policy.phones": ("mask",),
+    "policy.reasons": (
+        "PAUSES",
+        "describe",
+    ),
     "policy.replies": ("ReplyText",),
     "protocols.adapter": (
         "AccountCheck",
@@ -415,8 +454,11 @@ _NAMES: Final = {
     "services.accounts": ("AccountSummary",),
     "services.agents": ("AgentChange",),
     "services.events": ("EventStream",),
+    "services.flows": ("FlowChange",),
+    "services.numbers": ("NumberChange",),
     "services.once": ("KeyedRequest",),
     "services.preparing": ("prepare",),
+    "services.trunks": ("TrunkChange",),
     "services.unsubscribes": ("RegisterImport",),
 }
 """Where each name is, as the imports above tell type checkers."""

@@ -18,14 +18,16 @@ from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
 from outreach.operations.campaign_moves import setup_lacks, setup_status
-from outreach.operations.common import agent_of, campaign_of, workspace_of
+from outreach.operations.common import agent_of, campaign_of, flow_of, trunk_of, workspace_of
 from outreach.operations.requests import Answer
+from outreach.operations.templates import unknown_placeholders
 from outreach.policy.holidays import refill
 from outreach.services.compared import ComparedContacts
 from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.once import KeyedRequest, Keys, Once, finished, library_request
 from outreach.services.preparing import RecipientSource, chunks
+from outreach.services.variable_names import VariableNames
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -108,8 +110,8 @@ class CampaignCreation:
 
         def draft(tx: Transaction) -> Campaign:
             _require_sms(workspace_of(tx, workspace_id))
-            if campaign.sms_flow_id is not None and tx.flows.get(workspace_id, campaign.sms_flow_id) is None:
-                raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow")
+            if campaign.sms_flow_id is not None:
+                _require_flow(tx, workspace_id, campaign.sms_flow_id)
             return self._sms_draft(workspace_id, campaign, self._context.now())
 
         return partial(self._create, workspace_id, draft, actor)
@@ -157,8 +159,8 @@ class CampaignCreation:
         def draft(tx: Transaction) -> Campaign:
             workspace_of(tx, workspace_id)
             agent_of(tx, workspace_id, campaign.agent_id)
-            if campaign.sip_trunk_id is not None and tx.trunks.get(workspace_id, campaign.sip_trunk_id) is None:
-                raise NotFound("trunk", campaign.sip_trunk_id)
+            if campaign.sip_trunk_id is not None:
+                trunk_of(tx, workspace_id, campaign.sip_trunk_id)
             return self._call_draft(workspace_id, campaign, self._context.now())
 
         return partial(self._create, workspace_id, draft, actor)
@@ -199,9 +201,7 @@ class CampaignCreation:
 
         def read(tx: Transaction) -> CampaignCreated:
             found = campaign_of(tx, workspace_id, stored["id"])
-            return CampaignCreated(
-                campaign=found, opted_out_excluded=stored["excluded"], missing=setup_lacks(tx, found)
-            )
+            return _created(tx, found, stored["excluded"])
 
         return await self._context.storage.read(read)
 
@@ -226,7 +226,8 @@ class CampaignCreation:
         try:
             campaign, region = await context.storage.write(begin)
             try:
-                loaded, excluded = await self._load(campaign, recipients, region, once)
+                variables = VariableNames()
+                loaded, excluded = await self._load(campaign, recipients, region, once, variables)
 
                 def publish(tx: Transaction) -> CampaignCreated:
                     published, left_out = loading.publish(
@@ -234,15 +235,13 @@ class CampaignCreation:
                         # By what holds now: the agent may have changed since the loading began.
                         attrs.evolve(campaign, status=setup_status(tx, campaign)),
                         loaded=loaded,
+                        variable_names=variables.names(),
                         excluded=excluded,
                         since=campaign.created_at,
                         now=context.now(),
                         actor=actor,
                     )
-                    created = CampaignCreated(
-                        campaign=published, opted_out_excluded=left_out, missing=setup_lacks(tx, published)
-                    )
-                    return finished(tx, created, once)
+                    return finished(tx, _created(tx, published, left_out), once)
 
                 return await context.storage.write(publish)
             except BaseException:
@@ -256,7 +255,12 @@ class CampaignCreation:
                 self._idle.set()
 
     async def _load(
-        self, campaign: Campaign, recipients: RecipientSource, region: str | None, once: Once[CampaignCreated]
+        self,
+        campaign: Campaign,
+        recipients: RecipientSource,
+        region: str | None,
+        once: Once[CampaignCreated],
+        variables: VariableNames,
     ) -> tuple[Counters, int]:
         context = self._context
         position = excluded = 0
@@ -270,6 +274,7 @@ class CampaignCreation:
                 return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())  # type: ignore[arg-type]
 
             result = await context.storage.write(write, bulk=True)
+            variables.see(chunk)
             position = result.next_position
             excluded += result.excluded
             loaded = loaded + result.counters
@@ -347,6 +352,22 @@ class CampaignCreation:
             created_at=now,
             updated_at=now,
         )
+
+
+def _created(tx: Transaction, campaign: Campaign, excluded: int) -> CampaignCreated:
+    return CampaignCreated(
+        campaign=campaign,
+        opted_out_excluded=excluded,
+        missing=setup_lacks(tx, campaign),
+        unknown_placeholders=unknown_placeholders(tx, campaign),
+    )
+
+
+def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
+    try:
+        flow_of(tx, workspace_id, flow_id)
+    except NotFound:
+        raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow") from None
 
 
 def _require_sms(workspace: Workspace) -> None:

@@ -11,6 +11,7 @@ import anyio
 import click
 
 from outreach import Outreach
+from outreach_server.cli import interruptions
 from outreach_server.cli.base import EXIT_INTERRUPTED, OwnDatabaseCommand, state, unwrapped
 from outreach_server.cli.output import console, echo_json
 from outreach_server.cli.sandbox import furnish
@@ -81,7 +82,7 @@ def demo(exit_: bool, port: int) -> None:
                 raise failures[0]
 
         with unwrapped():
-            anyio.run(run)
+            interruptions.run(run)
     if not told:
         click.echo("Interrupted.", err=True)
         sys.exit(EXIT_INTERRUPTED)
