@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from outreach.errors import NotFound
 from outreach.explaining import explain
 from outreach.models.call import Call
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchGroup
@@ -45,10 +44,15 @@ class Failures:
         return await self._context.storage.read(operation)
 
     async def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> dict[str, Failure]:
-        """Return what providers said of each request for a recipient that went wrong, by the dispatch's identifier."""
+        """Return what providers said of each request for a recipient that went wrong, by the dispatch's identifier.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
 
         def operation(tx: Transaction) -> dict[str, Failure]:
-            dispatches = tx.dispatches.of_recipient(workspace_id, campaign_id, position)
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            dispatches = tx.dispatches.of_recipient(workspace_id, campaign.id, position)
             found = {one.id: _last([one], _call_of(tx, one)) for one in dispatches}
             return {identifier: failure for identifier, failure in found.items() if failure is not None}
 
@@ -104,9 +108,8 @@ class Failures:
         while True:
 
             def operation(tx: Transaction, after: int = after) -> tuple[Sequence[RecipientOutcome], int | None]:
-                if tx.campaigns.get(workspace_id, campaign_id) is None:
-                    raise NotFound("campaign", campaign_id)
-                rows = tx.recipients.page(workspace_id, campaign_id, after=after, limit=_BATCH)
+                campaign = campaign_of(tx, workspace_id, campaign_id)
+                rows = tx.recipients.page(workspace_id, campaign.id, after=after, limit=_BATCH)
                 wanted = [_outcome(tx, workspace_id, row) for row in rows if status in {None, row.status}]
                 return wanted, rows[-1].position if len(rows) == _BATCH else None
 

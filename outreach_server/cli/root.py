@@ -37,7 +37,7 @@ COMMANDS: Final = Later(
         "dispatches": Place("dispatches", "Look at requests of which nobody knows what became, and decide about them."),
         "test-send": Place(
             "test_send",
-            "Send one message, or place one call, and tell what becomes of it; exits with 1 when it fails, or waits.",
+            "Send one message, or place one call, and tell what becomes of it.",
         ),
         "stop": Place(
             "operating", "Pause everything that is active or scheduled, at once, in one workspace or in all."

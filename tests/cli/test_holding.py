@@ -8,7 +8,7 @@ from outreach import MessageStatus, Outreach, SystemClock
 from outreach.models.call import Call
 from outreach.models.message import Message
 from outreach.storage.sqlite.memory import MemoryStorage
-from outreach.testing.builders import WORKSPACE_ID, make_account_hold, make_call, make_message
+from outreach.testing.builders import WORKSPACE_ID, make_account_hold, make_call, make_message, make_workspace
 from outreach_server.cli.holding import held_until, why_queued
 
 pytestmark = pytest.mark.anyio
@@ -27,6 +27,7 @@ async def test_why_something_waits_is_told_as_far_as_it_is_known(fresh: Message 
     provider = fresh.provider if isinstance(fresh, Call) else fresh.carrier
     storage = MemoryStorage(clock=clock)
     async with Outreach(storage) as engine:
+        await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
         assert await why_queued(engine, fresh) is None
         told = await why_queued(engine, tried)
         assert told is not None
