@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Unauthorized,
         WorkspaceUnavailable,
     )
+    from outreach.explaining import explain
     from outreach.models.account import PROVIDERS, Account, CallbackRecord
     from outreach.models.business_hours import BusinessHours, Window
     from outreach.models.call import Call, NewCall
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     )
     from outreach.models.carriers import CARRIERS, CarrierName, Channel
     from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
-    from outreach.models.dispatch import Dispatch
+    from outreach.models.dispatch import Dispatch, DispatchGroup
     from outreach.models.events import (
         CallEnded,
         CampaignMoved,
@@ -80,6 +81,9 @@ if TYPE_CHECKING:
         OptedOut,
         RecipientEnded,
     )
+    from outreach.models.explanation import Explanation
+    from outreach.models.failures import Failure, RecipientOutcome
+    from outreach.models.holdup import Holdup
     from outreach.models.holidays import Holiday, HolidayCalendar
     from outreach.models.message import InboundMessage, Message, NewMessage
     from outreach.models.pages import Page
@@ -92,6 +96,7 @@ if TYPE_CHECKING:
         SmsSettings,
         SmsSettingsChange,
     )
+    from outreach.models.start_check import StartCheck
     from outreach.models.states import (
         CallStatus,
         CampaignStatus,
@@ -109,16 +114,21 @@ if TYPE_CHECKING:
     from outreach.operations.request_limits import Quota
     from outreach.operations.requests import Answer
     from outreach.operations.workspaces import WorkspaceChange
+    from outreach.policy.holidays import parse_holidays
     from outreach.policy.phones import mask
+    from outreach.policy.reasons import PAUSES, describe
     from outreach.policy.replies import ReplyText
     from outreach.protocols.adapter import AccountCheck, CredentialField
     from outreach.protocols.dispatcher import DispatcherHealth, DispatcherState
     from outreach.services.accounts import AccountSummary
     from outreach.services.agents import AgentChange
     from outreach.services.events import EventStream
+    from outreach.services.flows import FlowChange
+    from outreach.services.numbers import NumberChange
     from outreach.services.once import KeyedRequest
     from outreach.services.preparing import prepare
     from outreach.services.readiness import Readiness
+    from outreach.services.trunks import TrunkChange
     from outreach.services.unsubscribes import RegisterImport
     from outreach.storage.upkeep import (
         Backup,
@@ -134,6 +144,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CARRIERS",
+    "PAUSES",
     "PROVIDERS",
     "PUBLIC_URL_VARIABLE",
     "RULES",
@@ -182,6 +193,7 @@ __all__ = [
     "DatabaseOlder",
     "DatabaseReplaced",
     "Dispatch",
+    "DispatchGroup",
     "DispatchRefused",
     "DispatchState",
     "DispatcherHealth",
@@ -190,9 +202,13 @@ __all__ = [
     "ErrorDetail",
     "Event",
     "EventStream",
+    "Explanation",
+    "Failure",
     "Flow",
+    "FlowChange",
     "FlowStep",
     "Forbidden",
+    "Holdup",
     "Holiday",
     "HolidayCalendar",
     "IllegalTransition",
@@ -211,6 +227,7 @@ __all__ = [
     "NewSmsCampaign",
     "NotFound",
     "Number",
+    "NumberChange",
     "OptedIn",
     "OptedOut",
     "Outreach",
@@ -223,6 +240,7 @@ __all__ = [
     "Recipient",
     "RecipientEnded",
     "RecipientGroup",
+    "RecipientOutcome",
     "RecipientStatus",
     "RecipientUnsubscribed",
     "RegisterImport",
@@ -236,11 +254,13 @@ __all__ = [
     "SmsCampaignsDisabled",
     "SmsSettings",
     "SmsSettingsChange",
+    "StartCheck",
     "StorageBusy",
     "StorageError",
     "SystemClock",
     "TrailStep",
     "Trunk",
+    "TrunkChange",
     "Unauthorized",
     "Unset",
     "Unsubscribe",
@@ -255,8 +275,11 @@ __all__ = [
     "__version__",
     "backup_database",
     "check_database",
+    "describe",
+    "explain",
     "mask",
     "migrate_database",
+    "parse_holidays",
     "parse_json",
     "prepare",
     "read_call_campaign",
@@ -335,6 +358,7 @@ _NAMES: Final = {
         "Unauthorized",
         "WorkspaceUnavailable",
     ),
+    "explaining": ("explain",),
     "models.account": (
         "PROVIDERS",
         "Account",
@@ -370,7 +394,10 @@ _NAMES: Final = {
         "Trunk",
         "VoicemailPolicy",
     ),
-    "models.dispatch": ("Dispatch",),
+    "models.dispatch": (
+        "Dispatch",
+        "DispatchGroup",
+    ),
     "models.events": (
         "CallEnded",
         "CampaignMoved",
@@ -381,6 +408,12 @@ _NAMES: Final = {
         "OptedOut",
         "RecipientEnded",
     ),
+    "models.explanation": ("Explanation",),
+    "models.failures": (
+        "Failure",
+        "RecipientOutcome",
+    ),
+    "models.holdup": ("Holdup",),
     "models.holidays": (
         "Holiday",
         "HolidayCalendar",
@@ -405,6 +438,7 @@ _NAMES: Final = {
         "SmsSettings",
         "SmsSettingsChange",
     ),
+    "models.start_check": ("StartCheck",),
     "models.states": (
         "CallStatus",
         "CampaignStatus",
@@ -435,7 +469,12 @@ _NAMES: Final = {
     "operations.request_limits": ("Quota",),
     "operations.requests": ("Answer",),
     "operations.workspaces": ("WorkspaceChange",),
+    "policy.holidays": ("parse_holidays",),
     "policy.phones": ("mask",),
+    "policy.reasons": (
+        "PAUSES",
+        "describe",
+    ),
     "policy.replies": ("ReplyText",),
     "protocols.adapter": (
         "AccountCheck",
@@ -448,9 +487,12 @@ _NAMES: Final = {
     "services.accounts": ("AccountSummary",),
     "services.agents": ("AgentChange",),
     "services.events": ("EventStream",),
+    "services.flows": ("FlowChange",),
+    "services.numbers": ("NumberChange",),
     "services.once": ("KeyedRequest",),
     "services.preparing": ("prepare",),
     "services.readiness": ("Readiness",),
+    "services.trunks": ("TrunkChange",),
     "services.unsubscribes": ("RegisterImport",),
     "storage.upkeep": (
         "Backup",

@@ -115,6 +115,8 @@ class Campaign:
         pause_reason: Why it is paused; None while it is not.
         revision: Goes up with each change of state or of content; counters do not touch it.
         agent: Snapshot of the assigned agent, when there is one.
+        variable_names: The names of its contacts' custom variables; None where they are not known, because there are
+            too many, or an earlier version loaded them.
     """
 
     id: str
@@ -145,6 +147,7 @@ class Campaign:
     sms_carrier: CarrierName | None = None
     sms_from_number: str | None = None
     sms_rate_per_minute: int | None = None
+    variable_names: tuple[str, ...] | None = None
     counters: Counters = Counters()
     revision: int = 0
     created_at: datetime
@@ -216,11 +219,14 @@ class CampaignCreated:
     Attributes:
         opted_out_excluded: Supplied contacts that were dropped because they are on the register.
         missing: What a draft lacks to be ready: the field that says it, and a sentence; nothing of one that is ready.
+        unknown_placeholders: Names in its text that nothing fills, so that a blank would be sent in their place: no
+            field of a contact, no variable of any of these contacts, none that the workspace declares.
     """
 
     campaign: Campaign
     opted_out_excluded: int
     missing: tuple[ErrorDetail, ...] = ()
+    unknown_placeholders: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -228,6 +234,10 @@ class CampaignUpdate:
     """What may be changed before a campaign starts; `UNSET` leaves a field as it is.
 
     None clears the message, the carrier, the sending number, the flow and the agent: such a campaign is a draft.
+
+    Attributes:
+        message_body: The campaign sends this text from then on, and no flow (`sms_message_source` is `custom`).
+        sms_flow_id: This flow drives the campaign from then on (`sms_message_source` is `flow`).
     """
 
     name: str | Unset = UNSET

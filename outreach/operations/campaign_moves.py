@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -25,6 +26,7 @@ from outreach.models.states import (
 from outreach.operations import trail
 from outreach.operations.accounts import lacking
 from outreach.operations.common import campaign_of, campaign_unit, note, provider_of, require_available, workspace_of
+from outreach.operations.templates import unknown_placeholders
 from outreach.policy.holidays import closed_dates, refill
 from outreach.policy.opening import next_open
 from outreach.policy.readiness import missing
@@ -32,6 +34,8 @@ from outreach.working_set import Transaction
 
 _TRUNK_BY_IDENTIFIER: Final = frozenset({"vapi", "elevenlabs"})
 """Providers that are told by which trunk to call by an identifier of theirs."""
+_LONGEST_NAME: Final = 40
+_MOST_NAMES: Final = 10
 
 
 def move(
@@ -91,26 +95,39 @@ def due_time(campaign: Campaign, now: datetime) -> datetime | None:
             return None
 
 
-def start(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
+def start(
+    tx: Transaction,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    now: datetime,
+    actor: str,
+    allow_unknown_placeholders: bool = False,
+    suits_nobody: ErrorDetail | None = None,
+) -> Campaign:
     """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
+
+    One whose text has placeholders that nothing fills is refused, unless that is allowed, and one whose text suits
+    none of its contacts, which somebody has found out before: `suits_nobody` says why.
 
     Raises:
         NotFound: The workspace has no such campaign.
         WorkspaceUnavailable: The workspace may not work now.
-        IllegalTransition: The campaign is neither ready nor a draft.
+        IllegalTransition: The campaign has been started before, or is over.
         CannotStart: It is a draft, or something else is in the way; everything is named.
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
     require_available(workspace_of(tx, workspace_id))
     if campaign.status is CampaignStatus.DRAFT:
         campaign = settle_setup(tx, campaign, now=now, actor=actor)
-    if campaign.status is CampaignStatus.DRAFT:
-        raise CannotStart(obstacles(tx, campaign, now))
-    ahead = _start_is_ahead(campaign, now)
-    step = CampaignMove.SCHEDULE if ahead else CampaignMove.START
-    if campaign.status is not CampaignStatus.READY:
+    if campaign.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
         raise IllegalTransition("campaign", campaign.status, CampaignMove.START, moves_to_ask_for(campaign.status))
-    _require_startable(tx, campaign, now)
+    found = start_obstacles(
+        tx, campaign, now, allow_unknown_placeholders=allow_unknown_placeholders, suits_nobody=suits_nobody
+    )
+    if found:
+        raise CannotStart(found)
+    step = CampaignMove.SCHEDULE if _start_is_ahead(campaign, now) else CampaignMove.START
     if campaign.holidays is not None:
         campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, now.year))
     return move(tx, campaign, step, now=now, actor=actor)
@@ -295,9 +312,27 @@ def _start_is_ahead(campaign: Campaign, now: datetime) -> bool:
     return campaign.schedule_type == "scheduled" and start_at is not None and now < start_at
 
 
-def obstacles(tx: Transaction, campaign: Campaign, now: datetime) -> tuple[ErrorDetail, ...]:
-    """Return everything that is in the way of a campaign's start: the field that says it, and a sentence."""
-    found = list(setup_lacks(tx, campaign))
+def start_obstacles(
+    tx: Transaction,
+    campaign: Campaign,
+    now: datetime,
+    *,
+    allow_unknown_placeholders: bool = False,
+    suits_nobody: ErrorDetail | None = None,
+) -> tuple[ErrorDetail, ...]:
+    """Return everything that is in the way of a campaign's first start: the field that says it, and a sentence.
+
+    See `start` for the arguments.
+    """
+    lacks = setup_lacks(tx, campaign)
+    # What a draft has no text for suits nobody either, which tells nothing more.
+    misfit = () if suits_nobody is None or lacks else (suits_nobody,)
+    unknown = () if allow_unknown_placeholders else unknown_placeholders(tx, campaign)
+    return (*lacks, *misfit, *_blanks(unknown), *_of_its_time_and_provider(tx, campaign, now))
+
+
+def _of_its_time_and_provider(tx: Transaction, campaign: Campaign, now: datetime) -> list[ErrorDetail]:
+    found = []
     if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
         found.append(ErrorDetail("scheduled_expires_at", "Its scheduled_expires_at has passed."))
     if campaign.business_hours is not None and _never_opens(campaign.business_hours, campaign.holidays, now):
@@ -309,11 +344,20 @@ def obstacles(tx: Transaction, campaign: Campaign, now: datetime) -> tuple[Error
         found.extend([lack] if lack is not None else [])
     if provider is not None and campaign.channel == "call" and workspace.mode is WorkspaceMode.LIVE:
         found.extend(_caller_obstacles(tx, campaign, provider))
-    return tuple(found)
+    return found
+
+
+def _blanks(unknown: Sequence[str]) -> Sequence[ErrorDetail]:
+    """Return what is in the way where nothing fills some placeholders."""
+    if not unknown:
+        return ()
+    names = ", ".join(f"{{{{{name[:_LONGEST_NAME]}}}}}" for name in unknown[:_MOST_NAMES])
+    more = f" and {len(unknown) - _MOST_NAMES} more" if len(unknown) > _MOST_NAMES else ""
+    return (ErrorDetail("placeholders", f"Nothing fills {names}{more}: a blank would be sent in its place."),)
 
 
 def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> None:
-    found = obstacles(tx, campaign, now)
+    found = [*setup_lacks(tx, campaign), *_of_its_time_and_provider(tx, campaign, now)]
     if found:
         raise CannotStart(found)
 

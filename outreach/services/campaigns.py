@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, get_args
 
 import attrs
@@ -14,14 +15,16 @@ from outreach.models.carriers import CARRIERS, Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.pages import Page
 from outreach.models.recipient import Recipient, RecipientGroup
+from outreach.models.start_check import StartCheck
 from outreach.models.states import CampaignStatus
 from outreach.models.trail import ContactHistory
 from outreach.operations import campaign_moves as moves
 from outreach.operations.account_holds import hold_of_campaign
-from outreach.operations.common import agent_of, campaign_of, campaign_unit, note, workspace_of
+from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, note, workspace_of
 from outreach.operations.histories import histories
 from outreach.services.checks import changes_of, check_choice, check_integer, check_name, written_number
 from outreach.services.context import ServiceContext
+from outreach.services.start_checks import look, suits_nobody
 from outreach.working_set import Transaction
 
 MAX_PAGE_SIZE: Final = 100
@@ -63,8 +66,9 @@ class Campaigns:
             NotFound: The workspace has no such campaign.
         """
         now = self._context.now()
+        misfit = await self._misfit(workspace_id, campaign_id)
         return await self._context.storage.read(
-            lambda tx: moves.obstacles(tx, campaign_of(tx, workspace_id, campaign_id), now)
+            lambda tx: moves.start_obstacles(tx, campaign_of(tx, workspace_id, campaign_id), now, suits_nobody=misfit)
         )
 
     async def held_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
@@ -131,9 +135,39 @@ class Campaigns:
         )
         return Page(items=items, page=page, page_size=size, total=total)
 
-    async def start(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Start a ready campaign; see `operations.campaign_moves.start` for what can be in the way."""
-        return await self._move(moves.start, workspace_id, campaign_id, actor)
+    async def start(
+        self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool = False, actor: str = "library"
+    ) -> Campaign:
+        """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
+
+        Args:
+            workspace_id: Whose campaign.
+            campaign_id: Which one.
+            allow_unknown_placeholders: Whether it starts although its text has placeholders that nothing fills, and
+                that have no fallback (`CampaignCreated.unknown_placeholders`).
+            actor: Who does it, for the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            WorkspaceUnavailable: The workspace may not work now.
+            IllegalTransition: The campaign has been started before, or is over.
+            CannotStart: Something is in the way; every reason is named. That its text suits none of its contacts is
+                one: it is over the cap of segments for each, or empty.
+        """
+        misfit = await self._misfit(workspace_id, campaign_id)
+        operation = partial(moves.start, allow_unknown_placeholders=allow_unknown_placeholders, suits_nobody=misfit)
+        return await self._move(operation, workspace_id, campaign_id, actor)
+
+    async def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
+        """Return how many of a campaign's contacts will fail because what they would be sent cannot be sent.
+
+        That is a text over the cap of segments (`SmsSettings.max_segments`), footer included, or an empty one. The
+        first 10,000 contacts are looked at, in slices.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await look(self._context, workspace_id, campaign_id)
 
     async def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Pause a campaign: once this returns, no message of it goes out that was not on its way."""
@@ -268,6 +302,13 @@ class Campaigns:
         written_number("phone", phone)
         return await self._context.storage.read(lambda tx: histories(tx, workspace_id, campaign_id, phone))
 
+    async def _misfit(self, workspace_id: str, campaign_id: str) -> ErrorDetail | None:
+        """Return why a campaign's text suits none of its contacts; None where it may suit some, or is still to come."""
+        lacks = await self._context.storage.read(
+            lambda tx: moves.setup_lacks(tx, campaign_of(tx, workspace_id, campaign_id))
+        )
+        return None if lacks else _reason(await suits_nobody(self._context, workspace_id, campaign_id))
+
     async def _move(
         self, operation: Callable[..., Campaign], workspace_id: str, campaign_id: str, actor: str
     ) -> Campaign:
@@ -279,16 +320,30 @@ class Campaigns:
         return campaign
 
 
+def _reason(found: StartCheck | None) -> ErrorDetail | None:
+    """Return why a campaign cannot start whose text suits none of its contacts."""
+    if found is None:
+        return None
+    if found.will_fail.get("over_segment_cap"):
+        message = "Its text, with the footer, is over the cap of segments (max_segments) for every contact."
+        return ErrorDetail("max_segments", message)
+    return ErrorDetail("message_body", "Its text is empty for every contact: nothing fills its placeholders.")
+
+
 def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> Campaign:
     workspace_id = before.workspace_id
     flow_id, agent_id = changes.get("sms_flow_id"), changes.get("agent_id")
-    if flow_id is not None and tx.flows.get(workspace_id, flow_id) is None:
-        raise NotFound("flow", flow_id)
+    if flow_id is not None:
+        flow_of(tx, workspace_id, flow_id)
     if agent_id is not None:
         agent_of(tx, workspace_id, agent_id)
     given = dict(changes)
     if "message_body" in given:
         given["sms_message_body"] = given.pop("message_body")
+        if given["sms_message_body"] is not None:
+            given["sms_message_source"] = "custom"
+    if flow_id is not None:
+        given["sms_message_source"] = "flow"
     if "sms_from_number" in given:
         given["sms_from_number"] = given["sms_from_number"] or None
     foreign = {"agent_id"} if before.channel == "sms" else {name for name in given if name.startswith("sms_")}
@@ -303,6 +358,8 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
 def _check_update(changes: Mapping[str, Any]) -> None:
     if "name" in changes:
         check_name("name", changes["name"], 100)
+    if changes.get("message_body") is not None and changes.get("sms_flow_id") is not None:
+        raise InvalidRequest.at("sms_flow_id", "excludes message_body: a campaign sends a text or runs a flow")
     if changes.get("message_body") is not None:
         check_name("message_body", changes["message_body"], 1600, minimum=0)
     if changes.get("sms_from_number") is not None:

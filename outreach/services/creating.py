@@ -19,14 +19,16 @@ from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
 from outreach.operations.campaign_moves import setup_lacks, setup_status
-from outreach.operations.common import agent_of, campaign_of, workspace_of
+from outreach.operations.common import agent_of, campaign_of, flow_of, trunk_of, workspace_of
 from outreach.operations.requests import Answer
+from outreach.operations.templates import unknown_placeholders
 from outreach.policy.holidays import refill
 from outreach.services.compared import ComparedContacts
 from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.once import KeyedRequest, Keys, Once, finished, library_request
 from outreach.services.preparing import RecipientSource, chunks
+from outreach.services.variable_names import VariableNames
 from outreach.working_set import Transaction
 
 Make = Callable[[RecipientSource, Once[CampaignCreated]], Awaitable[CampaignCreated]]
@@ -107,8 +109,8 @@ class CampaignCreation:
 
         def draft(tx: Transaction) -> Campaign:
             _require_sms(workspace_of(tx, workspace_id))
-            if campaign.sms_flow_id is not None and tx.flows.get(workspace_id, campaign.sms_flow_id) is None:
-                raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow")
+            if campaign.sms_flow_id is not None:
+                _require_flow(tx, workspace_id, campaign.sms_flow_id)
             return self._sms_draft(workspace_id, campaign, self._context.now())
 
         return partial(self._create, workspace_id, draft, actor)
@@ -156,8 +158,8 @@ class CampaignCreation:
         def draft(tx: Transaction) -> Campaign:
             workspace_of(tx, workspace_id)
             agent_of(tx, workspace_id, campaign.agent_id)
-            if campaign.sip_trunk_id is not None and tx.trunks.get(workspace_id, campaign.sip_trunk_id) is None:
-                raise NotFound("trunk", campaign.sip_trunk_id)
+            if campaign.sip_trunk_id is not None:
+                trunk_of(tx, workspace_id, campaign.sip_trunk_id)
             return self._call_draft(workspace_id, campaign, self._context.now())
 
         return partial(self._create, workspace_id, draft, actor)
@@ -198,9 +200,7 @@ class CampaignCreation:
 
         def read(tx: Transaction) -> CampaignCreated:
             found = campaign_of(tx, workspace_id, stored["id"])
-            return CampaignCreated(
-                campaign=found, opted_out_excluded=stored["excluded"], missing=setup_lacks(tx, found)
-            )
+            return _created(tx, found, stored["excluded"])
 
         return await self._context.storage.read(read)
 
@@ -245,12 +245,14 @@ class CampaignCreation:
         """Write a campaign of few contacts in one transaction."""
         if not contacts:
             raise InvalidRequest.at("recipients", "must have at least 1 element")
+        variables = VariableNames()
+        variables.see(contacts)
 
         def create(tx: Transaction) -> CampaignCreated:
             campaign, now = draft(tx), self._context.now()
             loading.begin(tx, campaign, now=now)
             loaded = loading.load_chunk(tx, campaign, contacts, position=0, now=now)
-            return self._publish(tx, campaign, loaded.counters, loaded.excluded, once, actor)
+            return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, once, actor)
 
         self._go_on()
         return await self._context.storage.write(create)
@@ -273,8 +275,11 @@ class CampaignCreation:
 
         campaign = await context.storage.write(begin)
         try:
-            loaded, excluded = await self._load(campaign, first, rest, once)
-            return await context.storage.write(lambda tx: self._publish(tx, campaign, loaded, excluded, once, actor))
+            variables = VariableNames()
+            loaded, excluded = await self._load(campaign, first, rest, once, variables)
+            return await context.storage.write(
+                lambda tx: self._publish(tx, campaign, loaded, excluded, variables, once, actor)
+            )
         except BaseException:
             # Whatever went wrong, cancellation included: nothing of the campaign stays.
             with anyio.CancelScope(shield=True):
@@ -287,6 +292,7 @@ class CampaignCreation:
         campaign: Campaign,
         loaded: Counters,
         excluded: int,
+        variables: VariableNames,
         once: Once[CampaignCreated],
         actor: str,
     ) -> CampaignCreated:
@@ -295,13 +301,13 @@ class CampaignCreation:
             # By what holds now: the agent may have changed since the loading began.
             attrs.evolve(campaign, status=setup_status(tx, campaign)),
             loaded=loaded,
+            variable_names=variables.names(),
             excluded=excluded,
             since=campaign.created_at,
             now=self._context.now(),
             actor=actor,
         )
-        created = CampaignCreated(campaign=published, opted_out_excluded=left_out, missing=setup_lacks(tx, published))
-        return finished(tx, created, once)
+        return finished(tx, _created(tx, published, left_out), once)
 
     async def _load(
         self,
@@ -309,6 +315,7 @@ class CampaignCreation:
         first: Sequence[PreparedRecipient],
         rest: AsyncIterator[Sequence[PreparedRecipient]],
         once: Once[CampaignCreated],
+        variables: VariableNames,
     ) -> tuple[Counters, int]:
         context = self._context
         position = excluded = 0
@@ -324,6 +331,7 @@ class CampaignCreation:
                 return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())
 
             result = await context.storage.write(write, bulk=True)
+            variables.see(chunk)
             position = result.next_position
             excluded += result.excluded
             loaded = loaded + result.counters
@@ -414,6 +422,22 @@ async def _next(source: AsyncIterator[Sequence[PreparedRecipient]]) -> Sequence[
     async for chunk in source:
         return chunk
     return ()
+
+
+def _created(tx: Transaction, campaign: Campaign, excluded: int) -> CampaignCreated:
+    return CampaignCreated(
+        campaign=campaign,
+        opted_out_excluded=excluded,
+        missing=setup_lacks(tx, campaign),
+        unknown_placeholders=unknown_placeholders(tx, campaign),
+    )
+
+
+def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
+    try:
+        flow_of(tx, workspace_id, flow_id)
+    except NotFound:
+        raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow") from None
 
 
 def _require_sms(workspace: Workspace) -> None:

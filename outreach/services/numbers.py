@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from outreach.errors import InvalidRequest, NotFound
 from outreach.models.carriers import CARRIERS, CarrierName
 from outreach.models.directory import Number
-from outreach.operations.common import note, workspace_of
-from outreach.services.checks import check_choice, check_integer, check_phone
+from outreach.models.unset import UNSET, Unset
+from outreach.operations.common import note, touch_running, trunk_of, workspace_of
+from outreach.operations.usages import require_unused, users_of_number
+from outreach.services.checks import changes_of, check_choice, check_integer, check_phone
 from outreach.services.context import ServiceContext
 from outreach.services.once import Keys
 from outreach.working_set import AlreadyThere, Transaction
+
+
+@attrs.frozen(kw_only=True)
+class NumberChange:
+    """What to change of a number; `UNSET` leaves a field as it is, None clears it."""
+
+    carrier: CarrierName | Unset | None = UNSET
+    trunk_id: str | Unset | None = UNSET
+    rate_per_minute: int | Unset | None = UNSET
 
 
 class Numbers:
@@ -49,16 +62,13 @@ class Numbers:
             InvalidRequest: It is no number, the workspace has it already, or the key was used with other content.
             RequestInProgress: The first call with this key still runs.
         """
-        if carrier is not None:
-            check_choice("carrier", carrier, CARRIERS)
-        if rate_per_minute is not None:
-            check_integer("rate_per_minute", rate_per_minute, 1, 600)
+        _check(carrier, rate_per_minute)
         identifier, now = self._context.ids(), self._context.now()
 
         def operation(tx: Transaction) -> Number:
             workspace = workspace_of(tx, workspace_id)
-            if trunk_id is not None and tx.trunks.get(workspace_id, trunk_id) is None:
-                raise NotFound("trunk", trunk_id)
+            if trunk_id is not None:
+                trunk_of(tx, workspace_id, trunk_id)
             number = Number(
                 id=identifier,
                 workspace_id=workspace_id,
@@ -85,6 +95,50 @@ class Numbers:
             kind="number",
         )
 
+    async def update(
+        self, workspace_id: str, number_id: str, change: NumberChange, *, actor: str = "library"
+    ) -> Number:
+        """Change what a number is for; campaigns that send from it heed its new rate at once.
+
+        Raises:
+            NotFound: The workspace has no such number or trunk.
+            InvalidRequest: A value is out of its bounds.
+        """
+        changes = changes_of(change, clearable=("carrier", "trunk_id", "rate_per_minute"))
+        _check(changes.get("carrier"), changes.get("rate_per_minute"))
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Number:
+            before = _number_of(tx, workspace_id, number_id)
+            if changes.get("trunk_id") is not None:
+                trunk_of(tx, workspace_id, changes["trunk_id"])
+            after = attrs.evolve(before, **changes)
+            tx.numbers.update(after)
+            touch_running(tx, workspace_id, now)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.update", subject=number_id)
+            return after
+
+        return await self._context.storage.write(operation)
+
+    async def remove(self, workspace_id: str, number_id: str, *, actor: str = "library") -> Number:
+        """Remove a number; what was sent from it stays in the ledger.
+
+        Raises:
+            NotFound: The workspace has no such number.
+            Conflict: A campaign that is not over, or an active agent, sends or calls from it.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Number:
+            number = _number_of(tx, workspace_id, number_id)
+            todo = "Change or cancel that first, or give the agent another caller ID."
+            require_unused(f"Number {number.phone}", users_of_number(tx, number), todo)
+            tx.numbers.delete(workspace_id, number_id)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.remove", subject=number_id)
+            return number
+
+        return await self._context.storage.write(operation)
+
     async def list(self, workspace_id: str) -> Sequence[Number]:
         """Return a workspace's numbers, oldest first.
 
@@ -92,3 +146,17 @@ class Numbers:
             NotFound: There is no such workspace.
         """
         return await self._context.storage.read(lambda tx: tx.numbers.list(workspace_of(tx, workspace_id).id))
+
+
+def _number_of(tx: Transaction, workspace_id: str, number_id: str) -> Number:
+    number = tx.numbers.get(workspace_id, number_id)
+    if number is None:
+        raise NotFound("number", number_id)
+    return number
+
+
+def _check(carrier: object, rate_per_minute: object) -> None:
+    if carrier is not None:
+        check_choice("carrier", carrier, CARRIERS)
+    if rate_per_minute is not None:
+        check_integer("rate_per_minute", rate_per_minute, 1, 600)

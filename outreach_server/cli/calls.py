@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from outreach_server.cli import documents
+from outreach import Call, Failure, Outreach
+from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Group, with_engine
-from outreach_server.cli.output import show
 from outreach_server.cli.values import CALL
 
 
@@ -18,5 +18,11 @@ def calls() -> None:
 @calls.command("show")
 @click.argument("call_id", type=CALL)
 def show_(call_id: str) -> None:
-    """Show what became of a call."""
-    show(documents.call(with_engine(lambda engine: engine.calls.find(call_id))))
+    """Show what became of a call; of one that failed, what the provider said, what it means and what to do."""
+
+    async def work(engine: Outreach) -> tuple[Call, Failure | None]:
+        call = await engine.calls.find(call_id)
+        return call, await engine.failures.of_call(call)
+
+    call, failed = with_engine(work)
+    explained.show_with(documents.call(call), failed)

@@ -1,56 +1,99 @@
-"""What is in the way of a campaign's start, with the command that mends it."""
+"""What is in the way of a campaign's start, each with the command that takes it away."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import click
+from outreach_server.cli.output import cell
 
-from outreach import Campaign, CannotStart, ErrorDetail
-from outreach_server.cli.output import note
+if TYPE_CHECKING:
+    from outreach import Campaign, CannotStart, ErrorDetail, StartCheck
 
-_OF_CAMPAIGNS: Final = {
+_LONGEST_NAME: Final = 40
+_MOST_NAMES: Final = 20
+
+_UPDATES: Final = {
     "message_body": "--message TEXT",
-    "sms_flow_id": "--flow FLOW_ID",
+    "sms_flow_id": "--flow FLOW",
     "sms_from_number": "--from NUMBER",
     "sms_carrier": "--carrier NAME",
-    "agent_id": "--agent AGENT_ID",
+    "agent_id": "--agent AGENT",
 }
-"""The options of `campaigns update`, by the field that lacks."""
+"""The option of `campaigns update` that sets a field."""
 
 _OF_AGENTS: Final = {"agent.is_active": "--active", "agent.allow_outbound": "--allow-outbound"}
 """Those of `agents update`."""
 
 
-def refusal(campaign: Campaign, error: CannotStart) -> click.ClickException:
-    """Return the error of a command that was to start a campaign, with what to do about each obstacle."""
-    lines = ["The campaign cannot start:", *_lines(campaign, error.details)]
-    return click.ClickException("\n".join(lines))
+def explain_start(error: CannotStart, campaign: Campaign) -> str:
+    """Return why a campaign cannot start, and what to type."""
+    lines = [f"Campaign {campaign.name!r} cannot start:", *(f"  {detail.message}" for detail in error.details)]
+    return "\n".join([*lines, *_commands(error.details, campaign)])
 
 
-def tell_draft(campaign: Campaign, missing: Sequence[ErrorDetail]) -> None:
-    """Tell people what a draft lacks, and the commands that give it that."""
-    note("\n".join(["It is a draft:", *_lines(campaign, missing)]))
+def explain_draft(missing: Sequence[ErrorDetail], campaign: Campaign) -> str:
+    """Return what a draft lacks, and what to type."""
+    lines = ["It is a draft: " + " ".join(detail.message for detail in missing)]
+    return "\n".join([*lines, *_commands(missing, campaign)])
 
 
-def _lines(campaign: Campaign, details: Sequence[ErrorDetail]) -> list[str]:
-    sentences = [f"  {detail.message}" for detail in details]
-    return sentences + [f"  {command}" for command in _commands(campaign, details)]
+def _commands(details: Sequence[ErrorDetail], campaign: Campaign) -> list[str]:
+    """Return the commands that take obstacles away: one for each thing that is to be changed."""
+    commands = []
+    for what, known in (
+        (f"campaigns update {campaign.id}", _UPDATES),
+        (f"agents update {campaign.agent_id}", _OF_AGENTS),
+    ):
+        options = [known[detail.path] for detail in details if detail.path in known]
+        commands += [f"{what} {' '.join(options)}"] if options else []
+    others = [_command_for(detail, campaign) for detail in details]
+    return [f"  outreach-server {command}" for command in [*commands, *(one for one in others if one is not None)]]
 
 
-def _commands(campaign: Campaign, details: Sequence[ErrorDetail]) -> list[str]:
-    """Return the commands that mend what a command can mend, one for each thing that is to be changed."""
-    found = []
-    paths = [detail.path for detail in details]
-    options = [_OF_CAMPAIGNS[path] for path in paths if path in _OF_CAMPAIGNS]
-    if options:
-        found.append(f"outreach-server campaigns update {campaign.id} {' '.join(options)}")
-    options = [_OF_AGENTS[path] for path in paths if path in _OF_AGENTS]
-    if options:
-        found.append(f"outreach-server agents update {campaign.agent_id} {' '.join(options)}")
-    for path in paths:
-        where, _, provider = path.partition(".")
-        if where == "account":
-            found.append(f"outreach-server accounts connect {campaign.workspace_id} {provider}")
-    return found
+def explain_placeholders(names: Sequence[str], campaign: Campaign) -> str:
+    """Return which placeholders nothing fills, and what to do about it."""
+    listed = ", ".join(f"{{{{{cell(name[:_LONGEST_NAME])}}}}}" for name in names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    known = ", ".join(cell(name[:_LONGEST_NAME]) for name in (campaign.variable_names or ())[:_MOST_NAMES])
+    variables = f" and these variables: {known}" if known else ", and no variables of their own"
+    return (
+        f"Nothing fills {listed}{more}: a blank would stand there. The contacts have first_name, last_name, email, "
+        f"company, phone_number{variables}. Correct the text (campaigns update), give a fallback such as "
+        "{{first_name|there}}, declare the variable (settings set --variable NAME), or start the campaign with "
+        "--allow-unknown-placeholders."
+    )
+
+
+def explain_failing(checked: StartCheck, campaign: Campaign) -> str:
+    """Return how many contacts will fail for what they would be sent, and what to do about it."""
+    everybody = checked.looked_at >= checked.contacts
+    looked = f"{checked.looked_at:,} contacts" if everybody else f"the first {checked.looked_at:,} contacts looked at"
+    why = {
+        "over_segment_cap": "with a text over the cap of segments (settings set --max-segments)",
+        "empty_message": "with nothing to send to them",
+    }
+    counts = " and ".join(f"{count:,} {why[reason]}" for reason, count in checked.will_fail.items())
+    return (
+        f"Of {looked}, {checked.failing:,} will fail: {counts}. A text can be changed only before the start: to begin "
+        f"anew, cancel it with: outreach-server campaigns cancel {campaign.id}"
+    )
+
+
+def not_ahead(campaign: Campaign) -> bool:
+    """Return whether a scheduled campaign was started after its time."""
+    return campaign.schedule_type == "scheduled" and campaign.status == "active"
+
+
+def _command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
+    """Return the command that takes an obstacle away; None where there is no single one."""
+    kind, _, rest = detail.path.partition(".")
+    match kind:
+        case "account":
+            return f"accounts connect {campaign.workspace_id} {rest}"
+        case "max_segments":
+            return f"campaigns update {campaign.id} --message TEXT"
+        case "placeholders":
+            return f"campaigns start {campaign.id} --allow-unknown-placeholders"
+        case _:
+            return None

@@ -24,9 +24,9 @@ COMMANDS: Final = Later(
         "keys": Place("keys", "Make, list and revoke API keys."),
         "accounts": Place("accounts", "Connect workspaces to carriers and voice providers."),
         "agents": Place("agents", "Make, change and list voice agents."),
-        "trunks": Place("directory", "Make and list SIP trunks."),
-        "numbers": Place("directory", "Add and list the numbers that a workspace sends and calls from."),
-        "flows": Place("directory", "Make and list automation flows."),
+        "trunks": Place("trunks", "Make, change, remove and list SIP trunks."),
+        "numbers": Place("numbers", "Add, change, remove and list the numbers that a workspace sends and calls from."),
+        "flows": Place("flows", "Make, change, remove and list automation flows."),
         "settings": Place(
             "settings", "Show and set the settings of a workspace, of its messages and of its calling campaigns."
         ),
@@ -37,7 +37,7 @@ COMMANDS: Final = Later(
         "dispatches": Place("dispatches", "Look at requests of which nobody knows what became, and decide about them."),
         "test-send": Place(
             "test_send",
-            "Send one message, or place one call, and tell what becomes of it; exits with 1 when it fails, or waits.",
+            "Send one message, or place one call, and tell what becomes of it.",
         ),
         "stop": Place(
             "operating", "Pause everything that is active or scheduled, at once, in one workspace or in all."

@@ -12,17 +12,16 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from types import FrameType
 from typing import Final
 
-import anyio
 import click
 import uvicorn
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import OutreachError
+from outreach_server.cli import interruptions
 from outreach_server.errors import error_response
 from outreach_server.listening.connection import Connection, House
 from outreach_server.listening.descriptors import room_for_connections
@@ -90,7 +89,7 @@ def url_of(listener: socket.socket) -> str:
 
 def run_fast(work: Callable[[], Awaitable[None]]) -> None:
     """Run a command that serves on the fastest loop there is: uvloop, which Windows does not have."""
-    anyio.run(work, backend_options={"use_uvloop": find_spec("uvloop") is not None})
+    interruptions.run(work, fast=True)
 
 
 def log_to_stderr(level: str) -> None:
@@ -104,7 +103,13 @@ def log_to_stderr(level: str) -> None:
 @contextmanager
 def ending_on_sigterm() -> Iterator[None]:
     """Let SIGTERM end the block as Ctrl-C does, so that what it made is cleaned up."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def as_ctrl_c(number: int, frame: FrameType | None) -> None:
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler):
+            handler(number, frame)
+
+    before = signal.signal(signal.SIGTERM, as_ctrl_c)
     try:
         yield
     finally:
@@ -169,10 +174,13 @@ class Server(uvicorn.Server):
         self._on_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end; the process is gone in time, also where something hangs that nothing can interrupt."""
+        """Begin the end: the process is gone in time, also where something hangs that nothing can interrupt.
+
+        Another signal does not make it forget to close the engine, which takes seconds at most.
+        """
         if not self.should_exit:
             self._end_for_sure.start()
-        super().handle_exit(sig, frame)
+        self.should_exit = True
 
     async def on_tick(self, counter: int) -> bool:
         """Look after the connections once a second."""

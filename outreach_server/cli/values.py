@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import IO, Any, Final
 
 import click
 
 from outreach import CARRIERS
+from outreach_server.cli.names import KINDS, Named
 
 _PLACE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 
@@ -39,7 +40,7 @@ def clear(changes: dict[str, Any], name: str, is_cleared: bool, *, option: str |
 
 
 class Identifier(click.ParamType[str]):
-    """The identifier of a thing of some kind, as a UUID in its usual form."""
+    """The identifier of a thing of some kind, as a UUID in its usual form; or its name, where it has one."""
 
     name = "id"
 
@@ -47,10 +48,12 @@ class Identifier(click.ParamType[str]):
         self.kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the identifier in lower case."""
+        """Return the identifier in lower case, or a name that is yet to be looked up."""
         try:
             return str(uuid.UUID(value))
         except ValueError:
+            if self.kind in KINDS and value.strip():
+                return Named(value.strip())
             self.fail(
                 f"There is no {self.kind} {value!r}: an identifier is a UUID such as "
                 "019a9f6e-7c3b-7d1e-8f00-3a5b6c7d8e9f.",
@@ -79,6 +82,19 @@ class Moment(click.ParamType[datetime]):
             )
 
 
+class Day(click.ParamType[date]):
+    """A date as ISO 8601 writes it."""
+
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
+        """Return the date."""
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is no date; write it like 2026-12-24.", param, ctx)
+
+
 class Text(click.ParamType[str]):
     """A text of bounded length, counted in code points."""
 
@@ -105,8 +121,10 @@ CALL: Final = Identifier("call")
 DISPATCH: Final = Identifier("dispatch")
 FLOW: Final = Identifier("flow")
 KEY: Final = Identifier("key")
+NUMBER: Final = Identifier("number")
 TRUNK: Final = Identifier("trunk")
 MOMENT: Final = Moment()
+DATE: Final = Day()
 NAME: Final = Text(1, 255)
 CARRIER: Final = click.Choice(CARRIERS)
 SCOPE: Final = click.Choice(["all", "sms", "call"])

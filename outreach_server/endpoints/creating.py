@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from typing import Final
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -21,6 +25,11 @@ from outreach_server.idempotency import idempotency_key, keyed_request
 from outreach_server.preparation import PreparedCampaign, prepare_campaign
 from outreach_server.reading import Reading
 from outreach_server.replies import answer_of, created_response
+
+_log = logging.getLogger(__name__)
+
+_LONGEST_NAME: Final = 40
+_MOST_NAMES: Final = 10
 
 
 async def create_campaign(
@@ -56,20 +65,50 @@ async def create_campaign(
 async def _create(
     server: Server, workspace: Workspace, prepared: PreparedCampaign, request: KeyedRequest | None
 ) -> Answer:
-    engine = server.engine
+    made: list[CampaignCreated] = []
 
     def render(created: CampaignCreated) -> Answer:
-        return answer_of(write_campaign_created(created, now=engine.now()))
+        made.append(created)
+        return answer_of(write_campaign_created(created, now=server.engine.now()))
 
+    answer = await _answer(server, workspace, prepared, request, render)
+    # What a key replays has been told of before; a transaction that ran twice has rendered twice.
+    if made:
+        _warn_of_blanks(made[-1])
+    return answer
+
+
+async def _answer(
+    server: Server,
+    workspace: Workspace,
+    prepared: PreparedCampaign,
+    request: KeyedRequest | None,
+    render: Callable[[CampaignCreated], Answer],
+) -> Answer:
+    creation = server.engine.create_campaign
     if isinstance(prepared.campaign, NewSmsCampaign):
         try:
-            return await engine.create_campaign.answer_sms(
+            return await creation.answer_sms(
                 workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
             )
         except NotFound as error:
             # An SMS campaign names nothing that could be missing: what is gone is the campaign itself, and the
             # interface lists no 404 here.
             raise StorageError("The campaign was swept away while its contacts were being loaded.") from error
-    return await engine.create_campaign.answer_call(
+    return await creation.answer_call(
         workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
     )
+
+
+def _warn_of_blanks(created: CampaignCreated) -> None:
+    """Log placeholders that nothing fills: the answer is fixed, and has no place for them."""
+    unknown = created.unknown_placeholders
+    if unknown:
+        _log.warning(
+            "Nothing fills %d placeholder(s) of campaign %s: %s.",
+            len(unknown),
+            created.campaign.id,
+            # Names alone, as Python writes them: what stands between braces may be anything.
+            ", ".join(repr(name[:_LONGEST_NAME]) for name in unknown[:_MOST_NAMES]),
+            extra={"action": "unknown_placeholders", "campaign_id": created.campaign.id},
+        )

@@ -4,7 +4,7 @@ import pytest
 
 from outreach import CannotStart, ErrorDetail
 from outreach.testing.builders import make_call_campaign
-from outreach_server.cli.obstacles import refusal
+from outreach_server.cli.obstacles import explain_start
 
 AGENT = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 
@@ -12,11 +12,13 @@ AGENT = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 @pytest.mark.parametrize(
     ("paths", "commands"),
     [
-        (["agent_id"], ["campaigns update {id} --agent AGENT_ID"]),
+        (["agent_id"], ["campaigns update {id} --agent AGENT"]),
         (["agent.is_active", "agent.allow_outbound"], [f"agents update {AGENT} --active --allow-outbound"]),
         (["account.vapi"], ["accounts connect {workspace} vapi"]),
         (["agent.is_active", "account.vapi"], [f"agents update {AGENT} --active", "accounts connect {workspace} vapi"]),
-        (["message_body", "sms_flow_id"], ["campaigns update {id} --message TEXT --flow FLOW_ID"]),
+        (["message_body", "sms_flow_id"], ["campaigns update {id} --message TEXT --flow FLOW"]),
+        (["max_segments"], ["campaigns update {id} --message TEXT"]),
+        (["placeholders"], ["campaigns start {id} --allow-unknown-placeholders"]),
         (["scheduled_expires_at", "business_hours", "agent.provider"], []),
     ],
 )
@@ -24,8 +26,12 @@ def test_each_obstacle_that_a_command_mends_comes_with_it(paths: list[str], comm
     """The library names the field, and the command line what to type; what no command mends stands by itself."""
     campaign = make_call_campaign(agent_id=AGENT)
     error = CannotStart([ErrorDetail(path, f"Sentence about {path}.") for path in paths])
-    told = refusal(campaign, error).message.splitlines()
+    told = explain_start(error, campaign).splitlines()
     wanted = [
         f"  outreach-server {command.format(id=campaign.id, workspace=campaign.workspace_id)}" for command in commands
     ]
-    assert told == ["The campaign cannot start:", *(f"  Sentence about {path}." for path in paths), *wanted]
+    assert told == [
+        f"Campaign {campaign.name!r} cannot start:",
+        *(f"  Sentence about {path}." for path in paths),
+        *wanted,
+    ]

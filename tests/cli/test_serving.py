@@ -50,6 +50,9 @@ def test_serve_serves_until_it_is_told_to_stop(start: Start, number: signal.Sign
     process = start("serve", "--port", "0", "--json")
     document = process.document()
     assert document["dispatch"] is True
+    assert document["database_is_new"] is True
+    process.says(f"New database {document['database_path']}.")
+    assert Path(document["database_path"]).is_absolute()
     get(document["url"] + "/healthz")
     process.says(f"Serving {document['url']}")
     assert httpx.get(document["url"] + "/docs", trust_env=False).status_code == 200
@@ -183,11 +186,17 @@ def test_a_campaign_started_beside_a_running_server_is_sent(
 
     end = cli.ask("campaigns", "watch", made["id"])
     assert end["status"] == "completed"
-    assert end["groups"] == [{"status": "completed", "reason": None, "count": 2}]
+    (group,) = end["groups"]
+    assert (group["status"], group["reason"], group["count"], group["until"]) == ("completed", None, 2, None)
+    assert group["why"].startswith("sent")
     told = cli.tell("campaigns", "watch", made["id"])
     assert "completed  2/2 ended  2 completed" in told
-    assert "accepted by the carrier" in told
-    assert "accepted by the carrier" in cli.tell("campaigns", "show", made["id"])
+    until(lambda: cli.ask("campaigns", "show", made["id"])["messages"]["delivered"] == 2, "two receipts")
+    for command in ("watch", "show"):
+        told = cli.tell("campaigns", command, made["id"])
+        assert "sent and confirmed" in told
+        assert "Messages: 2 delivered" in told
+    assert {one["why"] for one in cli.ask("campaigns", "recipients", made["id"])} == {"delivered"}
 
     assert get(url + "/sms-campaigns", key["api_key"])["pagination"]["total"] == 1
     cli.ask("keys", "revoke", key["id"])
@@ -243,7 +252,7 @@ def test_a_demo_shows_what_happened_to_everybody(start: Start) -> None:
     process = start("demo", "--exit", "--port", "0", OUTREACH_SIMULATOR_CALL_SECONDS="0.1")
     assert process.wait() == 0, process.stderr
     for words in (
-        "accepted by the carrier",
+        "completed",
         "skipped: duplicate",
         "skipped: invalid_number",
         "left out: opted_out",
@@ -324,3 +333,18 @@ def test_a_server_in_which_something_hangs_ends_all_the_same(number: signal.Sign
         _, told = process.communicate(timeout=60)
         assert process.returncode == 1
         assert "it ends now" in told
+
+
+@pytest.mark.parametrize("apart_seconds", [0.0, 0.001, 0.05])
+def test_a_second_signal_does_not_keep_a_server_from_closing_its_database(
+    cli: Cli, start: Start, apart_seconds: float
+) -> None:
+    """It ends as at one, and leaves no write-ahead log behind."""
+    process = start("serve", "--port", "0")
+    process.says("Ctrl-C stops it.")
+    process.signal(signal.SIGINT)
+    time.sleep(apart_seconds)  # what is tried is how far apart they are
+    process.signal(signal.SIGINT)
+    assert process.wait() == 0
+    database = cli.database.removeprefix("sqlite:///")
+    assert not Path(f"{database}-wal").exists()

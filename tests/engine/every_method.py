@@ -9,8 +9,19 @@ from typing import Any
 
 import attrs
 
-from outreach import Answer, FlowStep, NewCall, NewCallCampaign, NewMessage, NewRecipient, NewSmsCampaign, Outreach
-from outreach.testing.builders import new_id
+from outreach import (
+    Answer,
+    Call,
+    FlowStep,
+    Message,
+    NewCall,
+    NewCallCampaign,
+    NewMessage,
+    NewRecipient,
+    NewSmsCampaign,
+    Outreach,
+)
+from outreach.testing.builders import make_call, make_message, new_id
 
 _BY_NAME: dict[str, Any] = {
     "name": "Acme",
@@ -46,6 +57,8 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
     NewCall: lambda: NewCall(agent_id=new_id(), to="+14155550101"),
     NewSmsCampaign: lambda: NewSmsCampaign(name="Spring", message_body="Hi"),
     NewCallCampaign: lambda: NewCallCampaign(name="Spring", agent_id=new_id()),
+    Call: make_call,
+    Message: make_message,
 }
 """What it is by its type."""
 

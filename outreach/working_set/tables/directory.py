@@ -78,7 +78,7 @@ class Agents(Owned[Agent]):
 
 
 class Trunks(Owned[Trunk]):
-    """SIP trunks."""
+    """SIP trunks, those that were removed too."""
 
     _kind, _query = TRUNKS, "trunks"
 
@@ -92,9 +92,18 @@ class Numbers(Owned[Number]):
         """Return a number by what is dialled."""
         return self._one(NUMBERS, "numbers.by_phone", workspace_id=workspace_id, phone=phone)
 
+    def delete(self, workspace_id: str, number_id: str) -> None:
+        """Delete a number.
+
+        Raises:
+            LookupError: The workspace has no such number.
+        """
+        if not self._rows.delete(NUMBERS, (workspace_id, number_id)):
+            raise LookupError("There is no such number.")
+
 
 class Flows(Owned[Flow]):
-    """Automation flows."""
+    """Automation flows, those that were removed too."""
 
     _kind, _query = FLOWS, "flows"
 

@@ -9,9 +9,9 @@ import attrs
 
 from outreach.clock import from_text, to_text
 from outreach.models.call import Call
-from outreach.models.dispatch import Dispatch, Sent
+from outreach.models.dispatch import Dispatch, DispatchGroup, Sent
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
-from outreach.models.states import DispatchState
+from outreach.models.states import DispatchState, MessageStatus
 from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
 from outreach.working_set.tables.base import Table
 from outreach.working_set.writes import AlreadyThere
@@ -127,6 +127,26 @@ class Dispatches(Table):
         """
         number = self._rows.number(workspace_id, campaign_id)
         return self._list(DISPATCHES, "dispatches.recent", number=number, since=to_text(since), limit=limit)
+
+    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
+        """Return what a campaign's dispatches came to, the most frequent first, at most a thousand groups.
+
+        Of as many, by (provider, state, report, reason, error_code), nothing before something. The error code of a call
+        that was placed and failed is the error of its record.
+        """
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("dispatches.groups", DISPATCHES, CALLS, number=number)
+        return [
+            DispatchGroup(
+                provider=provider,
+                state=DispatchState(state),
+                report=None if report is None else MessageStatus(report),
+                reason=reason,
+                error_code=error_code,
+                count=count,
+            )
+            for provider, state, report, reason, error_code, count in rows
+        ]
 
     def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
         """Return those `dispatching` of epochs below this one, in all workspaces, oldest first by (created_at, id)."""

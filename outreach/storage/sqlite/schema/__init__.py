@@ -67,6 +67,18 @@ def _telephony_names(database: Database) -> None:
     _run_script(database, "0007_telephony_names.sql")
 
 
+@MIGRATIONS(name="0008_variable_names")
+def _variable_names(database: Database) -> None:
+    """Keep what may fill the placeholders of a campaign."""
+    _run_script(database, "0008_variable_names.sql")
+
+
+@MIGRATIONS(name="0009_removed")
+def _removed(database: Database) -> None:
+    """Let trunks and flows be removed."""
+    _run_script(database, "0009_removed.sql")
+
+
 @MIGRATIONS(name="0010_stops")
 def _stops(database: Database) -> None:
     """Count the stops, so that one comparison tells whether there has been another."""

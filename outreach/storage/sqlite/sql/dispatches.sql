@@ -61,6 +61,22 @@ WHERE campaign_number = :number AND created_at >= :since AND state <> 'dispatchi
 ORDER BY created_at DESC, id DESC
 LIMIT :limit
 
+-- groups --
+-- What a campaign came to at its providers, for people: every dispatch of the campaign is looked at.
+SELECT
+    dispatches.provider AS provider,
+    dispatches.state AS state,
+    dispatches.report AS report,
+    dispatches.reason AS reason,
+    COALESCE(dispatches.error_code, CASE WHEN calls.status = 'failed' THEN calls.error END) AS error_code,
+    COUNT(*) AS count
+FROM dispatches INDEXED BY dispatches_of_campaign
+LEFT JOIN calls ON calls.id = dispatches.call_id
+WHERE dispatches.campaign_number = :number
+GROUP BY 1, 2, 3, 4, 5
+ORDER BY 6 DESC, 1, 2, 3, 4, 5
+LIMIT 1000
+
 -- abandoned --
 -- What workers that are gone have left without an outcome: nobody can tell, so it becomes unknown.
 SELECT {dispatches} FROM dispatches
