@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn, TypeVar
 
-import anyio
 import attrs
 import click
 
 from outreach import DatabaseMissing, InvalidRequest, NotFound, Outreach, OutreachError
+from outreach_server.cli import interruptions
+from outreach_server.cli.interruptions import EXIT_INTERRUPTED
 
 T = TypeVar("T")
 
@@ -21,8 +22,6 @@ DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
 DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
 
 EXIT_FAILED: Final = 1
-EXIT_INTERRUPTED: Final = 130
-"""What a shell reports of a command that Ctrl-C ended: 128 and the number of the signal."""
 
 _LISTING: Final = {
     "workspace": "outreach-server workspaces list",
@@ -79,7 +78,7 @@ def with_engine(work: Callable[[Outreach], Awaitable[T]], *, create: bool = Fals
         async with Outreach.open(url, create=create) as engine:
             return await work(engine)
 
-    return anyio.run(run)
+    return interruptions.run(run)
 
 
 @contextmanager

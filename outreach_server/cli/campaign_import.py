@@ -13,7 +13,7 @@ import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from outreach import CampaignCreated, CarrierName, NewRecipient, NewSmsCampaign, Outreach, PreparedRecipient, prepare
-from outreach_server.cli import documents
+from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Encoding, Source
@@ -104,7 +104,8 @@ async def _load(
 ) -> tuple[CampaignCreated, int]:
     workspace = await engine.workspaces.get(workspace_id)
     chunks = contacts.chunks(rejects, default_region=workspace.default_region)
-    first = next(chunks, None)
+    with interruptions.reading():
+        first = next(chunks, None)
     if first is None:
         # Looked at before anything is created, so that nothing has to be undone.
         rejects.tell(hint="--rejects FILE.csv writes all of them")
@@ -120,7 +121,11 @@ async def _load(
 
 async def _stream(first: Chunk, rest: Iterator[Chunk], advance: Callable[[], None]) -> AsyncIterator[Chunk]:
     yield first
-    for chunk in rest:
+    while True:
+        with interruptions.reading():
+            chunk = next(rest, None)
+        if chunk is None:
+            return
         advance()
         yield chunk
         # An interruption is heard between chunks, also while the file has only bad rows.

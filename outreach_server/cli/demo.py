@@ -11,7 +11,9 @@ import anyio
 import click
 
 from outreach import Outreach
-from outreach_server.cli.base import EXIT_INTERRUPTED, OwnDatabaseCommand, state, unwrapped
+from outreach_server.cli import interruptions
+from outreach_server.cli.base import OwnDatabaseCommand, state, unwrapped
+from outreach_server.cli.interruptions import EXIT_INTERRUPTED
 from outreach_server.cli.output import console, echo_json
 from outreach_server.cli.sandbox import furnish
 from outreach_server.cli.serving import Server, bind_near, ending_on_sigterm, log_to_stderr, url_of
@@ -81,7 +83,7 @@ def demo(exit_: bool, port: int) -> None:
                 raise failures[0]
 
         with unwrapped():
-            anyio.run(run)
+            interruptions.run(run)
     if not told:
         click.echo("Interrupted.", err=True)
         sys.exit(EXIT_INTERRUPTED)

@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-import anyio
 import attrs
 import click
 
 from outreach import CarrierName, Outreach
+from outreach_server.cli import interruptions
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
 from outreach_server.cli.serving import LOG_LEVELS, Server, bind, ending_on_sigterm, log_to_stderr, url_of
@@ -84,4 +84,4 @@ def sandbox(host: str, port: int, log_level: str) -> None:
 
             await Server(create_app(database), level=log_level, on_started=started).serve(sockets=[listener])
 
-        anyio.run(run)
+        interruptions.run(run)

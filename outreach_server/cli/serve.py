@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import anyio
 import click
 
 from outreach import Outreach
+from outreach_server.cli import interruptions
 from outreach_server.cli.base import Command, state
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.serving import LOG_LEVELS, Server, bind, log_to_stderr, url_of
@@ -46,4 +46,4 @@ def serve(host: str, port: int, no_dispatch: bool, public_url: str | None, log_l
                 pass
             await server.serve(sockets=[listener])
 
-        anyio.run(run)
+        interruptions.run(run)

@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Final
 
 import click
@@ -83,7 +84,13 @@ def log_to_stderr(level: str) -> None:
 @contextmanager
 def ending_on_sigterm() -> Iterator[None]:
     """Let SIGTERM end the block as Ctrl-C does, so that what it made is cleaned up."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def as_ctrl_c(number: int, frame: FrameType | None) -> None:
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler):
+            handler(number, frame)
+
+    before = signal.signal(signal.SIGTERM, as_ctrl_c)
     try:
         yield
     finally:
@@ -130,6 +137,10 @@ class Server(uvicorn.Server):
                 raise self._guard.error from None
             raise
         self._on_started()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin the end; another signal does not make it forget to close the engine, which takes seconds at most."""
+        self.should_exit = True
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -3,13 +3,16 @@ from __future__ import annotations
 import getpass
 import os
 import signal
+import sqlite3
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from outreach_server.cli.base import actor, unwrapped
-from tests.cli.conftest import Cli, Process
+from tests.cli.conftest import Cli, Process, until
 
 Write = Callable[[str | bytes], str]
 
@@ -95,6 +98,44 @@ def test_ctrl_c_ends_a_command_cleanly(
     process.signal(signal.SIGINT)
     assert process.wait() == 130
     assert process.stderr.strip() == "Interrupted."
+
+
+@pytest.mark.parametrize("apart_seconds", [0.0, 0.0002, 0.001, 0.005, 0.02])
+def test_two_quick_ctrl_cs_end_a_command_as_one_does(
+    cli: Cli, workspace_id: str, csv_file: Write, start: Callable[..., Process], apart_seconds: float
+) -> None:
+    """The second one finds the database being closed, and does not break into that."""
+    file = csv_file("phone\n+14155550101\n")
+    made = cli.ask("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi")
+    for _ in range(3):
+        process = start("campaigns", "watch", made["id"])
+        process.says("draft  0/1 ended  1 pending")
+        process.signal(signal.SIGINT)
+        time.sleep(apart_seconds)  # what is tried is how far apart they are
+        process.signal(signal.SIGINT)
+        assert process.wait() == 130
+        assert process.stderr.strip() == "Interrupted."
+
+
+def test_ctrl_c_breaks_into_a_read_that_stands_still(
+    cli: Cli, workspace_id: str, start: Callable[..., Process], tmp_path: Path
+) -> None:
+    """Somebody who types a file at a terminal, or pipes one that does not come, gets out; nothing was created."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = start("campaigns", "import", workspace_id, str(pipe), "--name", "C", "--message", "Hi")
+    with pipe.open("wb", buffering=0) as feed:
+        feed.write(b"phone\n" + b"".join(b"+1415%07d\n" % n for n in range(2_000_000, 2_020_000)))
+        loading = Path(cli.database.removeprefix("sqlite:///"))
+        until(lambda: _is_loading(loading), "a campaign that is being loaded")
+        process.signal(signal.SIGINT)
+        assert process.wait() == 130
+    assert cli.ask("campaigns", "list", workspace_id) == []
+
+
+def _is_loading(database: Path) -> bool:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as books:
+        return bool(books.execute("SELECT 1 FROM campaigns WHERE loading_until IS NOT NULL").fetchone())
 
 
 def test_ctrl_c_in_an_import_leaves_nothing_behind(
