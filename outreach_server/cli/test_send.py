@@ -11,29 +11,21 @@ from typing import Final
 import anyio
 import click
 
-from outreach import Call, CallStatus, CarrierName, Message, MessageStatus, NewCall, NewMessage, Outreach
+from outreach import Call, CallStatus, CarrierName, Message, NewCall, NewMessage, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, with_engine
 from outreach_server.cli.holding import QUEUED, held_until, why_queued
 from outreach_server.cli.output import note, show
 from outreach_server.cli.sandboxed import note_sandbox
 from outreach_server.cli.values import AGENT, CARRIER, WORKSPACE
+from outreach_server.cli.verdicts import ENDED, succeeded, what_is_missing
 
 _LOOK_SECONDS: Final = 0.3
 _HINT_SECONDS: Final = 10.0
-_NOBODY: Final = "Nothing has taken it yet. Is a server running on this database (outreach-server serve)?"
+_REPORT_SECONDS: Final = 10.0
+"""How long what a provider makes of a call is waited for after its end: that a mailbox answered comes with it."""
 
-_BAD: Final = frozenset(
-    {
-        MessageStatus.FAILED,
-        MessageStatus.CANCELED,
-        MessageStatus.UNCONFIRMED,
-        CallStatus.FAILED,
-        CallStatus.CANCELED,
-        CallStatus.UNCONFIRMED,
-    }
-)
-_ENDED: Final = frozenset({*_BAD, MessageStatus.DELIVERED, CallStatus.COMPLETED, CallStatus.BUSY, CallStatus.NO_ANSWER})
+_NOBODY: Final = "Nothing has taken it yet. Is a server running on this database (outreach-server serve)?"
 
 
 @click.command("test-send", cls=Command)
@@ -61,9 +53,11 @@ def test_send(
     variables: Sequence[str],
     wait: float,
 ) -> None:
-    """Send one message, or place one call, and tell what becomes of it; exits with 1 when it fails, or waits.
+    """Send one message, or place one call, and tell what becomes of it.
 
-    It goes through the ledger as everything does, and the running server sends it. The register counts here too.
+    Exits with 0 for a message that was accepted or delivered and a call that somebody answered, else with 1: busy, no
+    answer, a mailbox, and what nobody knows the end of are no success. It goes through the ledger as everything does,
+    and the running server sends it. The register counts here too.
     """
     given = dict(_variable(text) for text in variables)
     if given and agent_id is None:
@@ -81,17 +75,21 @@ def test_send(
         return item, await held_until(engine, item)
 
     done, until = with_engine(work)
-    if done.status not in _ENDED:
+    if done.status not in ENDED:
         note(f"Watched for {wait:g} s. It goes on without this command.")
+        missing = what_is_missing(done)
+        if missing is not None:
+            note(missing)
     show({**_document(done), "held_by": documents.provider_hold(until), "held_until": documents.plain(until)})
     # With nothing to wait for, to be queued is all that was asked for.
-    if done.status in _BAD or (done.status in QUEUED and wait > 0):
+    if not succeeded(done) and not (wait == 0 and done.status in QUEUED):
         sys.exit(1)
 
 
 async def _watch(engine: Outreach, item: Message | Call, wait: float) -> Message | Call:
     """Tell each change of status until it has ended, or the time is over; and why it waits, while it is queued."""
     began = time.monotonic()
+    ended_at: float | None = None
     told: str | None = None
     hinted: str | None = None
     while True:
@@ -106,13 +104,20 @@ async def _watch(engine: Outreach, item: Message | Call, wait: float) -> Message
             if hint is not None and hint != hinted:
                 hinted = hint
                 note(hint)
-        if item.status in _ENDED or passed >= wait:
+        if item.status in ENDED and ended_at is None:
+            ended_at = passed
+        reported = ended_at is not None and (not _awaits_report(item) or passed - ended_at >= _REPORT_SECONDS)
+        if reported or passed >= wait:
             return item
         await anyio.sleep(_LOOK_SECONDS)
         if isinstance(item, Call):
             item = await engine.calls.get(item.workspace_id, item.id)
         else:
             item = await engine.messages.get(item.workspace_id, item.id)
+
+
+def _awaits_report(item: Message | Call) -> bool:
+    return isinstance(item, Call) and item.status is CallStatus.COMPLETED and item.outcome is None
 
 
 def _document(item: Message | Call) -> Mapping[str, object]:
