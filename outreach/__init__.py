@@ -45,6 +45,7 @@ from outreach.errors import (
     Unauthorized,
     WorkspaceUnavailable,
 )
+from outreach.explaining import explain
 from outreach.models.account import PROVIDERS, Account, CallbackRecord
 from outreach.models.business_hours import BusinessHours, Window
 from outreach.models.call import Call, NewCall
@@ -59,7 +60,7 @@ from outreach.models.campaign import (
 )
 from outreach.models.carriers import CARRIERS, CarrierName, Channel
 from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
-from outreach.models.dispatch import Dispatch
+from outreach.models.dispatch import Dispatch, DispatchGroup
 from outreach.models.events import (
     CallEnded,
     CampaignMoved,
@@ -70,6 +71,8 @@ from outreach.models.events import (
     OptedOut,
     RecipientEnded,
 )
+from outreach.models.explanation import Explanation
+from outreach.models.failures import Failure, RecipientOutcome
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
@@ -155,6 +158,7 @@ __all__ = [
     "DatabaseMissing",
     "DatabaseNewer",
     "Dispatch",
+    "DispatchGroup",
     "DispatchRefused",
     "DispatchState",
     "DispatcherHealth",
@@ -162,6 +166,8 @@ __all__ = [
     "ErrorDetail",
     "Event",
     "EventStream",
+    "Explanation",
+    "Failure",
     "Flow",
     "FlowStep",
     "Forbidden",
@@ -193,6 +199,7 @@ __all__ = [
     "Recipient",
     "RecipientEnded",
     "RecipientGroup",
+    "RecipientOutcome",
     "RecipientStatus",
     "RecipientUnsubscribed",
     "RegisterImport",
@@ -220,6 +227,7 @@ __all__ = [
     "WorkspaceStatus",
     "WorkspaceUnavailable",
     "__version__",
+    "explain",
     "mask",
     "parse_json",
     "prepare",

@@ -38,6 +38,7 @@ from outreach.services.context import ServiceContext
 from outreach.services.creating import CampaignCreation
 from outreach.services.dispatches import Dispatches
 from outreach.services.events import Events
+from outreach.services.failures import Failures
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
@@ -91,6 +92,7 @@ class Outreach:
         calls: Single calls.
         messages: Single messages.
         dispatches: Dispatches of which nobody knows what became.
+        failures: What providers said of what went wrong, and what it means.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, told after its commit.
@@ -153,6 +155,7 @@ class Outreach:
         self.calls = Calls(context)
         self.messages = Messages(context)
         self.dispatches = Dispatches(context)
+        self.failures = Failures(context)
         self.accounts = Accounts(context, vault, self._connections)
         self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.events = Events(context)

@@ -100,6 +100,23 @@ class Dispatch:
         return self.state in {DispatchState.DISPATCHING, DispatchState.UNKNOWN}
 
 
+@attrs.frozen(kw_only=True)
+class DispatchGroup:
+    """How many requests of a campaign came to the same.
+
+    Attributes:
+        report: The latest that the carrier said of accepted messages; None before, and of calls.
+        error_code: The provider's own code; of calls that were placed, the reason with which they failed.
+    """
+
+    provider: str
+    state: DispatchState
+    report: MessageStatus | None
+    reason: str | None
+    error_code: str | None
+    count: int
+
+
 class Sent(NamedTuple):
     """A request to a number, as the frequency cap counts them.
 

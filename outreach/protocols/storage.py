@@ -28,7 +28,7 @@ from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.carriers import Channel
 from outreach.models.directory import Agent, Flow, Number, Trunk
-from outreach.models.dispatch import Dispatch, Sent
+from outreach.models.dispatch import Dispatch, DispatchGroup, Sent
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
@@ -443,6 +443,14 @@ class Dispatches(Protocol):
         """Return a campaign's dispatches that are no more `dispatching`, created at or after a moment.
 
         They come newest first by (created_at, id), both descending, at most `limit`.
+        """
+        ...
+
+    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
+        """Return what a campaign's dispatches came to, the most frequent first, at most a thousand groups.
+
+        Of as many, by (provider, state, report, reason, error_code), nothing before something. The error code of a call
+        that was placed and failed is the error of its record.
         """
         ...
 

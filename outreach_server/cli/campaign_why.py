@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from outreach import RULES, Campaign, ContactHistory, NotFound, Outreach
-from outreach_server.cli import documents
+from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.output import cell, console, echo_json, fields, listing
 from outreach_server.cli.values import CAMPAIGN
@@ -22,10 +22,10 @@ _COLUMNS: Final = ("at", "what", "state", "reason", "rule", "attempt", "until", 
 def why_(campaign_id: str, phone: str) -> None:
     """Show what happened to a number in a campaign: every step with its time, its reason and its rule."""
 
-    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ContactHistory]]:
+    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ContactHistory], Sequence[documents.Document]]:
         campaign = await engine.campaigns.find(campaign_id)
         try:
-            return campaign, await engine.campaigns.why(campaign.workspace_id, campaign_id, phone)
+            found = await engine.campaigns.why(campaign.workspace_id, campaign_id, phone)
         except NotFound as error:
             if error.kind != "recipient":
                 raise
@@ -33,17 +33,29 @@ def why_(campaign_id: str, phone: str) -> None:
                 f"{phone!r} is not in this campaign, and not on the unsubscribe register. List who is in it with: "
                 f"outreach-server campaigns recipients {campaign_id}"
             ) from None
+        return campaign, found, [await _explained(engine, campaign, one) for one in found]
 
-    campaign, found = with_engine(work)
+    campaign, found, shown = with_engine(work)
     if state().as_json:
-        echo_json([documents.history(one) for one in found])
+        echo_json(shown)
         return
     out = console()
-    for one in found:
+    for one, document in zip(found, shown, strict=True):
         out.print(_title(campaign, one))
-        out.print(listing([_row(step) for step in documents.history(one)["steps"]], _COLUMNS))
+        out.print(listing([_row(step) for step in document["steps"]], _COLUMNS))
+        said = explained.steps_table(document)
+        if said is not None:
+            out.print(said)
     rules = {str(step.rule): RULES[step.rule] for one in found for step in one.steps}
     out.print(fields(rules))
+
+
+async def _explained(engine: Outreach, campaign: Campaign, history: ContactHistory) -> documents.Document:
+    document = documents.history(history)
+    if history.position is None:
+        return explained.steps(document, {})
+    failures = await engine.failures.of_recipient(campaign.workspace_id, campaign.id, history.position)
+    return explained.steps(document, failures)
 
 
 def _title(campaign: Campaign, history: ContactHistory) -> str:

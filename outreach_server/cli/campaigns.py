@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach, RecipientStatus
-from outreach_server.cli import documents
+from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_watch import watch_
@@ -18,7 +18,17 @@ from outreach_server.cli.progress import groups_table, what_it_waits_for
 from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "total_recipients", "pending_calls", "completed_calls")
-_WIDTHS = {"position": 8, "phone_number": 20, "phone": 16, "status": 11, "reason": 16, "attempts": 8, "ended_at": 27}
+_WIDTHS = {
+    "position": 8,
+    "phone_number": 20,
+    "phone": 16,
+    "status": 11,
+    "reason": 16,
+    "attempts": 8,
+    "ended_at": 27,
+    "error_code": 10,
+    "meaning": 0,
+}
 _PAGE = 100
 _BRIEF = (
     "id", "workspace_id", "name", "channel", "status", "effective_status", "pause_reason", "held_by", "held_until",
@@ -148,21 +158,26 @@ for name, description, hint in (
 def show_(campaign_id: str) -> None:
     """Show a campaign, and how many of its recipients are in which state and why."""
 
-    async def work(engine: Outreach) -> tuple[documents.Document, list[documents.Document]]:
+    async def work(engine: Outreach) -> tuple[documents.Document, list[documents.Document], list[documents.Document]]:
         campaign = await engine.campaigns.find(campaign_id)
         owner = await engine.workspaces.get(campaign.workspace_id)
         groups = await engine.campaigns.groups(campaign.workspace_id, campaign_id)
         until = await engine.campaigns.held_until(owner.id, campaign_id)
         held = {"held_by": documents.held_by(campaign, owner, until), "held_until": documents.plain(until)}
         document = {**documents.campaign(campaign), **held}
-        return document, [documents.group(group) for group in groups]
+        failures = explained.counted(await engine.failures.of_campaign(campaign.workspace_id, campaign_id))
+        return document, [documents.group(group) for group in groups], failures
 
-    document, groups = with_engine(work)
+    document, groups, failures = with_engine(work)
     if state().as_json:
-        echo_json({**document, "groups": groups})
+        echo_json({**document, "groups": groups, "failures": failures})
         return
     _show(document)
-    console().print(groups_table(groups, document["channel"]))
+    out = console()
+    out.print(groups_table(groups, document["channel"]))
+    if failures:
+        out.print("What went wrong at the provider, by how many requests:")
+        out.print(explained.counted_table(failures))
 
 
 @campaigns.command()
@@ -175,10 +190,8 @@ def recipients(campaign_id: str, status: RecipientStatus | None, limit: int | No
 
     async def found(engine: Outreach, workspace_id: str) -> AsyncIterator[documents.Document]:
         count = 0
-        async for recipient in engine.campaigns.recipients(workspace_id, campaign_id):
-            if status is not None and recipient.status is not status:
-                continue
-            yield documents.recipient(recipient)
+        async for found in engine.failures.outcomes(workspace_id, campaign_id, status=status):
+            yield {**documents.recipient(found.recipient), **explained.failure(found.failure)}
             count += 1
             if count == limit:
                 return

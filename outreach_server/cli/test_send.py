@@ -11,8 +11,8 @@ from typing import Final
 import anyio
 import click
 
-from outreach import Call, CallStatus, CarrierName, Message, NewCall, NewMessage, Outreach
-from outreach_server.cli import documents
+from outreach import Call, CallStatus, CarrierName, Failure, Message, NewCall, NewMessage, Outreach
+from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, with_engine
 from outreach_server.cli.holding import QUEUED, held_until, why_queued
 from outreach_server.cli.output import note, show
@@ -63,7 +63,7 @@ def test_send(
     if given and agent_id is None:
         raise click.UsageError("--variable is for calls: name an --agent.")
 
-    async def work(engine: Outreach) -> tuple[Message | Call, datetime | None]:
+    async def work(engine: Outreach) -> tuple[Message | Call, datetime | None, Failure | None]:
         item: Message | Call
         if agent_id is not None:
             item = await engine.calls.create(workspace_id, NewCall(agent_id=agent_id, to=to, variables=given))
@@ -72,15 +72,18 @@ def test_send(
             item = await engine.messages.send(workspace_id, new)
         note_sandbox(await engine.workspaces.get(workspace_id))
         item = await _watch(engine, item, wait)
-        return item, await held_until(engine, item)
+        said = engine.failures
+        failed = await (said.of_call(item) if isinstance(item, Call) else said.of_message(item))
+        return item, await held_until(engine, item), failed
 
-    done, until = with_engine(work)
+    done, until, failed = with_engine(work)
     if done.status not in ENDED:
         note(f"Watched for {wait:g} s. It goes on without this command.")
         missing = what_is_missing(done)
         if missing is not None:
             note(missing)
-    show({**_document(done), "held_by": documents.provider_hold(until), "held_until": documents.plain(until)})
+    held = {"held_by": documents.provider_hold(until), "held_until": documents.plain(until)}
+    show({**_document(done), **held, **explained.failure(failed)})
     # With nothing to wait for, to be queued is all that was asked for.
     if not succeeded(done) and not (wait == 0 and done.status in QUEUED):
         sys.exit(1)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
 from typing import Final
 
-from outreach.models.dispatch import Dispatch, Sent
-from outreach.models.states import DispatchState
+from outreach.models.dispatch import Dispatch, DispatchGroup, Sent
+from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.storage import AlreadyThere
-from outreach.storage.memory.calls import Messages
+from outreach.storage.memory.calls import Calls, Messages
 from outreach.storage.memory.journal import Journal
 from outreach.storage.memory.owned import OwnedRows, by_age
 from outreach.storage.memory.table import Place
@@ -18,8 +19,8 @@ from outreach.storage.memory.table import Place
 class Dispatches:
     """The ledger. At most one unsettled dispatch a recipient and step, message or call."""
 
-    def __init__(self, journal: Journal, messages: Messages) -> None:
-        self._messages = messages
+    def __init__(self, journal: Journal, messages: Messages, calls: Calls) -> None:
+        self._messages, self._calls = messages, calls
         self._rows = rows = OwnedRows[Dispatch](journal, "dispatch")
         self._by_provider_id = rows.index(_grouped(_provider_id))
         self._by_recipient = rows.index(_grouped(_recipient))
@@ -82,6 +83,16 @@ class Dispatches:
         settled = [row for row in rows if row.created_at >= since and row.state is not DispatchState.DISPATCHING]
         return settled[::-1][:limit]
 
+    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
+        """Return what a campaign's dispatches came to, the most frequent first."""
+        rows = self._rows.rows(self._by_campaign.keys((workspace_id, campaign_id)))
+        counted = Counter((row.provider, row.state, row.report, row.reason, self._error_of(row)) for row in rows)
+        ordered = sorted(counted.items(), key=lambda item: (-item[1], tuple((v is not None, v or "") for v in item[0])))
+        return [
+            DispatchGroup(provider=provider, state=state, report=report, reason=reason, error_code=code, count=count)
+            for (provider, state, report, reason, code), count in ordered[:1000]
+        ]
+
     def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
         """Return those `dispatching` of epochs below this one, in all workspaces, oldest first."""
         rows = self._rows.rows(self._by_state.keys(DispatchState.DISPATCHING))
@@ -92,6 +103,11 @@ class Dispatches:
         rows = self._rows.rows(self._by_state.keys(DispatchState.UNKNOWN))
         behind = [row for row in rows if after is None or (row.created_at, row.id) > (after.created_at, after.id)]
         return [row for row in behind if workspace_id in {None, row.workspace_id}][:limit]
+
+    def _error_of(self, row: Dispatch) -> str | None:
+        call = None if row.call_id is None else self._calls.get(row.workspace_id, row.call_id)
+        failed = call is not None and call.status is CallStatus.FAILED
+        return row.error_code or (call.error if call is not None and failed else None)
 
     def _answers_keyword(self, row: Dispatch) -> bool:
         message = None if row.message_id is None else self._messages.get(row.workspace_id, row.message_id)

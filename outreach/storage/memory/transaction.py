@@ -38,7 +38,7 @@ class Tables:
         self.recipients = Recipients(recipients, campaigns, self.register)
         self.calls = Calls(journal)
         self.messages = Messages(journal)
-        self.dispatches = Dispatches(journal, self.messages)
+        self.dispatches = Dispatches(journal, self.messages, self.calls)
         self.inbound = Inbound(journal)
         self.work = WorkFeed(journal)
         self.leases = Leases(journal)

@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from outreach.models.dispatch import Dispatch
-from outreach.models.states import DispatchState, MessageStatus
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.protocols.storage import AlreadyThere, Storage, Transaction
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, new_id
 from outreach.testing.storage_tables.base_contract import (
@@ -364,6 +364,40 @@ class DispatchesContract(ContractBase):
         assert await storage.read(recent(NOW, 3)) == wanted[:3]
         assert await storage.read(recent(NOW + TICK)) == wanted[:-1]
         assert await storage.read(lambda tx: ids(tx.dispatches.recent(THERE, ours.id, since=NOW, limit=9))) == []
+
+    async def test_what_a_campaign_came_to_is_counted(self, storage: Storage) -> None:
+        """The most frequent first, then by what they came to; a failed call tells its own error."""
+        ours, other = await given_recipients(storage, 9), await given_recipients(storage, 1)
+        refused: dict[str, Any] = {"state": DispatchState.REFUSED, "reason": "invalid_number", "error_code": "21211"}
+        outcomes: list[dict[str, Any]] = [
+            ACCEPTED,
+            ACCEPTED,
+            ACCEPTED | {"report": MessageStatus.DELIVERED},
+            ACCEPTED | {"report": MessageStatus.FAILED, "reason": "filtered", "error_code": "30007"},
+            refused,
+            refused,
+            refused,
+        ]
+        made = [
+            make_dispatch(campaign_id=ours.id, position=position, **outcome)
+            for position, outcome in enumerate(outcomes)
+        ]
+        for position, status in ((7, CallStatus.FAILED), (8, CallStatus.CANCELED)):
+            place: dict[str, Any] = {"campaign_id": ours.id, "position": position}
+            call = await given_call(storage, **place, status=status, error="dial_failed")
+            made.append(make_dispatch(**place, **ACCEPTED, channel="call", provider="retell", call_id=call))
+        await write(storage, *made, make_dispatch(campaign_id=other.id, position=0, **ACCEPTED))
+
+        groups = await storage.read(lambda tx: tx.dispatches.groups(HERE, ours.id))
+        assert [(one.count, one.provider, one.state, one.report, one.reason, one.error_code) for one in groups] == [
+            (3, "twilio", "refused", None, "invalid_number", "21211"),
+            (2, "twilio", "accepted", None, None, None),
+            (1, "retell", "accepted", None, None, None),
+            (1, "retell", "accepted", None, None, "dial_failed"),
+            (1, "twilio", "accepted", "delivered", None, None),
+            (1, "twilio", "accepted", "failed", "filtered", "30007"),
+        ]
+        assert list(await storage.read(lambda tx: tx.dispatches.groups(THERE, ours.id))) == []
 
     async def test_a_settled_dispatch_is_neither_abandoned_nor_unknown(self, storage: Storage) -> None:
         """The lists follow the updates of a transaction."""

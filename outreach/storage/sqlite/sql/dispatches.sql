@@ -116,6 +116,23 @@ WHERE campaigns.id = :campaign_id
 ORDER BY dispatches.created_at DESC, dispatches.id DESC
 LIMIT :limit
 
+-- groups --
+-- What a campaign came to at its providers, for people: every dispatch of the campaign is looked at.
+SELECT
+    dispatches.provider AS provider,
+    dispatches.state AS state,
+    dispatches.report AS report,
+    dispatches.reason AS reason,
+    COALESCE(dispatches.error_code, CASE WHEN calls.status = 'failed' THEN calls.error END) AS error_code,
+    COUNT(*) AS count
+FROM campaigns
+CROSS JOIN dispatches INDEXED BY dispatches_of_campaign ON dispatches.campaign_number = campaigns.number
+LEFT JOIN calls ON calls.id = dispatches.call_id
+WHERE campaigns.id = :campaign_id AND campaigns.workspace_id = :workspace_id
+GROUP BY 1, 2, 3, 4, 5
+ORDER BY 6 DESC, 1, 2, 3, 4, 5
+LIMIT 1000
+
 -- abandoned --
 -- What workers that are gone have left without an outcome: nobody can tell, so it becomes unknown.
 SELECT dispatches.*, campaigns.id AS campaign_id

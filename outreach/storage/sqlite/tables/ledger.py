@@ -8,7 +8,7 @@ from datetime import datetime
 from outreach.clock import from_text, to_text
 from outreach.convert.rows import to_row
 from outreach.models.call import Call
-from outreach.models.dispatch import Dispatch, Sent
+from outreach.models.dispatch import Dispatch, DispatchGroup, Sent
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.storage.sqlite.sql import load
 from outreach.storage.sqlite.tables.base import Table
@@ -66,6 +66,10 @@ class Dispatches(Table):
         return self._all(
             Dispatch, "recent", workspace_id=workspace_id, campaign_id=campaign_id, since=to_text(since), limit=limit
         )
+
+    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
+        """Return what a campaign's dispatches came to, the most frequent first."""
+        return self._all(DispatchGroup, "groups", workspace_id=workspace_id, campaign_id=campaign_id)
 
     def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
         """Return those `dispatching` of epochs below this one, in all workspaces, oldest first."""

@@ -1,0 +1,39 @@
+"""What a provider said of a request that did not come to its end, with what it means."""
+
+from __future__ import annotations
+
+import attrs
+
+from outreach.models.explanation import Explanation
+from outreach.models.recipient import Recipient
+
+
+@attrs.frozen(kw_only=True)
+class Failure:
+    """What a provider said of a request.
+
+    Attributes:
+        provider: The carrier or voice provider.
+        reason: Failure class, or why it was put off or is unknown, in the engine's words.
+        error_code: The provider's own code or reason, as it was given; None where there is none.
+        error_message: The provider's own words; None where there are none, or they were not told.
+        explanation: What that means and what to do; None where nothing is known of it.
+    """
+
+    provider: str
+    reason: str | None
+    error_code: str | None
+    error_message: str | None
+    explanation: Explanation | None
+
+
+@attrs.frozen(kw_only=True)
+class RecipientOutcome:
+    """A recipient, and what its provider last said of a request that did not come to its end.
+
+    Attributes:
+        failure: None where its last request was accepted and has not failed since, and where there was none.
+    """
+
+    recipient: Recipient
+    failure: Failure | None

@@ -1,0 +1,145 @@
+"""What providers said of requests that did not come to their end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from outreach.errors import NotFound
+from outreach.explaining import explain
+from outreach.models.call import Call
+from outreach.models.dispatch import Dispatch, DispatchGroup
+from outreach.models.failures import Failure, RecipientOutcome
+from outreach.models.message import Message
+from outreach.models.recipient import Recipient
+from outreach.models.states import CallStatus, RecipientStatus
+from outreach.operations.common import campaign_of
+from outreach.protocols.storage import Transaction
+from outreach.services.context import ServiceContext
+
+_BATCH: Final = 500
+
+
+class Failures:
+    """What went wrong at providers, in their words and in plain ones; `Explanation` says what to do."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def of_message(self, message: Message) -> Failure | None:
+        """Return what the carrier last said of a single message; None where nothing went wrong."""
+
+        def operation(tx: Transaction) -> Failure | None:
+            return _last(tx.dispatches.of_message(message.workspace_id, message.id))
+
+        return await self._context.storage.read(operation)
+
+    async def of_call(self, call: Call) -> Failure | None:
+        """Return what the voice provider last said of a call, a campaign's too; None where nothing went wrong."""
+
+        def operation(tx: Transaction) -> Failure | None:
+            return _last(tx.dispatches.of_call(call.workspace_id, call.id), call)
+
+        return await self._context.storage.read(operation)
+
+    async def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> dict[str, Failure]:
+        """Return what providers said of each request for a recipient that went wrong, by the dispatch's identifier."""
+
+        def operation(tx: Transaction) -> dict[str, Failure]:
+            dispatches = tx.dispatches.of_recipient(workspace_id, campaign_id, position)
+            found = {one.id: _last([one], _call_of(tx, one)) for one in dispatches}
+            return {identifier: failure for identifier, failure in found.items() if failure is not None}
+
+        return await self._context.storage.read(operation)
+
+    async def of_campaign(self, workspace_id: str, campaign_id: str) -> Sequence[tuple[Failure, int]]:
+        """Return what went wrong in a campaign and how often, the most frequent first: requests, not contacts.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return [
+            (
+                Failure(
+                    provider=group.provider,
+                    reason=group.reason,
+                    error_code=group.error_code,
+                    error_message=None,
+                    explanation=explain(provider=group.provider, code=group.error_code, reason=group.reason),
+                ),
+                group.count,
+            )
+            for group in await self.groups(workspace_id, campaign_id)
+            if group.reason is not None
+        ]
+
+    async def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
+        """Return what the requests of a campaign came to, and how many each, the most frequent first.
+
+        Every request is looked at: seconds, where there are millions.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await self._context.storage.read(
+            lambda tx: tx.dispatches.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
+        )
+
+    async def outcomes(
+        self, workspace_id: str, campaign_id: str, *, status: RecipientStatus | None = None
+    ) -> AsyncIterator[RecipientOutcome]:
+        """Go through a campaign's recipients by position, each with what its provider said, where something went wrong.
+
+        Args:
+            workspace_id: Whose campaign.
+            campaign_id: Which one.
+            status: Only those in this state; None for all.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        after = -1
+        while True:
+
+            def operation(tx: Transaction, after: int = after) -> tuple[Sequence[RecipientOutcome], int | None]:
+                if tx.campaigns.get(workspace_id, campaign_id) is None:
+                    raise NotFound("campaign", campaign_id)
+                rows = tx.recipients.page(workspace_id, campaign_id, after=after, limit=_BATCH)
+                wanted = [_outcome(tx, workspace_id, row) for row in rows if status in {None, row.status}]
+                return wanted, rows[-1].position if len(rows) == _BATCH else None
+
+            batch, last = await self._context.storage.read(operation)
+            for outcome in batch:
+                yield outcome
+            if last is None:
+                return
+            after = last
+
+
+def _outcome(tx: Transaction, workspace_id: str, recipient: Recipient) -> RecipientOutcome:
+    failure = None
+    tried = recipient.dispatched or recipient.tries or recipient.attempts
+    if tried and recipient.status is not RecipientStatus.COMPLETED:
+        dispatches = tx.dispatches.of_recipient(workspace_id, recipient.campaign_id, recipient.position)
+        failure = _last(dispatches, _call_of(tx, dispatches[-1]) if dispatches else None)
+    return RecipientOutcome(recipient=recipient, failure=failure)
+
+
+def _call_of(tx: Transaction, dispatch: Dispatch) -> Call | None:
+    return None if dispatch.call_id is None else tx.calls.get(dispatch.workspace_id, dispatch.call_id)
+
+
+def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> Failure | None:
+    last = dispatches[-1] if dispatches else None
+    if last is None or (last.reason is None and last.error_code is None):
+        return None
+    code = last.error_code
+    if code is None and call is not None and call.status is CallStatus.FAILED:
+        code = call.error
+    return Failure(
+        provider=last.provider,
+        reason=last.reason,
+        error_code=code,
+        error_message=last.error_message,
+        explanation=explain(provider=last.provider, code=code, reason=last.reason),
+    )

@@ -1,0 +1,66 @@
+"""What providers said of what went wrong, for documents and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from rich.table import Table
+
+from outreach import Failure
+from outreach_server.cli.documents import Document
+from outreach_server.cli.output import listing
+
+FIELDS: Final = ("error_code", "error_message", "meaning", "advice", "source")
+_COUNTED: Final = ("count", "provider", "reason", "error_code", "meaning", "advice")
+_OF_STEP: Final = ("at", "reason", *FIELDS[:-1])
+_TOLD_BY: Final = frozenset({"outcome", "reported", "call_ended"})
+
+
+def failure(item: Failure | None) -> Document:
+    """Return what a provider said, what that means and what to do; every field is null where nothing went wrong."""
+    if item is None:
+        return dict.fromkeys(FIELDS)
+    explanation = item.explanation
+    return {
+        "error_code": item.error_code,
+        "error_message": item.error_message,
+        "meaning": explanation.meaning if explanation else None,
+        "advice": explanation.advice if explanation else None,
+        "source": explanation.source if explanation else None,
+    }
+
+
+def counted(items: Sequence[tuple[Failure, int]]) -> list[Document]:
+    """Return what went wrong in a campaign, the most frequent first, with how many requests each."""
+    documents = []
+    for item, count in items:
+        told = failure(item)
+        del told["error_message"]
+        documents.append({"count": count, "provider": item.provider, "reason": item.reason, **told})
+    return documents
+
+
+def counted_table(documents: Sequence[Document]) -> Table:
+    """Return `counted` as a table for people."""
+    return listing(documents, _COUNTED)
+
+
+def steps(history: Document, failures: Mapping[str, Failure]) -> Document:
+    """Return a contact's history whose steps say what the provider said, each once: with the last that it told."""
+    told: set[str] = set()
+    found = []
+    for step in reversed(history["steps"]):
+        item = failures.get(step["dispatch_id"]) if step["what"] in _TOLD_BY else None
+        if item is not None and step["dispatch_id"] not in told:
+            told.add(step["dispatch_id"])
+            found.append({**step, **failure(item)})
+        else:
+            found.append({**step, **failure(None)})
+    return {**history, "steps": found[::-1]}
+
+
+def steps_table(history: Document) -> Table | None:
+    """Return a table of what providers said of a contact's requests; None where they said nothing."""
+    wrong = [step for step in history["steps"] if step["error_code"] or step["meaning"]]
+    return listing(wrong, _OF_STEP) if wrong else None

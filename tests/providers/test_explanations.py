@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, get_args
+
+import pytest
+
+from outreach import CARRIERS, explain
+from outreach.models.account import PROVIDERS
+from outreach.models.dispatch import FailureClass
+from outreach.models.states import CallStatus
+from outreach.policy.failures import CLASSES, OWN_CODES
+from outreach.voice.elevenlabs import reasons as elevenlabs
+from outreach.voice.retell import reasons as retell
+from outreach.voice.vapi import reasons as vapi
+from tests import provider_documents
+
+_NO_FAILURES = {CallStatus.COMPLETED, CallStatus.BUSY, CallStatus.NO_ANSWER}
+
+
+def table(provider: str) -> Any:
+    """Return the module with a provider's explanations."""
+    kind = "carriers" if PROVIDERS[provider] == "carrier" else "voice"
+    return import_module(f"outreach.{kind}.{provider}.explanations")
+
+
+def sentences(provider: str) -> list[str]:
+    """Return all that a provider's tables say."""
+    rows = table(provider)
+    parts = [text for _, *row in getattr(rows, "PARTS", ()) for text in row]
+    return [*rows.MEANINGS.values(), *rows.ADVICE.values(), *parts]
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_every_code_of_a_carrier_is_explained(carrier: str) -> None:
+    """All that the adapter knows, and nothing that it does not."""
+    errors = import_module(f"outreach.carriers.{carrier}.errors")
+    known = {*errors.FAILURES, *getattr(errors, "AMBIGUOUS", ())}
+    assert set(table(carrier).MEANINGS) == known
+    for code in known:
+        told = explain(provider=carrier, code=code, reason=errors.FAILURES.get(code))
+        assert told is not None
+        assert told.source is not None
+
+
+def test_every_published_code_of_vonage_is_explained() -> None:
+    """The document lists them."""
+    published = provider_documents.load("vonage_messages")
+    assert isinstance(published, dict)
+    assert set(published["x-errors"]) <= set(table("vonage").MEANINGS)
+
+
+def test_every_way_of_vapi_to_fail_is_explained() -> None:
+    """Of the published list, and each row is of some."""
+    published = provider_documents.load("vapi_endedReason")
+    failing = [reason for reason in published if vapi.end_of(reason).status not in _NO_FAILURES]
+    for reason in failing:
+        told = explain(provider="vapi", code=reason, reason=vapi.end_of(reason).reason)
+        assert told is not None, reason
+        assert told.source is not None, reason
+    rows = table("vapi")
+    assert set(rows.MEANINGS) <= set(failing)
+    used = {next((part for part, *_ in rows.PARTS if part in reason), "") for reason in failing}
+    assert {part for part, *_ in rows.PARTS} <= used
+
+
+def test_every_way_of_retell_to_fail_is_explained() -> None:
+    """Those that the adapter knows, and errors that it does not know yet."""
+    failing = {reason for reason, end in retell.ENDS.items() if end.status not in _NO_FAILURES}
+    assert failing <= set(table("retell").MEANINGS)
+    told = explain(provider="retell", code="error_of_next_year", reason="provider_error")
+    assert told is not None
+    assert "Retell" in told.meaning
+
+
+def test_every_refusal_of_elevenlabs_is_explained() -> None:
+    """Those that have a code."""
+    assert set(table("elevenlabs").MEANINGS) == set(elevenlabs._CODES)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_explanations_are_sentences(provider: str) -> None:
+    """Of which each says something, and advice belongs to a meaning."""
+    rows = table(provider)
+    assert set(rows.ADVICE) <= set(rows.MEANINGS)
+    assert rows.PAGE.startswith("https://")
+    assert [text for text in sentences(provider) if not (text[0].isupper() and text.endswith("."))] == []
+
+
+def test_every_failure_class_is_explained() -> None:
+    """Whichever provider it is at, and whatever code it has."""
+    assert set(get_args(FailureClass)) <= set(CLASSES)
+    for reason in CLASSES:
+        told = explain(provider="simulator", code="nobody knows", reason=reason)
+        assert told is not None
+        assert told.source is None
+    for code in OWN_CODES:
+        assert explain(provider="twilio", code=code, reason="bad_sender") is not None
+
+
+def test_what_nobody_knows_is_not_explained() -> None:
+    """Nothing is made up; what a code stands for is told by its class."""
+    assert explain(provider="twilio", code="99999", reason=None) is None
+    assert explain(provider="nobody", code=None, reason=None) is None
+    told = explain(provider="twilio", code="99999", reason="invalid_number")
+    assert told is not None
+    assert told.meaning == CLASSES["invalid_number"][0]
+
+
+def test_a_code_says_more_than_its_class() -> None:
+    """And names the page."""
+    told = explain(provider="twilio", code="30034", reason="filtered")
+    assert told is not None
+    assert "10DLC" in told.meaning
+    assert "Register" in told.advice
+    assert told.source == "https://www.twilio.com/docs/api/errors/30034"
