@@ -20,6 +20,7 @@ from outreach.convert.json_text import parse_json
 from outreach.convert.requests import read_new_call, read_new_message, read_settings_change
 from outreach.engine import Outreach
 from outreach.errors import (
+    AccountMissing,
     AgentInactive,
     AgentNotOutbound,
     CallbackRejected,
@@ -100,6 +101,7 @@ from outreach.models.work import AuditEntry
 from outreach.models.workspace import ApiKey, CreatedKey, Workspace
 from outreach.operations.requests import Answer, Quota
 from outreach.operations.workspaces import WorkspaceChange
+from outreach.policy.holidays import parse_holidays
 from outreach.policy.phones import mask
 from outreach.policy.replies import ReplyText
 from outreach.protocols.adapter import AccountCheck, CredentialField
@@ -120,6 +122,7 @@ __all__ = [
     "RULES",
     "Account",
     "AccountCheck",
+    "AccountMissing",
     "AccountSummary",
     "Agent",
     "AgentChange",
@@ -229,6 +232,7 @@ __all__ = [
     "__version__",
     "explain",
     "mask",
+    "parse_holidays",
     "parse_json",
     "prepare",
     "read_call_campaign",

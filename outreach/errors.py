@@ -15,7 +15,8 @@
     |   +-- RecipientUnsubscribed
     |   +-- CallInProgress
     |   +-- IllegalTransition       carries the state and the moves that it allows
-    |   +-- CannotStart             carries every reason, in words
+    |   +-- CannotStart             carries every reason, by field and in words
+    |   +-- AccountMissing
     +-- RateLimited                 the workspace's request limit is used up
     +-- RequestInProgress           another request with the same idempotency key still runs
     +-- LeaseLost                   this worker no longer owns the work
@@ -181,17 +182,34 @@ class IllegalTransition(Conflict):
         super().__init__(f"A {kind} that is {state} cannot {move}. Moves allowed from here: {choices}.")
 
 
+class AccountMissing(Conflict):
+    """A live workspace has no account at the provider that something is to go by.
+
+    Attributes:
+        workspace_id: Whose account it would be.
+        provider: The carrier or voice provider.
+    """
+
+    def __init__(self, message: str, *, workspace_id: str, provider: str) -> None:
+        self.workspace_id = workspace_id
+        self.provider = provider
+        super().__init__(message)
+
+
 class CannotStart(Conflict):
     """The campaign cannot start as it is.
 
     Attributes:
-        reasons: Each thing that is in the way, a sentence each.
+        details: Each thing that is in the way: the field that it is about, by the interface's name, and a sentence.
+            What is about the agent has a path that begins with `agent`, a missing account one such as `account.twilio`.
+        reasons: The sentences.
     """
 
     code = "cannot_start"
 
-    def __init__(self, reasons: Iterable[str]) -> None:
-        self.reasons = tuple(reasons)
+    def __init__(self, details: Iterable[ErrorDetail]) -> None:
+        self.details: Sequence[ErrorDetail] = tuple(details)
+        self.reasons = tuple(detail.message for detail in self.details)
         super().__init__("The campaign cannot start: " + " ".join(self.reasons))
 
 

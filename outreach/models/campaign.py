@@ -221,7 +221,12 @@ class CampaignCreated:
 
 @attrs.frozen(kw_only=True)
 class CampaignUpdate:
-    """What may be changed before a campaign starts; None leaves a field as it is."""
+    """What may be changed before a campaign starts; None leaves a field as it is.
+
+    Attributes:
+        message_body: The campaign sends this text from then on, and no flow (`sms_message_source` is `custom`).
+        sms_flow_id: This flow drives the campaign from then on (`sms_message_source` is `flow`).
+    """
 
     name: str | None = None
     message_body: str | None = None

@@ -69,17 +69,28 @@ CAMPAIGN_TRANSITIONS: Final[Mapping[tuple[CampaignStatus, CampaignMove], Campaig
 """Every legal move of a campaign (design, section 4)."""
 
 
+_OPERATOR_MOVES: Final = frozenset({_M.START, _M.UNSCHEDULE, _M.PAUSE, _M.RESUME, _M.CANCEL})
+
+
+def operator_moves(status: CampaignStatus) -> frozenset[CampaignMove]:
+    """Return the moves that somebody can ask for from a status; the others are made by the engine itself.
+
+    A scheduled campaign is started by the clock, not by hand: its start would be missed otherwise.
+    """
+    scheduled = {_M.START} if status is _S.SCHEDULED else set()
+    return frozenset(move for move in _OPERATOR_MOVES - scheduled if (status, move) in CAMPAIGN_TRANSITIONS)
+
+
 def next_campaign_status(status: CampaignStatus, move: CampaignMove) -> CampaignStatus:
     """Return the status that a move leads to.
 
     Raises:
-        IllegalTransition: The table has no such move from this status.
+        IllegalTransition: The table has no such move from this status; it names those that somebody can ask for.
     """
     try:
         return CAMPAIGN_TRANSITIONS[status, move]
     except KeyError:
-        allowed = (m for s, m in CAMPAIGN_TRANSITIONS if s == status)
-        raise IllegalTransition("campaign", status, move, allowed) from None
+        raise IllegalTransition("campaign", status, move, operator_moves(status)) from None
 
 
 class RecipientStatus(StrEnum):

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from outreach.errors import Conflict
+from outreach.errors import AccountMissing, Conflict, ErrorDetail
 from outreach.models.account import PROVIDERS
 from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
 from outreach.protocols.storage import Transaction
 
 
-def lacking(tx: Transaction, workspace: Workspace, provider: str) -> list[str]:
+def lacking(tx: Transaction, workspace: Workspace, provider: str) -> list[ErrorDetail]:
     """Return what keeps a workspace from sending by a provider: one sentence with what to do, or nothing."""
     if workspace.mode is WorkspaceMode.SANDBOX:
         return []
     if provider not in PROVIDERS:
-        return [
+        message = (
             f"The workspace is live, and {provider} is for sandboxes alone: give the agent a real voice provider."
             if provider == "simulator"
             else f"There is no provider {provider}."
-        ]
+        )
+        return [ErrorDetail("provider", message)]
     if tx.accounts.at(workspace.id, provider) is None:
-        return [
-            f"The workspace is live and has no account at {provider}. "
-            f"Connect one: outreach-server accounts connect {workspace.id} {provider}"
-        ]
+        message = f"The workspace is live and has no account at {provider}: connect one."
+        return [ErrorDetail(f"account.{provider}", message)]
     return []
 
 
@@ -31,8 +30,10 @@ def require_account(tx: Transaction, workspace: Workspace, provider: str) -> Non
     """Check that a workspace can send by a provider.
 
     Raises:
-        Conflict: It cannot; the message says why, and what to do.
+        AccountMissing: It has no account there.
+        Conflict: It cannot for another reason; the message says why, and what to do.
     """
-    reasons = lacking(tx, workspace, provider)
-    if reasons:
-        raise Conflict(reasons[0])
+    for detail in lacking(tx, workspace, provider):
+        if detail.path.startswith("account."):
+            raise AccountMissing(detail.message, workspace_id=workspace.id, provider=provider)
+        raise Conflict(detail.message)

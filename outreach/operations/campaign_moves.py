@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import attrs
 
-from outreach.errors import CannotStart, IllegalTransition
+from outreach.errors import CannotStart, ErrorDetail, IllegalTransition
 from outreach.models.business_hours import BusinessHours
 from outreach.models.campaign import Campaign, PauseReason
+from outreach.models.directory import Agent
 from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import (
     CAMPAIGN_TRANSITIONS,
@@ -18,6 +20,7 @@ from outreach.models.states import (
     WorkspaceMode,
     WorkspaceStatus,
     next_campaign_status,
+    operator_moves,
 )
 from outreach.models.workspace import Workspace
 from outreach.operations import trail
@@ -25,6 +28,7 @@ from outreach.operations.accounts import lacking
 from outreach.operations.common import campaign_of, campaign_unit, note, require_available, workspace_of
 from outreach.policy.holidays import closed_dates, refill
 from outreach.policy.opening import next_open
+from outreach.policy.readiness import calling_obstacles, missing
 from outreach.protocols.storage import Transaction
 
 
@@ -91,16 +95,20 @@ def start(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime
     Raises:
         NotFound: The workspace has no such campaign.
         WorkspaceUnavailable: The workspace may not work now.
-        IllegalTransition: The campaign is not ready.
+        IllegalTransition: The campaign has been started before, or is over.
         CannotStart: Something is in the way; every reason is named.
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
     require_available(workspace_of(tx, workspace_id))
     ahead = _start_is_ahead(campaign, now)
     step = CampaignMove.SCHEDULE if ahead else CampaignMove.START
+    if campaign.status is CampaignStatus.DRAFT:
+        lacks = missing(campaign, _agent_of(tx, campaign))
+        if lacks:
+            raise CannotStart(lacks)
+        campaign = move(tx, campaign, CampaignMove.FINISH_SETUP, now=now, actor=actor)
     if campaign.status is not CampaignStatus.READY:
-        # A scheduled campaign is started by the clock, not by hand: its start would be missed otherwise.
-        raise IllegalTransition("campaign", campaign.status, CampaignMove.START, _operator_moves(campaign.status))
+        raise IllegalTransition("campaign", campaign.status, CampaignMove.START, operator_moves(campaign.status))
     _require_startable(tx, campaign, now)
     if campaign.holidays is not None:
         campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, now.year))
@@ -233,7 +241,7 @@ def hold_for_agent(tx: Transaction, workspace_id: str, campaign_id: str, *, now:
         now=now,
         actor="engine",
         pause_reason="agent_unavailable",
-        detail=" ".join(obstacles),
+        detail=" ".join(obstacle.message for obstacle in obstacles),
     )
 
 
@@ -258,52 +266,39 @@ def _start_is_ahead(campaign: Campaign, now: datetime) -> bool:
     return campaign.schedule_type == "scheduled" and start_at is not None and now < start_at
 
 
-def _operator_moves(status: CampaignStatus) -> tuple[str, ...]:
-    engine_only = {CampaignMove.COMPLETE, CampaignMove.EXPIRE}
-    return tuple(
-        m
-        for s, m in CAMPAIGN_TRANSITIONS
-        if s is status and m not in engine_only and (s, m) != (status.SCHEDULED, m.START)
-    )
-
-
 def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> None:
-    reasons: list[str] = []
+    details: list[ErrorDetail] = []
     if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
-        reasons.append("Its scheduled_expires_at has passed.")
+        details.append(ErrorDetail("scheduled_expires_at", "Its scheduled_expires_at has passed."))
     if campaign.channel == "call":
-        reasons.extend(_calling_obstacles(tx, campaign))
+        details.extend(_calling_obstacles(tx, campaign))
     if campaign.business_hours is not None and _never_opens(campaign.business_hours, campaign.holidays, now):
-        reasons.append("Its business hours have no opening within a year.")
+        details.append(ErrorDetail("business_hours_config", "Its business hours have no opening within a year."))
     workspace = workspace_of(tx, campaign.workspace_id)
-    reasons.extend(_account_obstacles(tx, campaign, workspace))
-    if reasons:
-        raise CannotStart(reasons)
+    details.extend(_account_obstacles(tx, campaign, workspace))
+    if details:
+        raise CannotStart(details)
 
 
-def _account_obstacles(tx: Transaction, campaign: Campaign, workspace: Workspace) -> list[str]:
+def _account_obstacles(tx: Transaction, campaign: Campaign, workspace: Workspace) -> list[ErrorDetail]:
     if workspace.mode is WorkspaceMode.SANDBOX:
         return []
     if campaign.channel == "sms":
         return (
-            ["It names no sms_carrier."]
+            [ErrorDetail("sms_carrier", "It has no carrier (sms_carrier).")]
             if campaign.sms_carrier is None
             else lacking(tx, workspace, campaign.sms_carrier)
         )
-    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
+    agent = _agent_of(tx, campaign)
     return lacking(tx, workspace, agent.provider) if agent is not None else []
 
 
-def _calling_obstacles(tx: Transaction, campaign: Campaign) -> list[str]:
-    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
-    if agent is None:
-        return ["It has no agent."]
-    obstacles = []
-    if not agent.is_active:
-        obstacles.append(f"Its agent {agent.name!r} is inactive.")
-    if not agent.may_call_out:
-        obstacles.append(f"Its agent {agent.name!r} is inbound and may not call out.")
-    return obstacles
+def _calling_obstacles(tx: Transaction, campaign: Campaign) -> Sequence[ErrorDetail]:
+    return calling_obstacles(_agent_of(tx, campaign))
+
+
+def _agent_of(tx: Transaction, campaign: Campaign) -> Agent | None:
+    return tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
 
 
 def _never_opens(hours: BusinessHours, holidays: HolidayCalendar | None, now: datetime) -> bool:

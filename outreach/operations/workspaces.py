@@ -137,5 +137,5 @@ def authenticate(tx: Transaction, digest: str) -> Workspace:
     key = tx.keys.by_digest(digest)
     workspace = tx.workspaces.get(key.workspace_id) if key is not None and key.revoked_at is None else None
     if workspace is None:
-        raise Unauthorized("The API key is not valid. Create one with: outreach-server keys create WORKSPACE_ID")
+        raise Unauthorized("The API key is not valid: it is none of this service, or was revoked.")
     return workspace

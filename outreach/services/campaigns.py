@@ -20,7 +20,7 @@ from outreach.operations import campaign_moves as moves
 from outreach.operations.account_holds import hold_of_campaign
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, note
 from outreach.operations.histories import histories
-from outreach.policy.readiness import is_ready
+from outreach.policy.readiness import is_ready, missing
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_name
 from outreach.services.context import ServiceContext
@@ -168,6 +168,19 @@ class Campaigns:
 
         return await self._context.storage.write(operation)
 
+    async def missing(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        """Return what a draft lacks to be ready: each field, by the interface's name, with a sentence.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+
+        def operation(tx: Transaction) -> Sequence[ErrorDetail]:
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            return missing(campaign, tx.agents.get(workspace_id, campaign.agent_id) if campaign.agent_id else None)
+
+        return await self._context.storage.read(operation)
+
     async def recipients(self, workspace_id: str, campaign_id: str) -> AsyncIterator[Recipient]:
         """Go through a campaign's recipients by position.
 
@@ -255,6 +268,9 @@ def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campa
     given = attrs.asdict(change, filter=lambda _, value: value is not None)
     if "message_body" in given:
         given["sms_message_body"] = given.pop("message_body")
+        given["sms_message_source"] = "custom"
+    if "sms_flow_id" in given:
+        given["sms_message_source"] = "flow"
     if "sms_from_number" in given:
         given["sms_from_number"] = given["sms_from_number"] or None
     foreign = {"agent_id"} if before.channel == "sms" else {name for name in given if name.startswith("sms_")}
@@ -269,6 +285,8 @@ def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campa
 def _check_update(change: CampaignUpdate) -> None:
     if change.name is not None:
         check_name("name", change.name, 100)
+    if change.message_body is not None and change.sms_flow_id is not None:
+        raise InvalidRequest.at("sms_flow_id", "excludes message_body: a campaign sends a text or runs a flow")
     if change.message_body is not None:
         check_name("message_body", change.message_body, 1600, minimum=0)
     if change.sms_from_number is not None:

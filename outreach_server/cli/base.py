@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import attrs
 import click
 
-from outreach import DatabaseMissing, InvalidRequest, NotFound, Outreach, OutreachError
+from outreach import AccountMissing, DatabaseMissing, InvalidRequest, NotFound, Outreach, OutreachError
 from outreach_server.cli import interruptions
 from outreach_server.cli.interruptions import EXIT_INTERRUPTED
 
@@ -198,6 +198,9 @@ def explain(error: OutreachError) -> str:
         case InvalidRequest() if len(error.details) > 1:
             lines = [f"  {detail.path}: {detail.message}" for detail in error.details]
             return "\n".join([f"{len(lines)} things are wrong:", *lines])
+        case AccountMissing():
+            command = f"outreach-server accounts connect {error.workspace_id} {error.provider}"
+            return f"{error.message} With: {command}"
         case DatabaseMissing():
             return (
                 f"{error.message} Name another one with --database or {DATABASE_VARIABLE}, "

@@ -1,26 +1,27 @@
-"""`campaigns import`: an SMS campaign out of a CSV file, row by row."""
+"""`campaigns import`: a campaign out of a CSV file, row by row."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import anyio.lowlevel
 import attrs
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from outreach import CampaignCreated, CarrierName, NewRecipient, NewSmsCampaign, Outreach, PreparedRecipient, prepare
+from outreach import CampaignCreated, ErrorDetail, NewSmsCampaign, Outreach, PreparedRecipient
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
+from outreach_server.cli.campaign_options import CampaignOptions, campaign_options
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Encoding, Source
 from outreach_server.cli.csv_records import Delimiter
+from outreach_server.cli.obstacles import explain_draft
 from outreach_server.cli.output import console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
-from outreach_server.cli.values import CARRIER, MOMENT, WORKSPACE, Text, name_of
+from outreach_server.cli.values import WORKSPACE, name_of
 
 Chunk = list[PreparedRecipient]
 
@@ -28,80 +29,73 @@ Chunk = list[PreparedRecipient]
 @click.command("import", cls=Command)
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("file", metavar="FILE.csv", type=click.File("rb"))
-@click.option("--name", type=Text(1, 100), required=True, help="The campaign's name.")
-@click.option("--message", type=Text(0, 1600), required=True, help="The text; {{first_name}} or {{any column}} in it.")
-@click.option("--from", "from_number", metavar="NUMBER", help="The sending number.")
-@click.option("--carrier", type=CARRIER, help="The carrier; by default that of the sending number.")
-@click.option("--rate", type=click.IntRange(1, 600), default=60, show_default=True, help="Messages a minute.")
-@click.option("--description", type=Text(0, 500), help="For people.")
-@click.option("--schedule-at", type=MOMENT, help="Start it then, and not at once when it is started.")
-@click.option("--expires-at", type=MOMENT, help="Reach nobody from then on.")
+@campaign_options
 @click.option("--encoding", type=Encoding(), help="The file's encoding; by default its byte order mark's, or UTF-8.")
 @click.option("--delimiter", type=Delimiter(), default="auto", show_default=True, help="What parts the cells.")
 @click.option("--phone-column", metavar="NAME", help="The column with the phone number.")
 @click.option(
     "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
 )
+@click.pass_context
 def import_(
+    ctx: click.Context,
+    /,
     workspace_id: str,
     file: BinaryIO,
-    name: str,
-    message: str,
-    from_number: str | None,
-    carrier: CarrierName | None,
-    rate: int,
-    description: str | None,
-    schedule_at: datetime | None,
-    expires_at: datetime | None,
     encoding: str | None,
     delimiter: str,
     phone_column: str | None,
     rejects_file: TextIO | None,
+    **options: Any,
 ) -> None:
-    """Load an SMS campaign from a CSV file; nothing is sent before it is started.
+    """Load a campaign from a CSV file; nothing is sent before it is started.
+
+    It sends messages (--message, or --flow), or makes calls (--channel call --agent AGENT).
 
     The first line names the columns. Phone number, first and last name, email and company go by their usual
-    names, in whatever case; every other column is a variable of its own name for the message. - is stdin.
+    names, in whatever case; every other column is a variable of its own name for the message or the call. - is stdin.
 
     Rows without a number, with one that is no possible number, or that are malformed are named and not loaded,
     the others are (over HTTP an impossible number is loaded, and skipped). Numbers on the unsubscribe register
     are left out; a number that comes twice is reached once.
     """
-    if schedule_at is not None and expires_at is not None and expires_at <= schedule_at:
-        raise click.UsageError("--expires-at must come after --schedule-at.")
-    new = NewSmsCampaign(
-        name=name,
-        description=description,
-        message_body=message,
-        sms_carrier=carrier,
-        sms_from_number=from_number,
-        sms_rate_per_minute=rate,
-        schedule_type="scheduled" if schedule_at is not None else "immediate",
-        scheduled_start_at=schedule_at,
-        scheduled_expires_at=expires_at,
-    )
+    wanted = CampaignOptions(**options)
+    wanted.check(ctx)
     source = Source(file, name=name_of(file), encoding=encoding)
     size = _size(file)
     with Rejects(rejects_file) as rejects:
         contacts = ContactFile.open(source, delimiter=delimiter, phone_column=phone_column)
         for text in contacts.columns.notes:
             note(text)
-        new = attrs.evolve(new, csv_column_headers=contacts.columns.headers)
         with _progress(size) as advance:
-            made, duplicates = with_engine(
-                lambda engine: _load(engine, workspace_id, new, contacts, rejects, lambda: advance(source.position))
+            loaded = with_engine(
+                lambda engine: _load(engine, workspace_id, wanted, contacts, rejects, lambda: advance(source.position))
             )
-        _answer(made, contacts, rejects, duplicates, rejects_file)
+        _answer(loaded, contacts, rejects, rejects_file)
+
+
+@attrs.frozen(kw_only=True)
+class Loaded:
+    """What became of a file.
+
+    Attributes:
+        duplicates: Contacts whose number comes earlier in the file.
+        missing: What the campaign lacks to be ready.
+    """
+
+    made: CampaignCreated
+    duplicates: int
+    missing: Sequence[ErrorDetail]
 
 
 async def _load(
     engine: Outreach,
     workspace_id: str,
-    new: NewSmsCampaign,
+    wanted: CampaignOptions,
     contacts: ContactFile,
     rejects: Rejects,
     advance: Callable[[], None],
-) -> tuple[CampaignCreated, int]:
+) -> Loaded:
     workspace = await engine.workspaces.get(workspace_id)
     chunks = contacts.chunks(rejects, default_region=workspace.default_region)
     with interruptions.reading():
@@ -110,13 +104,18 @@ async def _load(
         # Looked at before anything is created, so that nothing has to be undone.
         rejects.tell(hint="--rejects FILE.csv writes all of them")
         raise click.ClickException(f"No row can be loaded, of {contacts.rows}. Nothing was created.")
-    if new.sms_from_number is not None and new.sms_carrier is None:
-        sender = prepare(NewRecipient(phone_number=new.sms_from_number), workspace.default_region).phone
-        owned = [number for number in await engine.numbers.list(workspace_id) if number.phone == sender]
-        new = attrs.evolve(new, sms_carrier=owned[0].carrier if owned else None)
-    made = await engine.create_campaign.sms(workspace_id, new, _stream(first, chunks, advance), actor=actor())
+    stream = _stream(first, chunks, advance)
+    new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
+    if isinstance(new, NewSmsCampaign):
+        made = await engine.create_campaign.sms(workspace_id, new, stream, actor=actor())
+    else:
+        made = await engine.create_campaign.call(workspace_id, new, stream, actor=actor())
     groups = await engine.campaigns.groups(workspace_id, made.campaign.id)
-    return made, sum(group.count for group in groups if group.reason == "duplicate")
+    return Loaded(
+        made=made,
+        duplicates=sum(group.count for group in groups if group.reason == "duplicate"),
+        missing=await engine.campaigns.missing(workspace_id, made.campaign.id),
+    )
 
 
 async def _stream(first: Chunk, rest: Iterator[Chunk], advance: Callable[[], None]) -> AsyncIterator[Chunk]:
@@ -132,13 +131,13 @@ async def _stream(first: Chunk, rest: Iterator[Chunk], advance: Callable[[], Non
         await anyio.lowlevel.checkpoint()
 
 
-def _answer(
-    made: CampaignCreated, contacts: ContactFile, rejects: Rejects, duplicates: int, rejects_file: TextIO | None
-) -> None:
+def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
+    made = loaded.made
     campaign = made.campaign
     counts = {
+        "missing": documents.plain(loaded.missing),
         "sms_opted_out_excluded": made.opted_out_excluded,
-        "duplicates": duplicates,
+        "duplicates": loaded.duplicates,
         "rows": contacts.rows,
         "rejected_count": rejects.count,
     }
@@ -151,7 +150,7 @@ def _answer(
         "status": campaign.status,
         "rows": contacts.rows,
         "loaded": campaign.counters.total,
-        "of them duplicates": duplicates,
+        "of them duplicates": loaded.duplicates,
         "left out, opted out": made.opted_out_excluded,
         "rejected": rejects.count,
         "variables": [name for _, name in contacts.columns.variables],
@@ -161,8 +160,8 @@ def _answer(
         note("These rows were not loaded:")
         where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
         rejects.tell(hint=where)
-    if campaign.status == "draft":
-        note(f"It is a draft. Finish it: outreach-server campaigns update {campaign.id} --from NUMBER --carrier NAME")
+    if loaded.missing:
+        note(explain_draft(loaded.missing, campaign))
     else:
         note(f"Start it with: outreach-server campaigns start {campaign.id}")
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Literal
 
 import click
 
-from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach, RecipientStatus
+from outreach import Campaign, CampaignStatus, CampaignUpdate, CannotStart, ErrorDetail, Outreach, RecipientStatus
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
+from outreach_server.cli.hours import hours_text
+from outreach_server.cli.obstacles import explain_draft, explain_start
 from outreach_server.cli.output import console, echo_json, fields, note, show_list, stream_array, stream_lines
 from outreach_server.cli.progress import groups_table, what_it_waits_for
 from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text
@@ -30,12 +32,22 @@ _WIDTHS = {
     "meaning": 0,
 }
 _PAGE = 100
+_HEAD = ("id", "workspace_id", "name", "description", "channel", "status", "effective_status")
+_ALWAYS = frozenset(
+    {
+        *("id", "workspace_id", "name", "channel", "status", "effective_status"),
+        *("total_recipients", "pending_calls", "completed_calls", "successful_calls", "failed_calls", "created_at"),
+    }
+)
+"""What is shown of every campaign; the rest where it holds something."""
 _BRIEF = (
-    "id", "workspace_id", "name", "channel", "status", "effective_status", "pause_reason", "held_by", "held_until",
-    "sms_message_body", "sms_carrier", "sms_from_number", "sms_rate_per_minute", "schedule_type", "scheduled_start_at",
-    "scheduled_expires_at", "total_recipients", "pending_calls", "completed_calls", "successful_calls",
-    "failed_calls", "created_at", "started_at", "completed_at",
-)  # fmt: skip
+    *_HEAD,
+    *("pause_reason", "held_by", "held_until", "sms_message_source", "sms_message_body", "sms_flow_id", "sms_carrier"),
+    *("sms_from_number", "sms_rate_per_minute", "agent_id", "batch_concurrency", "sip_trunk_id", "cli_group_config"),
+    *("double_dial", "ivr_enabled", "call_screen_enabled", "schedule_type", "scheduled_start_at"),
+    *("scheduled_expires_at", "business_hours_config", "holidays_config", "total_recipients", "pending_calls"),
+    *("completed_calls", "successful_calls", "failed_calls", "created_at", "started_at", "completed_at"),
+)
 
 
 @click.group(cls=Group)
@@ -100,11 +112,15 @@ def update(campaign_id: str, **options: Any) -> None:
     if change == CampaignUpdate():
         raise click.UsageError("Name something to change; see --help.")
 
-    async def work(engine: Outreach) -> Campaign:
+    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ErrorDetail]]:
         workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
-        return await engine.campaigns.update(workspace_id, campaign_id, change, actor=actor())
+        updated = await engine.campaigns.update(workspace_id, campaign_id, change, actor=actor())
+        return updated, await engine.campaigns.missing(workspace_id, campaign_id)
 
-    _show(documents.campaign(with_engine(work)))
+    updated, missing = with_engine(work)
+    _show({**documents.campaign(updated), "missing": documents.plain(missing)})
+    if missing:
+        note(explain_draft(missing, updated))
 
 
 def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -> click.Command:
@@ -113,8 +129,13 @@ def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
         async def work(engine: Outreach) -> Campaign:
-            workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
-            moved: Campaign = await getattr(engine.campaigns, name)(workspace_id, campaign_id, actor=actor())
+            campaign = await engine.campaigns.find(campaign_id)
+            try:
+                moved: Campaign = await getattr(engine.campaigns, name)(
+                    campaign.workspace_id, campaign_id, actor=actor()
+                )
+            except CannotStart as error:
+                raise click.ClickException(explain_start(error, campaign)) from None
             return moved
 
         moved = with_engine(work)
@@ -209,5 +230,14 @@ def recipients(campaign_id: str, status: RecipientStatus | None, limit: int | No
 def _show(document: documents.Document) -> None:
     if state().as_json:
         echo_json(document)
-    else:
-        console().print(fields({name: document[name] for name in _BRIEF if name in document}))
+        return
+    shown = {name: document[name] for name in _BRIEF if name in _ALWAYS or document.get(name)}
+    if document["channel"] == "sms":
+        shown.pop("batch_concurrency", None)
+    hours, holidays = document["business_hours_config"], document["holidays_config"]
+    if hours:
+        shown["business_hours_config"] = hours_text(hours)
+    if holidays:
+        days = [day for day in holidays["holidays"] if day["enabled"]]
+        shown["holidays_config"] = f"{holidays['country'] or 'own dates'}: {len(days)} dates"
+    console().print(fields(shown))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import IO, Any, Final
 
 import click
@@ -61,6 +61,19 @@ class Moment(click.ParamType[datetime]):
             )
 
 
+class Day(click.ParamType[date]):
+    """A date as ISO 8601 writes it."""
+
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
+        """Return the date."""
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is no date; write it like 2026-12-24.", param, ctx)
+
+
 class Text(click.ParamType[str]):
     """A text of bounded length, counted in code points."""
 
@@ -89,6 +102,7 @@ FLOW: Final = Identifier("flow")
 KEY: Final = Identifier("key")
 TRUNK: Final = Identifier("trunk")
 MOMENT: Final = Moment()
+DATE: Final = Day()
 NAME: Final = Text(1, 255)
 CARRIER: Final = click.Choice(CARRIERS)
 SCOPE: Final = click.Choice(["all", "sms", "call"])

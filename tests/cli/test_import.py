@@ -119,7 +119,7 @@ def test_people_are_told_the_first_bad_rows_and_where_the_others_are(
     assert "row 22," in told
     assert "row 23," not in told
     assert "… and 5 more; --rejects FILE.csv writes all of them" in told
-    assert "It is a draft." in told
+    assert "It is a draft: " in told
     rejects = tmp_path / "rejects.csv"
     assert f"all are in {rejects}" in cli.tell(*args, "--rejects", str(rejects))
 
@@ -259,8 +259,8 @@ def test_all_campaigns_are_listed_beyond_one_page(cli: Cli, workspace_id: str, c
 def test_a_move_that_the_state_does_not_allow_is_refused(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """The message names the moves that are allowed."""
     made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"))
-    told = cli.refuse("campaigns", "start", made["id"], "--json")
-    assert told.startswith("Error: A campaign that is draft cannot start. Moves allowed from here:")
+    told = cli.refuse("campaigns", "resume", made["id"], "--json")
+    assert told.startswith("Error: A campaign that is draft cannot resume. Moves allowed from here: cancel.")
 
 
 def test_a_draft_is_finished_with_update(cli: Cli, workspace_id: str, csv_file: Write) -> None:

@@ -11,8 +11,8 @@ import attrs
 import pytest
 
 from outreach import (
+    AccountMissing,
     ConfigError,
-    Conflict,
     InvalidRequest,
     NewMessage,
     NotFound,
@@ -61,8 +61,9 @@ async def test_a_live_campaign_goes_to_the_account_of_its_workspace(
 async def test_without_an_account_nothing_is_queued(open_storage: OpenStorage, fake: FakeAdapter) -> None:
     """A live workspace without an account is told so when it asks, and not ten minutes later."""
     async with live(open_storage) as (engine, workspace_id):
-        with pytest.raises(Conflict, match="accounts connect"):
+        with pytest.raises(AccountMissing, match="no account at twilio: connect one") as caught:
             await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
+        assert (caught.value.workspace_id, caught.value.provider) == (workspace_id, "twilio")
         assert fake.carrier.requests == []
 
 

@@ -195,4 +195,4 @@ def test_a_live_workspace_needs_something_to_send_with(service: Service) -> None
     service.run(service.engine.numbers.add, tenant.workspace.id, "+14155550199", carrier="telnyx")
     answer = tenant.post("/sms", {"to": "14155550102", "body": "x"})
     check_envelope(answer, 409, "conflict")
-    assert "accounts connect" in answer.json()["error"]["message"]
+    assert "no account at telnyx: connect one" in answer.json()["error"]["message"]

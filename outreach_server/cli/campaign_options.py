@@ -1,0 +1,222 @@
+"""The options of a new campaign, of either channel, and the campaign that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from typing import Any, Final
+
+import attrs
+import click
+
+from outreach import (
+    BusinessHours,
+    CarrierName,
+    Channel,
+    CliGroupEntry,
+    Holiday,
+    HolidayCalendar,
+    NewCallCampaign,
+    NewRecipient,
+    NewSmsCampaign,
+    Outreach,
+    SystemClock,
+    Workspace,
+    parse_holidays,
+    prepare,
+)
+from outreach_server.cli.hours import Opening, OpeningHours, schedule_of
+from outreach_server.cli.values import AGENT, CARRIER, DATE, FLOW, MOMENT, TRUNK, Text
+
+CONCURRENCY: Final = 10
+
+_SMS_ONLY: Final = {"message", "flow_id", "from_number", "carrier", "rate"}
+_CALLS_ONLY: Final = {"agent_id", "trunk_id", "caller_ids", "double_dial", "ivr", "call_screen", "batch_concurrency"}
+
+_OPTIONS: Final = (
+    click.option("--name", type=Text(1, 100), required=True, help="The campaign's name."),
+    click.option(
+        "--channel", type=click.Choice(["sms", "call"]), default="sms", show_default=True, help="Messages, or calls."
+    ),
+    click.option("--message", type=Text(0, 1600), help="The text; {{first_name}} or {{any column}} in it."),
+    click.option("--flow", "flow_id", type=FLOW, help="The automation flow that drives it, instead of one text."),
+    click.option("--from", "from_number", metavar="NUMBER", help="The sending number."),
+    click.option("--carrier", type=CARRIER, help="The carrier; by default that of the sending number."),
+    click.option("--rate", type=click.IntRange(1, 600), default=60, show_default=True, help="Messages a minute."),
+    click.option("--agent", "agent_id", type=AGENT, help="Calls: the agent that makes them."),
+    click.option("--trunk", "trunk_id", type=TRUNK, help="Calls: the SIP trunk that they go over."),
+    click.option(
+        "--caller-id",
+        "caller_ids",
+        metavar="NUMBER[=COUNT]",
+        multiple=True,
+        help="Calls: a number to call from, for so many contacts in turn; repeat for a rotation.",
+    ),
+    click.option("--double-dial", is_flag=True, help="Calls: dial a second time at once where nobody answers."),
+    click.option("--ivr", is_flag=True, help="Calls: let the agent find its way through menus."),
+    click.option("--call-screen", is_flag=True, help="Calls: let the agent answer those who screen calls."),
+    click.option(
+        "--batch-concurrency",
+        type=click.IntRange(1, 40),
+        help=f"Calls: so many at a time; by default {CONCURRENCY}.",
+    ),
+    click.option("--description", type=Text(0, 500), help="For people."),
+    click.option("--schedule-at", type=MOMENT, help="Start it then, and not at once when it is started."),
+    click.option("--expires-at", type=MOMENT, help="Reach nobody from then on."),
+    click.option(
+        "--hours",
+        type=OpeningHours(),
+        multiple=True,
+        metavar="'DAYS FROM-TO'",
+        help="Business hours, such as 'mon-fri 09:00-17:00'; repeat for more. Needs --timezone.",
+    ),
+    click.option("--timezone", metavar="ZONE", help="The time zone of --hours, such as America/New_York."),
+    click.option(
+        "--holidays", "country", metavar="COUNTRY", help="Reach nobody on the public holidays of a country, such as US."
+    ),
+    click.option("--holiday", "dates", type=DATE, multiple=True, help="Reach nobody on this date; repeat for more."),
+)
+
+
+def campaign_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a new campaign to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@attrs.frozen(kw_only=True)
+class CampaignOptions:
+    """What was asked for on the command line, named as the options are."""
+
+    name: str
+    channel: Channel
+    message: str | None
+    flow_id: str | None
+    from_number: str | None
+    carrier: CarrierName | None
+    rate: int
+    agent_id: str | None
+    trunk_id: str | None
+    caller_ids: Sequence[str]
+    double_dial: bool
+    ivr: bool
+    call_screen: bool
+    batch_concurrency: int | None
+    description: str | None
+    schedule_at: datetime | None
+    expires_at: datetime | None
+    hours: Sequence[Opening]
+    timezone: str | None
+    country: str | None
+    dates: Sequence[date]
+
+    def check(self, ctx: click.Context) -> None:
+        """Check what can be checked before anything is opened.
+
+        Raises:
+            click.UsageError: Options do not go together, or lack one another.
+        """
+        foreign = _SMS_ONLY if self.channel == "call" else _CALLS_ONLY
+        for param in ctx.command.params:
+            named = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
+            if param.name in foreign and named:
+                raise click.UsageError(f"{param.opts[0]} is for campaigns of the other channel than {self.channel}.")
+        if self.channel == "call" and self.agent_id is None:
+            raise click.UsageError("A calling campaign needs an --agent.")
+        if self.channel == "sms" and (self.message is None) == (self.flow_id is None):
+            raise click.UsageError("Give it either a --message or a --flow.")
+        if bool(self.hours) != (self.timezone is not None):
+            raise click.UsageError("--hours and --timezone go together: opening hours are those of a place.")
+        _check_times(self.schedule_at, self.expires_at)
+
+    async def campaign(self, engine: Outreach, workspace: Workspace) -> NewSmsCampaign | NewCallCampaign:
+        """Return the campaign that is asked for."""
+        if self.channel == "call":
+            return NewCallCampaign(
+                **self._shared(),
+                agent_id=self.agent_id or "",
+                batch_concurrency=self.batch_concurrency,
+                sip_trunk_id=self.trunk_id,
+                cli_mode="group" if self.caller_ids else "default",
+                cli_group=await self._caller_ids(engine, workspace) or None,
+                ivr_enabled=self.ivr,
+                call_screen_enabled=self.call_screen,
+                double_dial=self.double_dial,
+            )
+        return NewSmsCampaign(
+            **self._shared(),
+            sms_message_source="custom" if self.flow_id is None else "flow",
+            message_body=self.message,
+            sms_flow_id=self.flow_id,
+            sms_carrier=self.carrier or await self._carrier(engine, workspace),
+            sms_from_number=self.from_number,
+            sms_rate_per_minute=self.rate,
+        )
+
+    def _shared(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "description": self.description,
+            "schedule_type": "scheduled" if self.schedule_at is not None else "immediate",
+            "scheduled_start_at": self.schedule_at,
+            "scheduled_expires_at": self.expires_at,
+            "business_hours": self._hours(),
+            "holidays": self._holidays(),
+        }
+
+    def _holidays(self) -> HolidayCalendar | None:
+        if self.country is None and not self.dates:
+            return None
+        public = HolidayCalendar(country=None, holidays=())
+        if self.country is not None:
+            public = parse_holidays({"country": self.country}, this_year=SystemClock().now().year)
+        known = {holiday.date for holiday in public.holidays}
+        own = [Holiday(date=day, name="", enabled=True) for day in self.dates if day not in known]
+        return attrs.evolve(public, holidays=(*public.holidays, *own))
+
+    def _hours(self) -> BusinessHours | None:
+        if self.timezone is None:
+            return None
+        return BusinessHours(
+            enabled=True,
+            timezone=self.timezone,
+            schedule=schedule_of(self.hours),
+            batch_concurrency=self.batch_concurrency or CONCURRENCY,
+        )
+
+    async def _carrier(self, engine: Outreach, workspace: Workspace) -> CarrierName | None:
+        """Return the carrier that the sending number belongs to; None where that is not known."""
+        if self.from_number is None:
+            return None
+        sender = prepare(NewRecipient(phone_number=self.from_number), workspace.default_region).phone
+        owned = [number for number in await engine.numbers.list(workspace.id) if number.phone == sender]
+        return owned[0].carrier if owned else None
+
+    async def _caller_ids(self, engine: Outreach, workspace: Workspace) -> list[CliGroupEntry]:
+        owned = {number.phone: number.id for number in await engine.numbers.list(workspace.id)}
+        entries = []
+        for written in self.caller_ids:
+            phone, _, count = written.partition("=")
+            if count and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 1_000_000):
+                raise click.UsageError(f"--caller-id {written!r}: {count!r} is no number of contacts, such as 20.")
+            number = prepare(NewRecipient(phone_number=phone.strip() or "-"), workspace.default_region).phone
+            if number is None or number not in owned:
+                raise click.ClickException(
+                    f"{phone!r} is no number of the workspace. Add it: outreach-server numbers add {workspace.id} PHONE"
+                )
+            entries.append(CliGroupEntry(phone_number_id=owned[number], phone_e164=number, count=int(count or 1)))
+        return entries
+
+
+def _check_times(schedule_at: datetime | None, expires_at: datetime | None) -> None:
+    now = SystemClock().now()
+    if schedule_at is not None and schedule_at <= now:
+        raise click.UsageError(
+            f"--schedule-at {schedule_at:%Y-%m-%d %H:%M} UTC has passed: the campaign would start at once when it is "
+            "started. Name a time ahead, or leave it out."
+        )
+    if expires_at is not None and expires_at <= now:
+        raise click.UsageError(f"--expires-at {expires_at:%Y-%m-%d %H:%M} UTC has passed: nobody would be reached.")
+    if schedule_at is not None and expires_at is not None and expires_at <= schedule_at:
+        raise click.UsageError("--expires-at must come after --schedule-at.")

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outreach.clock import SystemClock, to_text
+from outreach_server.cli.hours import OpeningHours, schedule_of
+from tests.cli.conftest import Cli
+
+Write = Callable[[str | bytes], str]
+SENDER = "+14155550100"
+
+
+@pytest.fixture
+def file(csv_file: Write) -> str:
+    """Return a file of two contacts."""
+    return csv_file("phone,name\n+14155550101,Ann\n+14155550102,Bob\n")
+
+
+@pytest.fixture
+def flow_id(cli: Cli, workspace_id: str, tmp_path: Path) -> str:
+    """Return a flow of one message."""
+    steps = tmp_path / "flow.json"
+    steps.write_text('[{"kind": "send", "body": "Hi"}]')
+    identifier: str = cli.ask("flows", "create", workspace_id, "Welcome", "--file", str(steps))["id"]
+    return identifier
+
+
+@pytest.fixture
+def agent_id(cli: Cli, workspace_id: str) -> str:
+    """Return an agent that may call out."""
+    identifier: str = cli.ask("agents", "create", workspace_id, "Ada")["id"]
+    return identifier
+
+
+def load(cli: Cli, workspace_id: str, file: str, *options: str) -> Any:
+    """Import a campaign and return the answer."""
+    return cli.ask("campaigns", "import", workspace_id, file, "--name", "C", *options)
+
+
+def test_a_draft_names_each_field_and_the_command_that_sets_it(cli: Cli, workspace_id: str, file: str) -> None:
+    """At the import, at a change and at the start; what is set is named no more."""
+    made = load(cli, workspace_id, file, "--message", " ")
+    assert [lack["path"] for lack in made["missing"]] == ["sms_message_body", "sms_from_number", "sms_carrier"]
+    command = f"outreach-server campaigns update {made['id']}"
+    told = cli.tell("campaigns", "import", workspace_id, file, "--name", "C", "--message", " ")
+    assert "--message TEXT --from NUMBER --carrier NAME" in told
+    told = cli.refuse("campaigns", "start", made["id"])
+    assert "It has no sending number (sms_from_number)." in told
+    assert f"{command} --from NUMBER" in told
+    assert "finish_setup" not in told
+    told = cli.tell("campaigns", "update", made["id"], "--message", "Hi")
+    assert f"{command} --from NUMBER --carrier NAME" in told
+    changed = cli.ask("campaigns", "update", made["id"], "--from", SENDER, "--carrier", "twilio")
+    assert (changed["status"], changed["missing"]) == ("ready", [])
+    assert "start" in cli.refuse("campaigns", "pause", made["id"])
+
+
+def test_a_calling_campaign_without_an_agent_that_may_call_names_the_agents_command(
+    cli: Cli, workspace_id: str, file: str, agent_id: str
+) -> None:
+    """Its agent has to be switched on, not the campaign changed."""
+    cli.ask("agents", "update", agent_id, "--inactive")
+    made = load(cli, workspace_id, file, "--channel", "call", "--agent", agent_id)
+    assert (made["status"], [lack["path"] for lack in made["missing"]]) == ("draft", ["agent.is_active"])
+    assert f"outreach-server agents update {agent_id} --active" in cli.refuse("campaigns", "start", made["id"])
+
+
+def test_a_live_campaign_without_an_account_names_the_command(cli: Cli, file: str) -> None:
+    """The library says what is missing, and the command line what to type."""
+    live = cli.ask("workspaces", "create", "Live", "--live")["id"]
+    options = ("--message", "Hi", "--from", SENDER, "--carrier", "twilio")
+    made = load(cli, live, file, *options)
+    assert f"outreach-server accounts connect {live} twilio" in cli.refuse("campaigns", "start", made["id"])
+
+
+def test_a_flow_drives_a_campaign(cli: Cli, workspace_id: str, file: str, flow_id: str) -> None:
+    """From its import."""
+    made = load(cli, workspace_id, file, "--flow", flow_id, "--from", SENDER)
+    assert (made["status"], made["sms_message_source"], made["sms_flow_id"]) == ("ready", "flow", flow_id)
+    assert made["sms_message_body"] is None
+    assert flow_id in cli.tell("campaigns", "show", made["id"])
+
+
+def test_a_change_of_the_flow_makes_it_drive_the_campaign(cli: Cli, workspace_id: str, file: str, flow_id: str) -> None:
+    """And a change of the text takes the flow away again; both at once say nothing."""
+    made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER)
+    changed = cli.ask("campaigns", "update", made["id"], "--flow", flow_id)
+    assert (changed["sms_message_source"], changed["sms_flow_id"]) == ("flow", flow_id)
+    changed = cli.ask("campaigns", "update", made["id"], "--message", "Hello")
+    assert (changed["sms_message_source"], changed["sms_message_body"]) == ("custom", "Hello")
+    assert "excludes" in cli.refuse("campaigns", "update", made["id"], "--message", "Hello", "--flow", flow_id)
+
+
+def test_a_calling_campaign_is_imported_with_all_that_it_has(
+    cli: Cli, workspace_id: str, file: str, agent_id: str
+) -> None:
+    """Agent, trunk, caller IDs, concurrency and how it calls; its variables are those of the file."""
+    trunk = cli.ask("trunks", "create", workspace_id, "Main", "--address", "sip.example.com")["id"]
+    options = ("--agent", agent_id, "--trunk", trunk, "--caller-id", f"{SENDER}=20", "--batch-concurrency", "3")
+    made = load(cli, workspace_id, file, "--channel", "call", *options, "--double-dial", "--ivr", "--call-screen")
+    assert (made["channel"], made["status"], made["agent_id"], made["sip_trunk_id"]) == (
+        "call",
+        "ready",
+        agent_id,
+        trunk,
+    )
+    (number,) = cli.ask("numbers", "list", workspace_id)
+    assert made["cli_group_config"] == [{"phoneNumberId": number["id"], "phoneE164": SENDER, "count": 20}]
+    assert (made["cli_mode"], made["batch_concurrency"]) == ("group", 3)
+    assert made["double_dial"] is made["ivr_enabled"] is made["call_screen_enabled"] is True
+    assert "numbers add" in cli.refuse(
+        "campaigns", "import", workspace_id, file, "--name", "C", "--channel", "call", "--agent", agent_id,
+        "--caller-id", "+14155550199",
+    )  # fmt: skip
+
+
+def test_hours_holidays_schedule_and_expiry_are_taken(cli: Cli, workspace_id: str, file: str) -> None:
+    """In the words of the command line, and shown in a line each."""
+    now = SystemClock().now().replace(microsecond=0)
+    start, end = now + timedelta(days=1), now + timedelta(days=2)
+    made = load(
+        cli, workspace_id, file, "--message", "Hi", "--from", SENDER,
+        "--hours", "mon-fri 09:00-17:00", "--hours", "sat 10:00-14:00", "--timezone", "America/New_York",
+        "--holidays", "US", "--holiday", "2027-03-05",
+        "--schedule-at", to_text(start), "--expires-at", to_text(end),
+    )  # fmt: skip
+    hours = made["business_hours_config"]
+    assert hours["timezone"] == made["timezone"] == "America/New_York"
+    assert hours["schedule"]["saturday"] == [{"start": "10:00", "end": "14:00"}]
+    assert hours["schedule"]["friday"] == [{"start": "09:00", "end": "17:00"}]
+    assert hours["schedule"]["sunday"] == []
+    dates = [day["date"] for day in made["holidays_config"]["holidays"]]
+    assert made["holidays_config"]["country"] == "US"
+    assert "2027-03-05" in dates
+    assert len(dates) > 20
+    assert (made["scheduled_start_at"], made["scheduled_expires_at"]) == (to_text(start), to_text(end))
+    told = cli.tell("campaigns", "show", made["id"])
+    assert "fri 09:00-17:00; sat 10:00-14:00, America/New_York" in told
+    assert f"US: {len(dates)} dates" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "--message or a --flow"),
+        (("--channel", "call"), "needs an --agent"),
+        (("--message", "Hi", "--double-dial"), "--double-dial is for campaigns of the other channel"),
+        (("--channel", "call", "--message", "Hi"), "--message is for campaigns of the other channel"),
+        (("--message", "Hi", "--hours", "mon-fri 09:00-17:00"), "--hours and --timezone go together"),
+        (("--message", "Hi", "--timezone", "UTC"), "--hours and --timezone go together"),
+        (("--message", "Hi", "--schedule-at", "2020-01-01T09:00"), "has passed"),
+        (("--message", "Hi", "--expires-at", "2020-01-01T09:00"), "has passed"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    cli: Cli, workspace_id: str, file: str, options: tuple[str, ...], problem: str
+) -> None:
+    """Before anything is opened: nothing is created, and no option does nothing."""
+    args = ("campaigns", "import", workspace_id, file, "--name", "C", *options)
+    assert problem in cli.refuse(*args, code=2)
+    assert cli.ask("campaigns", "list", workspace_id) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "days"),
+    [
+        ("mon-fri 09:00-17:00", "monday tuesday wednesday thursday friday"),
+        ("Fri-Mon 9:00-17:00", "friday saturday sunday monday"),
+        ("sat, sunday 10:00-24:00", "saturday sunday"),
+        ("daily 18:00-02:00", "monday tuesday wednesday thursday friday saturday sunday"),
+    ],
+)
+def test_opening_hours_are_read_as_people_write_them(written: str, days: str) -> None:
+    """Days by name or three letters, ranges over the end of the week, windows into the next day."""
+    assert set(schedule_of([OpeningHours().convert(written, None, None)])) == set(days.split())
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "mon-fri",
+        "09:00-17:00",
+        "funday 09:00-17:00",
+        "mon 9-17",
+        "mon 09:00-09:00",
+        "mon 25:00-26:00",
+        "mon 09:60-10:00",
+    ],
+)
+def test_what_is_no_opening_is_refused_in_words(cli: Cli, workspace_id: str, file: str, written: str) -> None:
+    """With examples."""
+    args = ("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi", "--hours", written)
+    assert "mon-fri 09:00-17:00" in cli.refuse(*args, "--timezone", "UTC", code=2)
