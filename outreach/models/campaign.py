@@ -113,6 +113,8 @@ class Campaign:
         pause_reason: Why it is paused; None while it is not.
         revision: Goes up with each change of state or of content; counters do not touch it.
         agent: Snapshot of the assigned agent, when there is one.
+        variable_names: The names of its contacts' custom variables; None where they are not known, because there are
+            too many, or an earlier version loaded them.
     """
 
     id: str
@@ -143,6 +145,7 @@ class Campaign:
     sms_carrier: CarrierName | None = None
     sms_from_number: str | None = None
     sms_rate_per_minute: int | None = None
+    variable_names: tuple[str, ...] | None = None
     counters: Counters = Counters()
     revision: int = 0
     created_at: datetime
@@ -213,10 +216,13 @@ class CampaignCreated:
 
     Attributes:
         opted_out_excluded: Supplied contacts that were dropped because they are on the register.
+        unknown_placeholders: Names in its text that nothing fills, so that a blank would be sent in their place: no
+            field of a contact, no variable of any of these contacts, none that the workspace declares.
     """
 
     campaign: Campaign
     opted_out_excluded: int
+    unknown_placeholders: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

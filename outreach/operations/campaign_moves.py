@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 import attrs
 
@@ -26,10 +27,14 @@ from outreach.models.workspace import Workspace
 from outreach.operations import trail
 from outreach.operations.accounts import lacking
 from outreach.operations.common import campaign_of, campaign_unit, note, require_available, workspace_of
+from outreach.operations.templates import unknown_placeholders
 from outreach.policy.holidays import closed_dates, refill
 from outreach.policy.opening import next_open
 from outreach.policy.readiness import calling_obstacles, missing
 from outreach.protocols.storage import Transaction
+
+_LONGEST_NAME: Final = 40
+_MOST_NAMES: Final = 10
 
 
 def move(
@@ -89,8 +94,18 @@ def due_time(campaign: Campaign, now: datetime) -> datetime | None:
             return None
 
 
-def start(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
+def start(
+    tx: Transaction,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    now: datetime,
+    actor: str,
+    allow_unknown_placeholders: bool = False,
+) -> Campaign:
     """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
+
+    One whose text has placeholders that nothing fills is refused, unless that is allowed.
 
     Raises:
         NotFound: The workspace has no such campaign.
@@ -109,7 +124,8 @@ def start(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime
         campaign = move(tx, campaign, CampaignMove.FINISH_SETUP, now=now, actor=actor)
     if campaign.status is not CampaignStatus.READY:
         raise IllegalTransition("campaign", campaign.status, CampaignMove.START, operator_moves(campaign.status))
-    _require_startable(tx, campaign, now)
+    unknown = () if allow_unknown_placeholders else unknown_placeholders(tx, campaign)
+    _require_startable(tx, campaign, now, unknown=unknown)
     if campaign.holidays is not None:
         campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, now.year))
     return move(tx, campaign, step, now=now, actor=actor)
@@ -266,8 +282,13 @@ def _start_is_ahead(campaign: Campaign, now: datetime) -> bool:
     return campaign.schedule_type == "scheduled" and start_at is not None and now < start_at
 
 
-def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> None:
+def _require_startable(tx: Transaction, campaign: Campaign, now: datetime, *, unknown: Sequence[str] = ()) -> None:
     details: list[ErrorDetail] = []
+    if unknown:
+        names = ", ".join(f"{{{{{name[:_LONGEST_NAME]}}}}}" for name in unknown[:_MOST_NAMES])
+        more = f" and {len(unknown) - _MOST_NAMES} more" if len(unknown) > _MOST_NAMES else ""
+        message = f"Nothing fills {names}{more}: a blank would be sent in its place."
+        details.append(ErrorDetail("placeholders", message))
     if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
         details.append(ErrorDetail("scheduled_expires_at", "Its scheduled_expires_at has passed."))
     if campaign.channel == "call":

@@ -77,7 +77,15 @@ def load_chunk(
 
 
 def publish(
-    tx: Transaction, campaign: Campaign, *, loaded: Counters, excluded: int, since: datetime, now: datetime, actor: str
+    tx: Transaction,
+    campaign: Campaign,
+    *,
+    loaded: Counters,
+    variable_names: tuple[str, ...] | None,
+    excluded: int,
+    since: datetime,
+    now: datetime,
+    actor: str,
 ) -> tuple[Campaign, int]:
     """Make a loaded campaign visible; return it and how many contacts were left out in all.
 
@@ -96,7 +104,7 @@ def publish(
         raise InvalidRequest.at(
             "recipients", "Every contact is on the workspace's unsubscribe register; there is nobody left to reach."
         )
-    published = attrs.evolve(campaign, counters=counters)
+    published = attrs.evolve(campaign, counters=counters, variable_names=variable_names)
     tx.campaigns.publish(published)
     trail.campaign_created(tx, published, actor=actor, now=now)
     note(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.create", subject=campaign.id)

@@ -1,9 +1,9 @@
-"""Message templates: `{{name}}` is replaced by a value, and nothing else happens."""
+"""Message templates: `{{name}}` and `{{name|fallback}}` are replaced by a value, and nothing else happens."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from outreach.models.recipient import Recipient
@@ -15,19 +15,32 @@ _PLACEHOLDER: Final = re.compile(r"\{\{([^{}]*+)\}\}")
 No part of a text is scanned more than a few times, whatever braces it is made of."""
 
 
+CONTACT_FIELDS: Final = ("first_name", "last_name", "email", "company", "phone_number")
+"""The names that a contact's own fields have in a template (interface, section 4.3)."""
+
+
 def render(template: str, values: Mapping[str, str]) -> str:
-    """Return a template with each `{{name}}` replaced.
+    """Return a template with each `{{name}}` and `{{name|fallback}}` replaced.
 
-    Spaces around the name do not matter, its case does. A name without a value renders as nothing. A value is
-    text: placeholders in it stay as they are.
+    Spaces around name and fallback do not matter, the name's case does. A name without a value renders as its fallback,
+    or as nothing; so does a blank value where there is a fallback. A value is text: placeholders in it stay as they
+    are. A name may hold a bar itself: where there is a value for all of what stands between the braces, it counts.
     """
-    return _PLACEHOLDER.sub(lambda match: values.get(match[1].strip(), ""), template)
+    return _PLACEHOLDER.sub(lambda match: _value(match[1].strip(), values), template)
 
 
-def placeholders(template: str) -> tuple[str, ...]:
-    """Return the names that a template uses, each once, in the order of their first use."""
+def _value(inner: str, values: Mapping[str, str]) -> str:
+    if inner in values:
+        return values[inner]
+    name, bar, fallback = inner.partition("|")
+    value = values.get(name.strip(), "") if bar else ""
+    return value if value.strip() else fallback.strip()
+
+
+def unfilled(template: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the names that a template uses without a fallback and that are not known, in the order of first use."""
     names = (match[1].strip() for match in _PLACEHOLDER.finditer(template))
-    return tuple(dict.fromkeys(name for name in names if name))
+    return tuple(dict.fromkeys(name for name in names if name and name not in known and "|" not in name))
 
 
 def recipient_values(

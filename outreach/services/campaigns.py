@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import attrs
@@ -108,9 +109,26 @@ class Campaigns:
         )
         return Page(items=items, page=page, page_size=size, total=total)
 
-    async def start(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Start a ready campaign; see `operations.campaign_moves.start` for what can be in the way."""
-        return await self._move(moves.start, workspace_id, campaign_id, actor)
+    async def start(
+        self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool = False, actor: str = "library"
+    ) -> Campaign:
+        """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
+
+        Args:
+            workspace_id: Whose campaign.
+            campaign_id: Which one.
+            allow_unknown_placeholders: Whether it starts although its text has placeholders that nothing fills, and
+                that have no fallback (`CampaignCreated.unknown_placeholders`).
+            actor: Who does it, for the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            WorkspaceUnavailable: The workspace may not work now.
+            IllegalTransition: The campaign has been started before, or is over.
+            CannotStart: Something is in the way; every reason is named.
+        """
+        operation = partial(moves.start, allow_unknown_placeholders=allow_unknown_placeholders)
+        return await self._move(operation, workspace_id, campaign_id, actor)
 
     async def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Pause a campaign: once this returns, no message of it goes out that was not on its way."""

@@ -18,6 +18,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations import loading
 from outreach.operations.common import agent_of, workspace_of
 from outreach.operations.requests import Answer
+from outreach.operations.templates import unknown_placeholders
 from outreach.policy.holidays import refill
 from outreach.policy.readiness import is_ready
 from outreach.protocols.storage import Transaction
@@ -25,6 +26,7 @@ from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.preparing import RecipientSource, chunks
 from outreach.services.requests import Claim
+from outreach.services.variable_names import VariableNames
 
 _log = logging.getLogger(__name__)
 
@@ -146,19 +148,25 @@ class CampaignCreation:
         try:
             campaign, region = await context.storage.write(begin)
             try:
-                loaded, excluded = await self._load(campaign, recipients, region, claim)
+                variables = VariableNames()
+                loaded, excluded = await self._load(campaign, recipients, region, claim, variables)
 
                 def publish(tx: Transaction) -> CampaignCreated:
                     published, left_out = loading.publish(
                         tx,
                         campaign,
                         loaded=loaded,
+                        variable_names=variables.names(),
                         excluded=excluded,
                         since=campaign.created_at,
                         now=context.now(),
                         actor=actor,
                     )
-                    created = CampaignCreated(campaign=published, opted_out_excluded=left_out)
+                    created = CampaignCreated(
+                        campaign=published,
+                        opted_out_excluded=left_out,
+                        unknown_placeholders=unknown_placeholders(tx, published),
+                    )
                     if claim is not None and render is not None:
                         claim.finish(tx, render(created), context)
                     return created
@@ -175,7 +183,12 @@ class CampaignCreation:
                 self._idle.set()
 
     async def _load(
-        self, campaign: Campaign, recipients: RecipientSource, region: str | None, claim: Claim | None
+        self,
+        campaign: Campaign,
+        recipients: RecipientSource,
+        region: str | None,
+        claim: Claim | None,
+        variables: VariableNames,
     ) -> tuple[Counters, int]:
         context = self._context
         position = excluded = 0
@@ -190,6 +203,7 @@ class CampaignCreation:
                 return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())  # type: ignore[arg-type]
 
             result = await context.storage.write(write, bulk=True)
+            variables.see(chunk)
             position = result.next_position
             excluded += result.excluded
             loaded = loaded + result.counters

@@ -18,7 +18,7 @@ from outreach_server.cli.campaign_options import CampaignOptions, campaign_optio
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Encoding, Source
 from outreach_server.cli.csv_records import Delimiter
-from outreach_server.cli.obstacles import explain_draft
+from outreach_server.cli.obstacles import explain_draft, explain_placeholders
 from outreach_server.cli.output import console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.values import WORKSPACE, name_of
@@ -136,6 +136,7 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
     campaign = made.campaign
     counts = {
         "missing": documents.plain(loaded.missing),
+        "unknown_placeholders": list(made.unknown_placeholders),
         "sms_opted_out_excluded": made.opted_out_excluded,
         "duplicates": loaded.duplicates,
         "rows": contacts.rows,
@@ -160,6 +161,8 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
         note("These rows were not loaded:")
         where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
         rejects.tell(hint=where)
+    if made.unknown_placeholders:
+        note(explain_placeholders(made.unknown_placeholders, campaign))
     if loaded.missing:
         note(explain_draft(loaded.missing, campaign))
     else:

@@ -123,6 +123,31 @@ def update(campaign_id: str, **options: Any) -> None:
         note(explain_draft(missing, updated))
 
 
+@campaigns.command()
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option(
+    "--allow-unknown-placeholders",
+    is_flag=True,
+    help="Start it although its text has placeholders that nothing fills: a blank is sent there.",
+)
+def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
+    """Start a ready campaign; one with a start ahead becomes scheduled."""
+
+    async def work(engine: Outreach) -> Campaign:
+        campaign = await engine.campaigns.find(campaign_id)
+        try:
+            return await engine.campaigns.start(
+                campaign.workspace_id,
+                campaign_id,
+                allow_unknown_placeholders=allow_unknown_placeholders,
+                actor=actor(),
+            )
+        except CannotStart as error:
+            raise click.ClickException(explain_start(error, campaign)) from None
+
+    _tell_moved(with_engine(work), _follow)
+
+
 def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -> click.Command:
     """Return the command that moves a campaign."""
 
@@ -138,16 +163,19 @@ def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -
                 raise click.ClickException(explain_start(error, campaign)) from None
             return moved
 
-        moved = with_engine(work)
-        if state().as_json:
-            echo_json(documents.campaign(moved))
-            return
-        click.echo(f"Campaign {moved.name!r} is {moved.status}.")
-        text = hint(moved)
-        if text is not None:
-            note(text)
+        _tell_moved(with_engine(work), hint)
 
     return click.command(name, cls=Command, help=description)(command)
+
+
+def _tell_moved(moved: Campaign, hint: Callable[[Campaign], str | None]) -> None:
+    if state().as_json:
+        echo_json(documents.campaign(moved))
+        return
+    click.echo(f"Campaign {moved.name!r} is {moved.status}.")
+    text = hint(moved)
+    if text is not None:
+        note(text)
 
 
 def _follow(campaign: Campaign) -> str | None:
@@ -165,7 +193,6 @@ def _resumable(campaign: Campaign) -> str | None:
 
 
 for name, description, hint in (
-    ("start", "Start a ready campaign; one with a start ahead becomes scheduled.", _follow),
     ("pause", "Pause a campaign; what is not on its way stays unsent.", _resumable),
     ("resume", "Let a paused campaign go on.", _follow),
     ("cancel", "Cancel a campaign for good.", _nothing),

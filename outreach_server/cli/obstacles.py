@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from outreach import Campaign, CannotStart, ErrorDetail
+from outreach_server.cli.output import cell
+
+_LONGEST_NAME: Final = 40
+_MOST_NAMES: Final = 20
 
 _UPDATES: Final = {
     "sms_message_body": "--message TEXT",
@@ -38,6 +42,20 @@ def explain_draft(missing: Sequence[ErrorDetail], campaign: Campaign) -> str:
     return "\n".join([*lines, *(f"  outreach-server {command}" for command in commands)])
 
 
+def explain_placeholders(names: Sequence[str], campaign: Campaign) -> str:
+    """Return which placeholders nothing fills, and what to do about it."""
+    listed = ", ".join(f"{{{{{cell(name[:_LONGEST_NAME])}}}}}" for name in names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    known = ", ".join(cell(name[:_LONGEST_NAME]) for name in (campaign.variable_names or ())[:_MOST_NAMES])
+    variables = f" and these variables: {known}" if known else ", and no variables of their own"
+    return (
+        f"Nothing fills {listed}{more}: a blank would stand there. The contacts have first_name, last_name, email, "
+        f"company, phone_number{variables}. Correct the text (campaigns update), give a fallback such as "
+        "{{first_name|there}}, declare the variable (settings set --variable NAME), or start the campaign with "
+        "--allow-unknown-placeholders."
+    )
+
+
 def command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
     """Return the command that takes an obstacle away; None where there is no single one."""
     kind, _, rest = detail.path.partition(".")
@@ -50,5 +68,7 @@ def command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
             return f"agents update {campaign.agent_id} --active"
         case "agent" if rest == "allow_outbound":
             return f"agents update {campaign.agent_id} --allow-outbound"
+        case "placeholders":
+            return f"campaigns start {campaign.id} --allow-unknown-placeholders"
         case _:
             return None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Final
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -21,6 +24,11 @@ from outreach_server.idempotency import answer_once, idempotency_key
 from outreach_server.preparation import PreparedCampaign, prepare_campaign
 from outreach_server.reading import Reading
 from outreach_server.replies import answer_of
+
+_log = logging.getLogger(__name__)
+
+_LONGEST_NAME: Final = 40
+_MOST_NAMES: Final = 10
 
 
 async def create_campaign(
@@ -74,4 +82,19 @@ async def _create(server: Server, workspace: Workspace, prepared: PreparedCampai
         created = await engine.create_campaign.call(
             workspace.id, prepared.campaign, prepared.chunks, claim=claim, render=render, actor="api"
         )
+    _warn_of_blanks(created)
     return render(created)
+
+
+def _warn_of_blanks(created: CampaignCreated) -> None:
+    """Log placeholders that nothing fills: the answer is fixed, and has no place for them."""
+    unknown = created.unknown_placeholders
+    if unknown:
+        _log.warning(
+            "Nothing fills %d placeholder(s) of campaign %s: %s.",
+            len(unknown),
+            created.campaign.id,
+            # Names alone, as Python writes them: what stands between braces may be anything.
+            ", ".join(repr(name[:_LONGEST_NAME]) for name in unknown[:_MOST_NAMES]),
+            extra={"action": "unknown_placeholders", "campaign_id": created.campaign.id},
+        )

@@ -196,3 +196,19 @@ def test_what_is_no_opening_is_refused_in_words(cli: Cli, workspace_id: str, fil
     """With examples."""
     args = ("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi", "--hours", written)
     assert "mon-fri 09:00-17:00" in cli.refuse(*args, "--timezone", "UTC", code=2)
+
+
+def test_placeholders_that_nothing_fills_are_told_and_refused(cli: Cli, workspace_id: str, file: str) -> None:
+    """At the import with what there is, and at the start with how to go on."""
+    text = ("--message", "Hi {{first_nam}} {{name}} {{first_name|there}}", "--from", SENDER)
+    made = load(cli, workspace_id, file, *text)
+    assert made["unknown_placeholders"] == ["first_nam"]
+    told = cli.tell("campaigns", "import", workspace_id, file, "--name", "C", *text)
+    assert "Nothing fills {{first_nam}}:" in told
+    assert "these variables: name." in told
+    told = cli.refuse("campaigns", "start", made["id"])
+    assert f"outreach-server campaigns start {made['id']} --allow-unknown-placeholders" in told
+    assert cli.ask("campaigns", "start", made["id"], "--allow-unknown-placeholders")["status"] == "active"
+    good = load(cli, workspace_id, file, "--message", "Hi {{name}}", "--from", SENDER)
+    assert good["unknown_placeholders"] == []
+    assert cli.ask("campaigns", "start", good["id"])["status"] == "active"

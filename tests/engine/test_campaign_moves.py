@@ -118,7 +118,8 @@ async def test_every_move_carries_along_its_times_its_work_and_its_entry(storage
 async def test_started_at_is_that_of_the_first_start(storage: Storage) -> None:
     """Interface, section 3, rule 3: started_at is set when the campaign first becomes active, and stays."""
     campaign = await given_recipients(storage, 1)
-    for minutes, operation in enumerate((moves.start, moves.pause, moves.resume)):
+    operations: tuple[Callable[..., Campaign], ...] = (moves.start, moves.pause, moves.resume)
+    for minutes, operation in enumerate(operations):
         await _do(storage, operation, campaign, now=NOW + timedelta(minutes=minutes))
     assert (await reread(storage, campaign)).started_at == NOW
 

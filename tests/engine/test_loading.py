@@ -163,6 +163,7 @@ async def _publish(storage: Storage, campaign: Campaign, result: ChunkResult) ->
         lambda tx: loading.publish(
             tx,
             campaign,
+            variable_names=None,
             loaded=result.counters,
             excluded=result.excluded,
             since=campaign.created_at,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.policy.rendering import compose, placeholders, recipient_values, render
+from outreach.policy.rendering import compose, recipient_values, render, unfilled
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_each_value_stands_in_its_place(parts: list[tuple[str, str]]) -> None:
     template = "".join(f"{plain}{{{{ key{index} }}}}" for index, (plain, _) in enumerate(parts))
     values = {f"key{index}": value for index, (_, value) in enumerate(parts)}
     assert render(template, values) == "".join(plain + value for plain, value in parts)
-    assert placeholders(template) == tuple(values)
+    assert unfilled(template, ()) == tuple(values)
 
 
 @pytest.mark.parametrize("piece", ["{", "{{", "{{a", "{{ ", "}}", "{{}", "{{a}", "{ {{"])
@@ -77,7 +77,7 @@ def test_a_hostile_template_takes_linear_time(piece: str) -> None:
     template = piece * (1_000_000 // len(piece))
     started = time.perf_counter()
     assert render(template, {}) == template
-    assert placeholders(template) == ()
+    assert unfilled(template, ()) == ()
     assert time.perf_counter() - started < 5
 
 
@@ -91,7 +91,33 @@ def test_a_long_name_takes_linear_time() -> None:
 
 def test_placeholders_are_named_once_in_order() -> None:
     """The names a template uses, without the nameless."""
-    assert placeholders("{{b}} {{ a }} {{b}} {{}} {c}") == ("b", "a")
+    assert unfilled("{{b}} {{ a }} {{b}} {{}} {c}", ()) == ("b", "a")
+
+
+def test_what_is_known_or_has_a_fallback_is_filled() -> None:
+    """By the whole name, whose case counts; an empty fallback says that a blank is meant."""
+    template = "{{first_name}} {{First_Name}} {{slot|soon}} {{nick|}} {{a|b}} {{ c }}"
+    assert unfilled(template, {"first_name", "a|b"}) == ("First_Name", "c")
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("Hi {{first_name|there}}!", "Hi Ada!"),
+        ("Hi {{ nobody | there, friend }}!", "Hi there, friend!"),
+        ("Hi {{empty|there}}!", "Hi there!"),
+        ("Hi {{blank|there}}!", "Hi there!"),
+        ("Hi {{blank}}!", "Hi  !"),
+        ("Hi{{nobody|}}!", "Hi!"),
+        ("{{nobody|a|b}}", "a|b"),
+        ("{{Slot|Time}}", "noon"),
+        ("{{nobody|{{first_name}}}}", "{{nobody|Ada}}"),
+    ],
+)
+def test_a_fallback_stands_in_for_what_is_missing(template: str, expected: str) -> None:
+    """For no value, an empty and a blank one; a column whose name holds a bar keeps its own value."""
+    values = {"first_name": "Ada", "empty": "", "blank": " ", "Slot|Time": "noon"}
+    assert render(template, values) == expected
 
 
 def test_a_contact_gives_its_fields_and_its_variables() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import Any
 
@@ -324,3 +325,16 @@ def test_a_workspace_sees_only_its_own(service: Service) -> None:
     service.run(service.engine.unsubscribes.add, mine.workspace.id, "+14155550102")
     assert other.create()["sms_opted_out_excluded"] == 0
     assert other.post("/sms", {"to": "14155550102", "body": "x"}).status_code == 201
+
+
+def test_placeholders_that_nothing_fills_are_logged(memory_tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
+    """The answer is fixed and has no place for them; the log has their names alone, and no text."""
+    with caplog.at_level(logging.WARNING, "outreach_server"):
+        memory_tenant.create(message_body="Secret {{first_name}} {{first_nam}} {{a\nb}}")
+    (record,) = caplog.records
+    assert "'first_nam', 'a\\nb'" in record.getMessage()
+    assert "Secret" not in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "outreach_server"):
+        memory_tenant.create(message_body="Hi {{first_name}} {{nick|there}}")
+    assert caplog.records == []

@@ -13,9 +13,10 @@ import pytest
 from sqlite_utils import Database, Migrations
 
 from outreach.clock import SystemClock, to_text
+from outreach.convert.rows import COUNTERS
 from outreach.errors import DatabaseNewer, StorageError
 from outreach.storage.sqlite import SqliteStorage, connect, schema
-from outreach.testing.builders import make_callback, make_message_report
+from outreach.testing.builders import make_callback, make_message_report, make_workspace
 from tests.storage.sqlite_support import dispatch, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
@@ -154,6 +155,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0005_unclear_messages",
         "0006_trail_of_number",
         "0007_telephony_names",
+        "0008_variable_names",
     ]
 
 
@@ -223,6 +225,9 @@ async def test_a_later_migration_is_applied_to_a_database_with_content(
         await storage_at(database).__aenter__()
 
 
+_COUNTS = [f"recipients_{name}" for name in COUNTERS] + ["revision"]
+
+
 async def test_what_the_first_version_wrote_is_kept(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What had been called back or written before is there afterwards, as what it was."""
     first = Migrations("outreach")
@@ -231,7 +236,7 @@ async def test_what_the_first_version_wrote_is_kept(database: Path, monkeypatch:
     with monkeypatch.context() as patched:
         patched.setattr(schema, "MIGRATIONS", first)
         async with storage_at(database) as storage:
-            await storage.write(set_up)
+            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id="w1")))
     old = make_callback(workspace_id="w1", result="unmatched")
     with opened(database) as other:
         other.execute(
@@ -244,11 +249,29 @@ async def test_what_the_first_version_wrote_is_kept(database: Path, monkeypatch:
             "VALUES ('i1', 'w1', '+14155550101', '+14155550199', 'Hi', :at, :at)",
             {"at": to_text(old.received_at)},
         )
+        columns = dict.fromkeys(_COUNTS, 0) | {
+            "id": "c1",
+            "workspace_id": "w1",
+            "channel": "sms",
+            "name": "Old",
+            "name_folded": "old",
+            "status": "ready",
+            "schedule_type": "immediate",
+            "batch_concurrency": 10,
+            "csv_column_headers": "[]",
+            "created_at": to_text(old.received_at),
+            "updated_at": to_text(old.received_at),
+        }
+        values = ", ".join(f":{name}" for name in columns)
+        other.execute(f"INSERT INTO campaigns ({', '.join(columns)}) VALUES ({values})", columns)  # noqa: S608 - names of the test's own
     late = make_callback(workspace_id="w1", result="unmatched", report=make_message_report(provider_id="SM-1"))
     async with storage_at(database) as storage:
         assert await storage.read(lambda tx: tx.callbacks.get("w1", old.account_id, old.event_id)) == old
         [message] = await storage.read(lambda tx: tx.inbound.list("w1"))
         assert (message.body, message.unclear) == ("Hi", False)
+        campaign = await storage.read(lambda tx: tx.campaigns.get("w1", "c1"))
+        assert campaign is not None
+        assert (campaign.name, campaign.variable_names) == ("Old", None)
         await storage.write(lambda tx: tx.callbacks.insert(late))
         assert list(await storage.read(lambda tx: tx.callbacks.waiting("w1", "twilio", "SM-1", limit=9))) == [late]
 

@@ -56,6 +56,7 @@ class CampaignsContract(ContractBase):
             description=text,
             sms_message_body=text,
             csv_column_headers=(text, "b", text),
+            variable_names=("Plan", text),
             sms_mode="conversational",
             sms_message_source="flow",
             sms_flow_id=flow.id,

@@ -66,6 +66,12 @@ def _telephony_names(database: Database) -> None:
     _run_script(database, "0007_telephony_names.sql")
 
 
+@MIGRATIONS(name="0008_variable_names")
+def _variable_names(database: Database) -> None:
+    """Keep what may fill the placeholders of a campaign."""
+    _run_script(database, "0008_variable_names.sql")
+
+
 def bring_up_to_date(raw: sqlite3.Connection) -> None:
     """Apply what a database lacks; all of it or nothing.
 

@@ -5,14 +5,15 @@
 INSERT INTO campaigns (
     id, workspace_id, channel, name, name_folded, description, status, pause_reason, agent_id, schedule_type,
     scheduled_start_at, scheduled_expires_at, business_hours, holidays, batch_concurrency, sip_trunk_id,
-    cli_mode, cli_group, ivr_enabled, call_screen_enabled, double_dial, csv_column_headers, sms_mode,
-    sms_message_source, sms_message_body, sms_flow_id, sms_carrier, sms_from_number, sms_rate_per_minute,
+    cli_mode, cli_group, ivr_enabled, call_screen_enabled, double_dial, csv_column_headers, variable_names,
+    sms_mode, sms_message_source, sms_message_body, sms_flow_id, sms_carrier, sms_from_number, sms_rate_per_minute,
     recipients_total, recipients_pending, recipients_completed, recipients_successful, recipients_failed,
     recipients_open, revision, created_at, updated_at, started_at, completed_at, loading_until
 ) VALUES (
     :id, :workspace_id, :channel, :name, :name_folded, :description, :status, :pause_reason, :agent_id,
     :schedule_type, :scheduled_start_at, :scheduled_expires_at, :business_hours, :holidays, :batch_concurrency,
     :sip_trunk_id, :cli_mode, :cli_group, :ivr_enabled, :call_screen_enabled, :double_dial, :csv_column_headers,
+    :variable_names,
     :sms_mode, :sms_message_source, :sms_message_body, :sms_flow_id, :sms_carrier, :sms_from_number,
     :sms_rate_per_minute, :recipients_total, :recipients_pending, :recipients_completed, :recipients_successful,
     :recipients_failed, :recipients_open, :revision, :created_at, :updated_at, :started_at, :completed_at,
@@ -61,6 +62,7 @@ UPDATE campaigns SET
     call_screen_enabled = :call_screen_enabled,
     double_dial = :double_dial,
     csv_column_headers = :csv_column_headers,
+    variable_names = :variable_names,
     sms_mode = :sms_mode,
     sms_message_source = :sms_message_source,
     sms_message_body = :sms_message_body,
@@ -157,6 +159,7 @@ UPDATE campaigns SET
     call_screen_enabled = :call_screen_enabled,
     double_dial = :double_dial,
     csv_column_headers = :csv_column_headers,
+    variable_names = :variable_names,
     sms_mode = :sms_mode,
     sms_message_source = :sms_message_source,
     sms_message_body = :sms_message_body,
