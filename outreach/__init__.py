@@ -86,6 +86,7 @@ from outreach.models.settings import (
     SmsSettings,
     SmsSettingsChange,
 )
+from outreach.models.start_check import StartCheck
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
@@ -215,6 +216,7 @@ __all__ = [
     "SmsCampaignsDisabled",
     "SmsSettings",
     "SmsSettingsChange",
+    "StartCheck",
     "StorageError",
     "SystemClock",
     "TrailStep",

@@ -102,10 +102,12 @@ def start(
     now: datetime,
     actor: str,
     allow_unknown_placeholders: bool = False,
+    suits_nobody: ErrorDetail | None = None,
 ) -> Campaign:
     """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
 
-    One whose text has placeholders that nothing fills is refused, unless that is allowed.
+    One whose text has placeholders that nothing fills is refused, unless that is allowed, and one whose text suits
+    none of its contacts, which somebody has found out before: `suits_nobody` says why.
 
     Raises:
         NotFound: The workspace has no such campaign.
@@ -125,7 +127,7 @@ def start(
     if campaign.status is not CampaignStatus.READY:
         raise IllegalTransition("campaign", campaign.status, CampaignMove.START, operator_moves(campaign.status))
     unknown = () if allow_unknown_placeholders else unknown_placeholders(tx, campaign)
-    _require_startable(tx, campaign, now, unknown=unknown)
+    _require_startable(tx, campaign, now, unknown=unknown, suits_nobody=suits_nobody)
     if campaign.holidays is not None:
         campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, now.year))
     return move(tx, campaign, step, now=now, actor=actor)
@@ -282,8 +284,15 @@ def _start_is_ahead(campaign: Campaign, now: datetime) -> bool:
     return campaign.schedule_type == "scheduled" and start_at is not None and now < start_at
 
 
-def _require_startable(tx: Transaction, campaign: Campaign, now: datetime, *, unknown: Sequence[str] = ()) -> None:
-    details: list[ErrorDetail] = []
+def _require_startable(
+    tx: Transaction,
+    campaign: Campaign,
+    now: datetime,
+    *,
+    unknown: Sequence[str] = (),
+    suits_nobody: ErrorDetail | None = None,
+) -> None:
+    details = [suits_nobody] if suits_nobody is not None else []
     if unknown:
         names = ", ".join(f"{{{{{name[:_LONGEST_NAME]}}}}}" for name in unknown[:_MOST_NAMES])
         more = f" and {len(unknown) - _MOST_NAMES} more" if len(unknown) > _MOST_NAMES else ""

@@ -15,6 +15,7 @@ from outreach.models.carriers import CARRIERS, Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.pages import Page
 from outreach.models.recipient import Recipient, RecipientGroup
+from outreach.models.start_check import StartCheck
 from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.models.trail import ContactHistory
 from outreach.operations import campaign_moves as moves
@@ -25,6 +26,7 @@ from outreach.policy.readiness import is_ready, missing
 from outreach.protocols.storage import Transaction
 from outreach.services.checks import check_name
 from outreach.services.context import ServiceContext
+from outreach.services.start_checks import look, suits_nobody
 
 MAX_PAGE_SIZE: Final = 100
 _BATCH: Final = 500
@@ -125,10 +127,25 @@ class Campaigns:
             NotFound: The workspace has no such campaign.
             WorkspaceUnavailable: The workspace may not work now.
             IllegalTransition: The campaign has been started before, or is over.
-            CannotStart: Something is in the way; every reason is named.
+            CannotStart: Something is in the way; every reason is named. That its text suits none of its contacts is
+                one: it is over the cap of segments for each, or empty.
         """
-        operation = partial(moves.start, allow_unknown_placeholders=allow_unknown_placeholders)
+        misfit = await suits_nobody(self._context, workspace_id, campaign_id)
+        operation = partial(
+            moves.start, allow_unknown_placeholders=allow_unknown_placeholders, suits_nobody=_reason(misfit)
+        )
         return await self._move(operation, workspace_id, campaign_id, actor)
+
+    async def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
+        """Return how many of a campaign's contacts will fail because what they would be sent cannot be sent.
+
+        That is a text over the cap of segments (`SmsSettings.max_segments`), footer included, or an empty one. The
+        first 10,000 contacts are looked at, in slices.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await look(self._context, workspace_id, campaign_id)
 
     async def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Pause a campaign: once this returns, no message of it goes out that was not on its way."""
@@ -275,6 +292,16 @@ class Campaigns:
         )
         self._context.wake(campaign_unit(campaign))
         return campaign
+
+
+def _reason(found: StartCheck | None) -> ErrorDetail | None:
+    """Return why a campaign cannot start whose text suits none of its contacts."""
+    if found is None:
+        return None
+    if found.will_fail.get("over_segment_cap"):
+        message = "Its text, with the footer, is over the cap of segments (max_segments) for every contact."
+        return ErrorDetail("max_segments", message)
+    return ErrorDetail("sms_message_body", "Its text is empty for every contact: nothing fills its placeholders.")
 
 
 def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campaign:

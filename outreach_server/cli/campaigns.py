@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal
 
 import click
 
-from outreach import Campaign, CampaignStatus, CampaignUpdate, CannotStart, ErrorDetail, Outreach, RecipientStatus
+from outreach import (
+    Campaign,
+    CampaignStatus,
+    CampaignUpdate,
+    CannotStart,
+    ErrorDetail,
+    Outreach,
+    RecipientStatus,
+    StartCheck,
+)
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
 from outreach_server.cli.hours import hours_text
-from outreach_server.cli.obstacles import explain_draft, explain_start
+from outreach_server.cli.obstacles import explain_draft, explain_failing, explain_start, not_ahead
 from outreach_server.cli.output import console, echo_json, fields, note, show_list, stream_array, stream_lines
 from outreach_server.cli.progress import groups_table, what_it_waits_for
 from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text
@@ -133,10 +143,12 @@ def update(campaign_id: str, **options: Any) -> None:
 def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
     """Start a ready campaign; one with a start ahead becomes scheduled."""
 
-    async def work(engine: Outreach) -> Campaign:
+    async def work(engine: Outreach) -> tuple[Campaign, StartCheck]:
         campaign = await engine.campaigns.find(campaign_id)
         try:
-            return await engine.campaigns.start(
+            # Before, so that it is told of those who wait to be sent to, and not of those who have been.
+            checked = await engine.campaigns.check_start(campaign.workspace_id, campaign_id)
+            started = await engine.campaigns.start(
                 campaign.workspace_id,
                 campaign_id,
                 allow_unknown_placeholders=allow_unknown_placeholders,
@@ -144,8 +156,15 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
             )
         except CannotStart as error:
             raise click.ClickException(explain_start(error, campaign)) from None
+        return started, checked
 
-    _tell_moved(with_engine(work), _follow)
+    started, checked = with_engine(work)
+    check = {"looked_at": checked.looked_at, "will_fail": dict(checked.will_fail)}
+    _tell_moved(started, _follow, check)
+    if checked.failing:
+        note(explain_failing(checked, started))
+    if not_ahead(started):
+        note(f"Its start, {documents.plain(started.scheduled_start_at)}, has passed: it starts at once.")
 
 
 def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -> click.Command:
@@ -168,9 +187,11 @@ def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -
     return click.command(name, cls=Command, help=description)(command)
 
 
-def _tell_moved(moved: Campaign, hint: Callable[[Campaign], str | None]) -> None:
+def _tell_moved(
+    moved: Campaign, hint: Callable[[Campaign], str | None], more: Mapping[str, object] = MappingProxyType({})
+) -> None:
     if state().as_json:
-        echo_json(documents.campaign(moved))
+        echo_json({**documents.campaign(moved), **more})
         return
     click.echo(f"Campaign {moved.name!r} is {moved.status}.")
     text = hint(moved)

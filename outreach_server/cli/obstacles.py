@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from outreach import Campaign, CannotStart, ErrorDetail
+from outreach import Campaign, CannotStart, ErrorDetail, StartCheck
 from outreach_server.cli.output import cell
 
 _LONGEST_NAME: Final = 40
@@ -56,6 +56,26 @@ def explain_placeholders(names: Sequence[str], campaign: Campaign) -> str:
     )
 
 
+def explain_failing(checked: StartCheck, campaign: Campaign) -> str:
+    """Return how many contacts will fail for what they would be sent, and what to do about it."""
+    everybody = checked.looked_at >= checked.contacts
+    looked = f"{checked.looked_at:,} contacts" if everybody else f"the first {checked.looked_at:,} contacts looked at"
+    why = {
+        "over_segment_cap": "with a text over the cap of segments (settings set --max-segments)",
+        "empty_message": "with nothing to send to them",
+    }
+    counts = " and ".join(f"{count:,} {why[reason]}" for reason, count in checked.will_fail.items())
+    return (
+        f"Of {looked}, {checked.failing:,} will fail: {counts}. A text can be changed only before the start: to begin "
+        f"anew, cancel it with: outreach-server campaigns cancel {campaign.id}"
+    )
+
+
+def not_ahead(campaign: Campaign) -> bool:
+    """Return whether a scheduled campaign was started after its time."""
+    return campaign.schedule_type == "scheduled" and campaign.status == "active"
+
+
 def command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
     """Return the command that takes an obstacle away; None where there is no single one."""
     kind, _, rest = detail.path.partition(".")
@@ -68,6 +88,8 @@ def command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
             return f"agents update {campaign.agent_id} --active"
         case "agent" if rest == "allow_outbound":
             return f"agents update {campaign.agent_id} --allow-outbound"
+        case "max_segments":
+            return f"campaigns update {campaign.id} --message TEXT"
         case "placeholders":
             return f"campaigns start {campaign.id} --allow-unknown-placeholders"
         case _:

@@ -9,7 +9,7 @@ import pytest
 
 from outreach.clock import SystemClock, to_text
 from outreach_server.cli.hours import OpeningHours, schedule_of
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, until
 
 Write = Callable[[str | bytes], str]
 SENDER = "+14155550100"
@@ -212,3 +212,31 @@ def test_placeholders_that_nothing_fills_are_told_and_refused(cli: Cli, workspac
     good = load(cli, workspace_id, file, "--message", "Hi {{name}}", "--from", SENDER)
     assert good["unknown_placeholders"] == []
     assert cli.ask("campaigns", "start", good["id"])["status"] == "active"
+
+
+def test_a_start_says_how_many_will_fail_and_refuses_where_all_will(
+    cli: Cli, workspace_id: str, csv_file: Write
+) -> None:
+    """For a text over the cap of segments."""
+    cli.ask("settings", "set", workspace_id, "--max-segments", "1")
+    file = csv_file(f"phone,first_name\n+14155550101,Ann\n+14155550102,{'x' * 200}\n")
+    made = load(cli, workspace_id, file, "--message", "Hi {{first_name}}", "--from", SENDER)
+    started = cli.ask("campaigns", "start", made["id"])
+    assert (started["status"], started["looked_at"], started["will_fail"]) == ("active", 2, {"over_segment_cap": 1})
+    made = load(cli, workspace_id, file, "--message", "Hi {{first_name}}", "--from", SENDER)
+    assert "Of 2 contacts, 1 will fail: 1 with a text over the cap of segments" in cli.tell(
+        "campaigns", "start", made["id"]
+    )
+    made = load(cli, workspace_id, file, "--message", "x" * 161, "--from", SENDER)
+    told = cli.refuse("campaigns", "start", made["id"])
+    assert "over the cap of segments (max_segments) for every contact" in told
+    assert f"outreach-server campaigns update {made['id']} --message TEXT" in told
+
+
+def test_a_start_whose_time_has_passed_says_so(cli: Cli, workspace_id: str, file: str) -> None:
+    """It was ahead when the campaign was made; over HTTP any time is taken."""
+    soon = SystemClock().now() + timedelta(seconds=1.5)
+    made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER, "--schedule-at", to_text(soon))
+    until(lambda: SystemClock().now() > soon, "the start")
+    told = cli.tell("campaigns", "start", made["id"])
+    assert "has passed: it starts at once" in told

@@ -180,12 +180,15 @@ async def test_an_opt_out_while_the_campaign_runs(open_storage: OpenStorage) -> 
 async def test_a_text_that_cannot_be_sent(
     open_storage: OpenStorage, people: str, changes: dict[str, Any], ending: str
 ) -> None:
-    """Design, section 6, rendering: nothing was asked of any carrier."""
+    """Design, section 6, rendering: nothing was asked of any carrier for it; another contact's can be sent."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         await rig.storage.write(lambda tx: tx.settings.put(workspace.id, SmsSettings(footer_enabled=False)))
-        contact = NewRecipient(phone_number=ONE, first_name=people)
-        campaign = await given_campaign(rig.engine, workspace, [contact], **changes)
+        contacts = [
+            NewRecipient(phone_number=ONE, first_name=people),
+            NewRecipient(phone_number="+14155550177", first_name="Ann"),
+        ]
+        campaign = await given_campaign(rig.engine, workspace, contacts, **changes)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
         (found,) = await rig.engine.campaigns.why(workspace.id, campaign.id, ONE)
