@@ -97,6 +97,7 @@ from outreach.models.states import (
     WorkspaceStatus,
 )
 from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
+from outreach.models.unset import UNSET, Unset
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import ApiKey, CreatedKey, Workspace
@@ -110,8 +111,11 @@ from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.services.accounts import AccountSummary
 from outreach.services.agents import AgentChange
 from outreach.services.events import EventStream
+from outreach.services.flows import FlowChange
+from outreach.services.numbers import NumberChange
 from outreach.services.preparing import prepare
 from outreach.services.requests import Attempt, Claim
+from outreach.services.trunks import TrunkChange
 from outreach.services.unsubscribes import RegisterImport
 
 __version__ = "0.1.0"
@@ -121,6 +125,7 @@ __all__ = [
     "PROVIDERS",
     "PUBLIC_URL_VARIABLE",
     "RULES",
+    "UNSET",
     "Account",
     "AccountCheck",
     "AccountMissing",
@@ -173,6 +178,7 @@ __all__ = [
     "Explanation",
     "Failure",
     "Flow",
+    "FlowChange",
     "FlowStep",
     "Forbidden",
     "Holiday",
@@ -192,6 +198,7 @@ __all__ = [
     "NewSmsCampaign",
     "NotFound",
     "Number",
+    "NumberChange",
     "OptedIn",
     "OptedOut",
     "Outreach",
@@ -221,7 +228,9 @@ __all__ = [
     "SystemClock",
     "TrailStep",
     "Trunk",
+    "TrunkChange",
     "Unauthorized",
+    "Unset",
     "Unsubscribe",
     "VoicemailPolicy",
     "What",

@@ -59,6 +59,7 @@ class Trunk:
     Attributes:
         address: SIP host or URI at which the trunk ends.
         provider_trunk_id: The trunk's identifier at the voice provider, where it has one.
+        removed_at: When it was removed; only campaigns that are over still name it then. None while it is there.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Trunk:
     address: str
     provider_trunk_id: str | None
     created_at: datetime
+    removed_at: datetime | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -106,10 +108,15 @@ class FlowStep:
 
 @attrs.frozen(kw_only=True)
 class Flow:
-    """An automation flow: ordered steps that a campaign with `sms_message_source: flow` runs."""
+    """An automation flow: ordered steps that a campaign with `sms_message_source: flow` runs.
+
+    Attributes:
+        removed_at: When it was removed; only campaigns that are over still name it then. None while it is there.
+    """
 
     id: str
     workspace_id: str
     name: str
     steps: tuple[FlowStep, ...]
     created_at: datetime
+    removed_at: datetime | None = None

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from outreach.errors import LeaseLost, NotFound, WorkspaceUnavailable
 from outreach.models.campaign import Campaign
-from outreach.models.directory import Agent
+from outreach.models.directory import Agent, Flow, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import AuditEntry, Lease, Unit
@@ -83,6 +83,30 @@ def agent_of(tx: Transaction, workspace_id: str, agent_id: str) -> Agent:
     if agent is None:
         raise NotFound("agent", agent_id)
     return agent
+
+
+def flow_of(tx: Transaction, workspace_id: str, flow_id: str) -> Flow:
+    """Return a flow of a workspace that has not been removed.
+
+    Raises:
+        NotFound: The workspace has none with this id.
+    """
+    flow = tx.flows.get(workspace_id, flow_id)
+    if flow is None or flow.removed_at is not None:
+        raise NotFound("flow", flow_id)
+    return flow
+
+
+def trunk_of(tx: Transaction, workspace_id: str, trunk_id: str) -> Trunk:
+    """Return a trunk of a workspace that has not been removed.
+
+    Raises:
+        NotFound: The workspace has none with this id.
+    """
+    trunk = tx.trunks.get(workspace_id, trunk_id)
+    if trunk is None or trunk.removed_at is not None:
+        raise NotFound("trunk", trunk_id)
+    return trunk
 
 
 def campaign_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaign:

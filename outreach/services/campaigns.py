@@ -20,7 +20,7 @@ from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.models.trail import ContactHistory
 from outreach.operations import campaign_moves as moves
 from outreach.operations.account_holds import hold_of_campaign
-from outreach.operations.common import agent_of, campaign_of, campaign_unit, note
+from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, note
 from outreach.operations.histories import histories
 from outreach.policy.readiness import is_ready, missing
 from outreach.protocols.storage import Transaction
@@ -306,8 +306,8 @@ def _reason(found: StartCheck | None) -> ErrorDetail | None:
 
 def _changed(tx: Transaction, before: Campaign, change: CampaignUpdate) -> Campaign:
     workspace_id = before.workspace_id
-    if change.sms_flow_id is not None and tx.flows.get(workspace_id, change.sms_flow_id) is None:
-        raise NotFound("flow", change.sms_flow_id)
+    if change.sms_flow_id is not None:
+        flow_of(tx, workspace_id, change.sms_flow_id)
     if change.agent_id is not None:
         agent_of(tx, workspace_id, change.agent_id)
     given = attrs.asdict(change, filter=lambda _, value: value is not None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
-from outreach.errors import InvalidRequest
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.unset import given
 from outreach.policy.phones import normalise
 from outreach.policy.texts import text_problem
 
@@ -20,6 +22,23 @@ def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
         problem = f"must have {minimum} to {maximum} characters, not {len(name)}"
     if problem is not None:
         raise InvalidRequest.at(path, problem)
+
+
+def changes_of(change: object, *, clearable: Collection[str] = ()) -> dict[str, Any]:
+    """Return the fields of a change that are to be changed, by name.
+
+    Raises:
+        InvalidRequest: One that cannot be empty is to be cleared.
+    """
+    changes = given(change)
+    details = [
+        ErrorDetail(name, "cannot be cleared: give a value, or leave it out (UNSET)")
+        for name, value in changes.items()
+        if value is None and name not in clearable
+    ]
+    if details:
+        raise InvalidRequest(details=details)
+    return changes
 
 
 def choice_problem(value: object, choices: Sequence[str]) -> str | None:

@@ -16,7 +16,7 @@ from outreach.models.holidays import HolidayCalendar
 from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.operations import loading
-from outreach.operations.common import agent_of, workspace_of
+from outreach.operations.common import agent_of, flow_of, trunk_of, workspace_of
 from outreach.operations.requests import Answer
 from outreach.operations.templates import unknown_placeholders
 from outreach.policy.holidays import refill
@@ -85,8 +85,8 @@ class CampaignCreation:
 
         def draft(tx: Transaction) -> Campaign:
             _require_sms(workspace_of(tx, workspace_id))
-            if campaign.sms_flow_id is not None and tx.flows.get(workspace_id, campaign.sms_flow_id) is None:
-                raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow")
+            if campaign.sms_flow_id is not None:
+                _require_flow(tx, workspace_id, campaign.sms_flow_id)
             return self._sms_draft(workspace_id, campaign, now)
 
         return await self._create(workspace_id, draft, recipients, claim=claim, render=render, actor=actor)
@@ -113,8 +113,8 @@ class CampaignCreation:
         def draft(tx: Transaction) -> Campaign:
             workspace_of(tx, workspace_id)
             agent = agent_of(tx, workspace_id, campaign.agent_id)
-            if campaign.sip_trunk_id is not None and tx.trunks.get(workspace_id, campaign.sip_trunk_id) is None:
-                raise NotFound("trunk", campaign.sip_trunk_id)
+            if campaign.sip_trunk_id is not None:
+                trunk_of(tx, workspace_id, campaign.sip_trunk_id)
             return self._call_draft(workspace_id, campaign, agent, now)
 
         return await self._create(workspace_id, draft, recipients, claim=claim, render=render, actor=actor)
@@ -288,6 +288,13 @@ class CampaignCreation:
 def _with_status(campaign: Campaign, agent: Agent | None) -> Campaign:
     status = CampaignStatus.READY if is_ready(campaign, agent) else CampaignStatus.DRAFT
     return attrs.evolve(campaign, status=status)
+
+
+def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
+    try:
+        flow_of(tx, workspace_id, flow_id)
+    except NotFound:
+        raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow") from None
 
 
 def _require_sms(workspace: Workspace) -> None:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from outreach.models.directory import Flow, FlowStep
-from outreach.operations.common import note, workspace_of
+from outreach.models.unset import UNSET, Unset
+from outreach.operations.common import flow_of, note, workspace_of
+from outreach.operations.usages import STARTED, require_unused, users_of_flow
 from outreach.policy.flows import check_steps
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_name
+from outreach.services.checks import changes_of, check_name
 from outreach.services.context import ServiceContext
+
+
+@attrs.frozen(kw_only=True)
+class FlowChange:
+    """What to change of a flow; `UNSET` leaves a field as it is."""
+
+    name: str | Unset = UNSET
+    steps: Sequence[FlowStep] | Unset = UNSET
 
 
 class Flows:
@@ -50,10 +62,65 @@ class Flows:
 
         return await self._context.storage.write(operation)
 
+    async def update(self, workspace_id: str, flow_id: str, change: FlowChange, *, actor: str = "library") -> Flow:
+        """Change a flow; its steps only while no campaign that has been started goes through them.
+
+        Raises:
+            NotFound: The workspace has no such flow.
+            InvalidRequest: A step is not valid, or no step sends anything.
+            Conflict: Its steps are to change, and a campaign that has been started and is not over is driven by it.
+        """
+        changes = changes_of(change)
+        if "name" in changes:
+            check_name("name", changes["name"], 255)
+        if "steps" in changes:
+            check_steps(changes["steps"])
+            changes["steps"] = tuple(changes["steps"])
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Flow:
+            before = flow_of(tx, workspace_id, flow_id)
+            if changes.get("steps", before.steps) != before.steps:
+                users = users_of_flow(tx, workspace_id, flow_id, STARTED)
+                todo = "Its contacts stand at these steps: make another flow for other steps."
+                require_unused(f"Flow {before.name!r}", users, todo)
+            after = attrs.evolve(before, **changes)
+            tx.flows.update(after)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="flow.update", subject=flow_id)
+            return after
+
+        return await self._context.storage.write(operation)
+
+    async def remove(self, workspace_id: str, flow_id: str, *, actor: str = "library") -> Flow:
+        """Remove a flow; campaigns that are over keep its identifier.
+
+        Raises:
+            NotFound: The workspace has no such flow.
+            Conflict: A campaign that is not over is driven by it.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Flow:
+            flow = flow_of(tx, workspace_id, flow_id)
+            users = users_of_flow(tx, workspace_id, flow_id)
+            require_unused(
+                f"Flow {flow.name!r}", users, "Cancel that campaign, or give it a text or another flow, first."
+            )
+            gone = attrs.evolve(flow, removed_at=now)
+            tx.flows.update(gone)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="flow.remove", subject=flow_id)
+            return gone
+
+        return await self._context.storage.write(operation)
+
     async def list(self, workspace_id: str) -> Sequence[Flow]:
         """Return a workspace's flows, oldest first.
 
         Raises:
             NotFound: There is no such workspace.
         """
-        return await self._context.storage.read(lambda tx: tx.flows.list(workspace_of(tx, workspace_id).id))
+
+        def operation(tx: Transaction) -> Sequence[Flow]:
+            return [flow for flow in tx.flows.list(workspace_of(tx, workspace_id).id) if flow.removed_at is None]
+
+        return await self._context.storage.read(operation)

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from outreach.errors import InvalidRequest, NotFound
 from outreach.models.carriers import CARRIERS, CarrierName
 from outreach.models.directory import Number
-from outreach.operations.common import note, workspace_of
+from outreach.models.unset import UNSET, Unset
+from outreach.operations.common import note, touch_running, trunk_of, workspace_of
+from outreach.operations.usages import require_unused, users_of_number
 from outreach.protocols.storage import AlreadyThere, Transaction
-from outreach.services.checks import check_phone
+from outreach.services.checks import changes_of, check_phone
 from outreach.services.context import ServiceContext
+
+
+@attrs.frozen(kw_only=True)
+class NumberChange:
+    """What to change of a number; `UNSET` leaves a field as it is, None clears it."""
+
+    carrier: CarrierName | Unset | None = UNSET
+    trunk_id: str | Unset | None = UNSET
+    rate_per_minute: int | Unset | None = UNSET
 
 
 class Numbers:
@@ -43,16 +56,13 @@ class Numbers:
             NotFound: There is no such workspace, or it has no such trunk.
             InvalidRequest: It is no number, or the workspace has it already.
         """
-        if carrier is not None and carrier not in CARRIERS:
-            raise InvalidRequest.at("carrier", f"must be one of {', '.join(CARRIERS)}")
-        if rate_per_minute is not None and not 1 <= rate_per_minute <= 600:
-            raise InvalidRequest.at("rate_per_minute", "must be between 1 and 600")
+        _check(carrier, rate_per_minute)
         identifier, now = self._context.ids(), self._context.now()
 
         def operation(tx: Transaction) -> Number:
             workspace = workspace_of(tx, workspace_id)
-            if trunk_id is not None and tx.trunks.get(workspace_id, trunk_id) is None:
-                raise NotFound("trunk", trunk_id)
+            if trunk_id is not None:
+                trunk_of(tx, workspace_id, trunk_id)
             number = Number(
                 id=identifier,
                 workspace_id=workspace_id,
@@ -71,6 +81,50 @@ class Numbers:
 
         return await self._context.storage.write(operation)
 
+    async def update(
+        self, workspace_id: str, number_id: str, change: NumberChange, *, actor: str = "library"
+    ) -> Number:
+        """Change what a number is for; campaigns that send from it heed its new rate at once.
+
+        Raises:
+            NotFound: The workspace has no such number or trunk.
+            InvalidRequest: A value is out of its bounds.
+        """
+        changes = changes_of(change, clearable=("carrier", "trunk_id", "rate_per_minute"))
+        _check(changes.get("carrier"), changes.get("rate_per_minute"))
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Number:
+            before = _number_of(tx, workspace_id, number_id)
+            if changes.get("trunk_id") is not None:
+                trunk_of(tx, workspace_id, changes["trunk_id"])
+            after = attrs.evolve(before, **changes)
+            tx.numbers.update(after)
+            touch_running(tx, workspace_id, now)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.update", subject=number_id)
+            return after
+
+        return await self._context.storage.write(operation)
+
+    async def remove(self, workspace_id: str, number_id: str, *, actor: str = "library") -> Number:
+        """Remove a number; what was sent from it stays in the ledger.
+
+        Raises:
+            NotFound: The workspace has no such number.
+            Conflict: A campaign that is not over, or an active agent, sends or calls from it.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Number:
+            number = _number_of(tx, workspace_id, number_id)
+            todo = "Change or cancel that first, or give the agent another caller ID."
+            require_unused(f"Number {number.phone}", users_of_number(tx, number), todo)
+            tx.numbers.delete(workspace_id, number_id)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.remove", subject=number_id)
+            return number
+
+        return await self._context.storage.write(operation)
+
     async def list(self, workspace_id: str) -> Sequence[Number]:
         """Return a workspace's numbers, oldest first.
 
@@ -78,3 +132,17 @@ class Numbers:
             NotFound: There is no such workspace.
         """
         return await self._context.storage.read(lambda tx: tx.numbers.list(workspace_of(tx, workspace_id).id))
+
+
+def _number_of(tx: Transaction, workspace_id: str, number_id: str) -> Number:
+    number = tx.numbers.get(workspace_id, number_id)
+    if number is None:
+        raise NotFound("number", number_id)
+    return number
+
+
+def _check(carrier: object, rate_per_minute: object) -> None:
+    if carrier is not None and carrier not in CARRIERS:
+        raise InvalidRequest.at("carrier", f"must be one of {', '.join(CARRIERS)}")
+    if rate_per_minute is not None and not (type(rate_per_minute) is int and 1 <= rate_per_minute <= 600):
+        raise InvalidRequest.at("rate_per_minute", "must be an integer from 1 to 600")

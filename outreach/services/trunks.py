@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from outreach.models.directory import Trunk
-from outreach.operations.common import note, workspace_of
+from outreach.models.unset import UNSET, Unset
+from outreach.operations.common import note, trunk_of, workspace_of
+from outreach.operations.usages import require_unused, users_of_trunk
 from outreach.protocols.storage import Transaction
-from outreach.services.checks import check_name
+from outreach.services.checks import changes_of, check_name
 from outreach.services.context import ServiceContext
+
+
+@attrs.frozen(kw_only=True)
+class TrunkChange:
+    """What to change of a trunk; `UNSET` leaves a field as it is, None clears the provider's identifier."""
+
+    name: str | Unset = UNSET
+    address: str | Unset = UNSET
+    provider_trunk_id: str | Unset | None = UNSET
 
 
 class Trunks:
@@ -58,10 +71,56 @@ class Trunks:
 
         return await self._context.storage.write(operation)
 
+    async def update(self, workspace_id: str, trunk_id: str, change: TrunkChange, *, actor: str = "library") -> Trunk:
+        """Change a trunk; calls that are placed from then on go by it.
+
+        Raises:
+            NotFound: The workspace has no such trunk.
+            InvalidRequest: A value is out of its bounds.
+        """
+        changes = changes_of(change, clearable=("provider_trunk_id",))
+        for name in ("name", "address"):
+            if name in changes:
+                check_name(name, changes[name], 255)
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Trunk:
+            after = attrs.evolve(trunk_of(tx, workspace_id, trunk_id), **changes)
+            tx.trunks.update(after)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="trunk.update", subject=trunk_id)
+            return after
+
+        return await self._context.storage.write(operation)
+
+    async def remove(self, workspace_id: str, trunk_id: str, *, actor: str = "library") -> Trunk:
+        """Remove a trunk; campaigns that are over keep its identifier.
+
+        Raises:
+            NotFound: The workspace has no such trunk.
+            Conflict: A campaign that is not over, or a number, goes over it.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Trunk:
+            trunk = trunk_of(tx, workspace_id, trunk_id)
+            todo = "Cancel that campaign, or take the number off the trunk, first."
+            require_unused(f"Trunk {trunk.name!r}", users_of_trunk(tx, workspace_id, trunk_id), todo)
+            gone = attrs.evolve(trunk, removed_at=now)
+            tx.trunks.update(gone)
+            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="trunk.remove", subject=trunk_id)
+            return gone
+
+        return await self._context.storage.write(operation)
+
     async def list(self, workspace_id: str) -> Sequence[Trunk]:
         """Return a workspace's trunks, oldest first.
 
         Raises:
             NotFound: There is no such workspace.
         """
-        return await self._context.storage.read(lambda tx: tx.trunks.list(workspace_of(tx, workspace_id).id))
+
+        def operation(tx: Transaction) -> Sequence[Trunk]:
+            found = tx.trunks.list(workspace_of(tx, workspace_id).id)
+            return [trunk for trunk in found if trunk.removed_at is None]
+
+        return await self._context.storage.read(operation)

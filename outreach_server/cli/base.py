@@ -15,6 +15,7 @@ import click
 from outreach import AccountMissing, DatabaseMissing, InvalidRequest, NotFound, Outreach, OutreachError
 from outreach_server.cli import interruptions
 from outreach_server.cli.interruptions import EXIT_INTERRUPTED
+from outreach_server.cli.names import Named, resolve
 
 T = TypeVar("T")
 
@@ -27,6 +28,7 @@ _LISTING: Final = {
     "workspace": "outreach-server workspaces list",
     "campaign": "outreach-server campaigns list WORKSPACE_ID",
     "account": "outreach-server accounts list WORKSPACE_ID",
+    "number": "outreach-server numbers list WORKSPACE_ID",
     "agent": "outreach-server agents list WORKSPACE_ID",
     "trunk": "outreach-server trunks list WORKSPACE_ID",
     "flow": "outreach-server flows list WORKSPACE_ID",
@@ -132,11 +134,32 @@ def json_option() -> click.Option:
 
 
 class Command(click.Command):
-    """A command that takes `--database` and `--json`."""
+    """A command that takes `--database` and `--json`, and names in place of identifiers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.extend([database_option(), json_option()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it with the identifiers of what was named."""
+        if any(isinstance(value, Named) for given in ctx.params.values() for value in _each(given)):
+            kinds = {
+                param.name: _kinds(param, ctx.params[param.name])
+                for param in self.params
+                if param.name in ctx.params and hasattr(param.type, "kind")
+            }
+            ctx.params = with_engine(lambda engine: resolve(engine, kinds, ctx.params))
+        return super().invoke(ctx)
+
+
+def _each(given: object) -> tuple[object, ...]:
+    return given if isinstance(given, tuple) else (given,)
+
+
+def _kinds(param: click.Parameter, given: object) -> tuple[str, ...]:
+    """Return the kinds of a parameter's values; `[WORKSPACE_ID] AGENT_ID` is one parameter of up to two values."""
+    kind: str = param.type.kind  # type: ignore[attr-defined]
+    return ("workspace", kind) if param.name == "ids" and len(_each(given)) > 1 else (kind,)
 
 
 class OwnDatabaseCommand(click.Command):

@@ -78,7 +78,7 @@ def agent(item: Agent) -> Document:
 
 def trunk(item: Trunk) -> Document:
     """Return a trunk's document."""
-    return _document(item)
+    return _document(item, "removed_at")
 
 
 def number(item: Number) -> Document:
@@ -88,7 +88,7 @@ def number(item: Number) -> Document:
 
 def flow(item: Flow) -> Document:
     """Return a flow's document."""
-    return _document(item)
+    return _document(item, "removed_at")
 
 
 def inbound(item: InboundMessage) -> Document:

@@ -11,15 +11,17 @@ from outreach_server.cli.base import Root
 from outreach_server.cli.calls import calls
 from outreach_server.cli.campaigns import campaigns
 from outreach_server.cli.demo import demo
-from outreach_server.cli.directory import flows, numbers, trunks
 from outreach_server.cli.dispatches import dispatches
+from outreach_server.cli.flows import flows
 from outreach_server.cli.keys import keys
 from outreach_server.cli.messages import messages
+from outreach_server.cli.numbers import numbers
 from outreach_server.cli.operating import audit, stop
 from outreach_server.cli.sandbox import sandbox
 from outreach_server.cli.serve import serve
 from outreach_server.cli.settings import settings
 from outreach_server.cli.test_send import test_send
+from outreach_server.cli.trunks import trunks
 from outreach_server.cli.unsubscribes import unsubscribes
 from outreach_server.cli.workspaces import workspaces
 

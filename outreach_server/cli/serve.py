@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 
 from outreach import Outreach
 from outreach_server.cli import interruptions
 from outreach_server.cli.base import Command, state
 from outreach_server.cli.output import echo_json
+from outreach_server.cli.place import place_of
 from outreach_server.cli.serving import LOG_LEVELS, Server, bind, log_to_stderr, url_of
 from outreach_server.cli.values import PORT
+
+_EMPTY: Final = (
+    "There was none, and it is empty. If another one was meant, stop this and name it with --database; else begin with "
+    "outreach-server workspaces create NAME"
+)
 
 
 @click.command(cls=Command)
@@ -27,15 +35,20 @@ def serve(host: str, port: int, no_dispatch: bool, public_url: str | None, log_l
     from outreach_server.app import create_app
 
     url, as_json = state().database, state().as_json
+    place = place_of(url)
     log_to_stderr(log_level)
     with bind(host, port) as listener:
         address = url_of(listener)
 
         def started() -> None:
             if as_json:
-                echo_json({"url": address, "database": url, "dispatch": not no_dispatch})
+                shown = {"database": url, "database_path": place.path, "database_is_new": place.new}
+                echo_json({"url": address, **shown, "dispatch": not no_dispatch})
             click.echo(f"Serving {address}  (documentation: {address}/docs)", err=True)
-            click.echo(f"Database {url}{', without dispatch' if no_dispatch else ''}. Ctrl-C stops it.", err=True)
+            what = "New database" if place.new else "Database"
+            click.echo(f"{what} {place.path}{', without dispatch' if no_dispatch else ''}. Ctrl-C stops it.", err=True)
+            if place.new:
+                click.echo(_EMPTY, err=True)
 
         app = create_app(url, dispatch=not no_dispatch, public_url=public_url)
         server = Server(app, level=log_level, on_started=started)

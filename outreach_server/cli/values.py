@@ -10,6 +10,7 @@ from typing import IO, Any, Final
 import click
 
 from outreach import CARRIERS
+from outreach_server.cli.names import KINDS, Named
 
 _PLACE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 
@@ -20,8 +21,26 @@ def name_of(file: IO[Any]) -> str:
     return name if isinstance(name, str) and name != "<stdin>" else "standard input"
 
 
+def changed(**options: Any) -> dict[str, Any]:
+    """Return the options that were given: one that was not leaves its field as it is."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def clear(changes: dict[str, Any], name: str, is_cleared: bool) -> None:
+    """Clear a field where that was asked for, by an option such as `--no-frequency-cap`.
+
+    Raises:
+        UsageError: It was given a value too.
+    """
+    if is_cleared:
+        if name in changes:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} and --no-{option} exclude each other.")
+        changes[name] = None
+
+
 class Identifier(click.ParamType[str]):
-    """The identifier of a thing of some kind, as a UUID in its usual form."""
+    """The identifier of a thing of some kind, as a UUID in its usual form; or its name, where it has one."""
 
     name = "id"
 
@@ -29,10 +48,12 @@ class Identifier(click.ParamType[str]):
         self.kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the identifier in lower case."""
+        """Return the identifier in lower case, or a name that is yet to be looked up."""
         try:
             return str(uuid.UUID(value))
         except ValueError:
+            if self.kind in KINDS and value.strip():
+                return Named(value.strip())
             self.fail(
                 f"There is no {self.kind} {value!r}: an identifier is a UUID such as "
                 "019a9f6e-7c3b-7d1e-8f00-3a5b6c7d8e9f.",
@@ -100,6 +121,7 @@ CALL: Final = Identifier("call")
 DISPATCH: Final = Identifier("dispatch")
 FLOW: Final = Identifier("flow")
 KEY: Final = Identifier("key")
+NUMBER: Final = Identifier("number")
 TRUNK: Final = Identifier("trunk")
 MOMENT: Final = Moment()
 DATE: Final = Day()

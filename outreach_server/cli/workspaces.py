@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import click
 
-from outreach import WorkspaceChange, WorkspaceMode, WorkspaceStatus
+from outreach import Outreach, Workspace, WorkspaceChange, WorkspaceMode, WorkspaceStatus
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, with_engine
-from outreach_server.cli.output import show, show_list
+from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.output import note, show, show_list
+from outreach_server.cli.place import place_of
 from outreach_server.cli.values import NAME, WORKSPACE
 
 _LIMIT = click.IntRange(1, 1_000_000)
 _CAP = click.IntRange(1, 1000)
 _COLUMNS = ("id", "name", "mode", "status", "sms_campaigns_enabled", "request_limit", "default_region", "created_at")
+
+
+_SAME_NAME = click.option("--same-name", is_flag=True, help="Although another workspace has this name.")
 
 
 @click.group(cls=Group)
@@ -39,6 +43,7 @@ def workspaces() -> None:
 @click.option(
     "--frequency-cap", type=_CAP, metavar="N", help="At most N requests to one number in 24 hours, over all campaigns."
 )
+@_SAME_NAME
 def create(
     name: str,
     sandbox: bool,
@@ -48,10 +53,15 @@ def create(
     default_region: str | None,
     contact_hours: bool | None,
     frequency_cap: int | None,
+    same_name: bool,
 ) -> None:
     """Make a workspace called NAME."""
-    made = with_engine(
-        lambda engine: engine.workspaces.create(
+    place = place_of(state().database)
+
+    async def work(engine: Outreach) -> Workspace:
+        if not same_name:
+            await _require_other_name(engine, name)
+        return await engine.workspaces.create(
             name,
             mode=WorkspaceMode.SANDBOX if sandbox else WorkspaceMode.LIVE,
             sms_campaigns_enabled=sms_campaigns,
@@ -60,10 +70,12 @@ def create(
             contact_hours=contact_hours,
             frequency_cap=frequency_cap,
             actor=actor(),
-        ),
-        create=True,
-    )
+        )
+
+    made = with_engine(work, create=True)
     show(documents.workspace(made))
+    if place.new:
+        note(f"There was no database: made {place.path}")
 
 
 @workspaces.command()
@@ -85,6 +97,7 @@ def create(
     "--frequency-cap", type=_CAP, metavar="N", help="At most N requests to one number in 24 hours, over all campaigns."
 )
 @click.option("--no-frequency-cap", is_flag=True, help="Take the frequency cap away.")
+@_SAME_NAME
 def update(
     workspace_id: str,
     name: str | None,
@@ -96,6 +109,7 @@ def update(
     contact_hours: bool | None,
     frequency_cap: int | None,
     no_frequency_cap: bool,
+    same_name: bool,
 ) -> None:
     """Change a workspace; a running server heeds it within a second."""
     change = WorkspaceChange(
@@ -114,7 +128,23 @@ def update(
         raise click.UsageError("--request-limit and --no-request-limit exclude each other.")
     if frequency_cap is not None and no_frequency_cap:
         raise click.UsageError("--frequency-cap and --no-frequency-cap exclude each other.")
-    show(documents.workspace(with_engine(lambda e: e.workspaces.update(workspace_id, change, actor=actor()))))
+
+    async def work(engine: Outreach) -> Workspace:
+        if name is not None and not same_name:
+            await _require_other_name(engine, name, than=workspace_id)
+        return await engine.workspaces.update(workspace_id, change, actor=actor())
+
+    show(documents.workspace(with_engine(work)))
+
+
+async def _require_other_name(engine: Outreach, name: str, *, than: str | None = None) -> None:
+    """Check that no other workspace has a name: commands name workspaces by it."""
+    for workspace in await engine.workspaces.list():
+        if workspace.name.casefold() == name.casefold() and workspace.id != than:
+            raise click.ClickException(
+                f"There is a workspace {workspace.name!r} already: {workspace.id}. Choose another name, or say "
+                "--same-name if two are meant; commands take its identifier then."
+            )
 
 
 @workspaces.command("list")

@@ -106,7 +106,7 @@ def test_every_option_that_the_reference_names_is_one_of_its_command() -> None:
         "test-send WORKSPACE_ID --to",
         "numbers add WORKSPACE_ID +14155550199 --carrier pigeon",
         "accounts check",
-        "campaigns start 17",
+        "calls show 17",
     ],
 )
 def test_what_cannot_be_typed_is_noticed(wrong: str, tmp_path: Path) -> None:

@@ -48,6 +48,9 @@ def test_serve_serves_until_it_is_told_to_stop(start: Start, number: signal.Sign
     process = start("serve", "--port", "0", "--json")
     document = process.document()
     assert document["dispatch"] is True
+    assert document["database_is_new"] is True
+    process.says(f"New database {document['database_path']}.")
+    assert Path(document["database_path"]).is_absolute()
     get(document["url"] + "/healthz")
     process.says(f"Serving {document['url']}")
     assert httpx.get(document["url"] + "/docs", trust_env=False).status_code == 200

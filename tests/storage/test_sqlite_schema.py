@@ -156,6 +156,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0006_trail_of_number",
         "0007_telephony_names",
         "0008_variable_names",
+        "0009_removed",
     ]
 
 

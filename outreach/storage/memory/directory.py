@@ -107,6 +107,10 @@ class Trunks:
         """Write a new trunk."""
         self._rows.insert(trunk.id, trunk)
 
+    def update(self, trunk: Trunk) -> None:
+        """Write over a trunk."""
+        self._rows.overwrite(trunk)
+
     def list(self, workspace_id: str) -> Sequence[Trunk]:
         """Return a workspace's trunks, oldest first."""
         return self._rows.rows(self._rows.by_workspace.keys(workspace_id))
@@ -134,6 +138,16 @@ class Numbers:
             raise AlreadyThere("The workspace has this phone number already.")
         self._rows.insert(number.id, number)
 
+    def update(self, number: Number) -> None:
+        """Write over a number."""
+        self._rows.overwrite(number)
+
+    def delete(self, workspace_id: str, number_id: str) -> None:
+        """Delete a number."""
+        if self._rows.within(workspace_id, number_id) is None:
+            raise self._rows.missing(number_id)
+        self._rows.delete(number_id)
+
     def list(self, workspace_id: str) -> Sequence[Number]:
         """Return a workspace's numbers, oldest first."""
         return self._rows.rows(self._rows.by_workspace.keys(workspace_id))
@@ -152,6 +166,10 @@ class Flows:
     def insert(self, flow: Flow) -> None:
         """Write a new flow."""
         self._rows.insert(flow.id, flow)
+
+    def update(self, flow: Flow) -> None:
+        """Write over a flow."""
+        self._rows.overwrite(flow)
 
     def list(self, workspace_id: str) -> Sequence[Flow]:
         """Return a workspace's flows, oldest first."""

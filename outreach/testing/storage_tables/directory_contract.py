@@ -145,12 +145,12 @@ class DirectoryContract(ContractBase):
         await storage.write(insert)
         assert set(await storage.read(lambda tx: table(tx, name).list(HERE))) == {first, other}
 
-    @pytest.mark.parametrize("name", ["keys", "agents"])
-    async def test_keys_and_agents_are_updated_within_their_workspace_only(self, storage: Storage, name: str) -> None:
+    @pytest.mark.parametrize("name", OWNED)
+    async def test_a_row_is_updated_within_its_workspace_only(self, storage: Storage, name: str) -> None:
         """Neither an absent row nor one of another workspace is updated."""
         row = OWNED[name]()
         await storage.write(lambda tx: table(tx, name).insert(row))
-        for absent in (OWNED[name](), attrs.evolve(row, workspace_id=THERE, name="Stolen")):
+        for absent in (OWNED[name](), attrs.evolve(row, workspace_id=THERE, created_at=NOW + TICK)):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, absent=absent: table(tx, name).update(absent))  # type: ignore[misc]
         assert list(await storage.read(lambda tx: table(tx, name).list(HERE))) == [row]
@@ -191,6 +191,48 @@ class DirectoryContract(ContractBase):
         await storage.write(insert)
         assert await storage.read(lambda tx: tx.agents.list(HERE)) == [none, empty]
         assert await storage.read(lambda tx: tx.flows.get(HERE, flow.id)) == flow
+
+    async def test_updates_of_trunks_numbers_and_flows_replace_every_field(self, storage: Storage) -> None:
+        """An update writes what it was given, nothing in place of something too."""
+        trunk, number, flow = make_trunk(), make_number(), make_flow()
+
+        def insert(tx: Transaction) -> None:
+            tx.trunks.insert(trunk)
+            tx.numbers.insert(number)
+            tx.flows.insert(flow)
+
+        await storage.write(insert)
+        trunk = attrs.evolve(trunk, name="New", address="b.example", provider_trunk_id="T", removed_at=NOW + TICK)
+        steps = (FlowStep(kind="wait", wait_minutes=5), FlowStep(kind="send", body="New"))
+        flow = attrs.evolve(flow, name="New", steps=steps, removed_at=NOW + TICK)
+        for changes in ({"carrier": "vonage", "trunk_id": trunk.id, "rate_per_minute": 7}, {"carrier": None}):
+            changed = attrs.evolve(make_number(), id=number.id, phone=number.phone, **changes)
+
+            def update(tx: Transaction, changed: Any = changed) -> None:
+                tx.trunks.update(trunk)
+                tx.numbers.update(changed)
+                tx.flows.update(flow)
+
+            await storage.write(update)
+            assert await storage.read(lambda tx: tx.numbers.get(HERE, number.id)) == changed
+            assert await storage.read(lambda tx: tx.trunks.get(HERE, trunk.id)) == trunk
+            assert await storage.read(lambda tx: tx.flows.get(HERE, flow.id)) == flow
+
+    async def test_a_number_is_deleted_within_its_workspace_only(self, storage: Storage) -> None:
+        """It may be added anew then."""
+        number = make_number()
+        await storage.write(lambda tx: tx.numbers.insert(number))
+        with pytest.raises(LookupError):
+            await storage.write(lambda tx: tx.numbers.delete(THERE, number.id))
+        await storage.write(lambda tx: tx.numbers.delete(HERE, number.id))
+        assert await storage.read(lambda tx: tx.numbers.get(HERE, number.id)) is None
+        assert await storage.read(lambda tx: tx.numbers.by_phone(HERE, number.phone)) is None
+        assert list(await storage.read(lambda tx: tx.numbers.list(HERE))) == []
+        with pytest.raises(LookupError):
+            await storage.write(lambda tx: tx.numbers.delete(HERE, number.id))
+        again = make_number(phone=number.phone)
+        await storage.write(lambda tx: tx.numbers.insert(again))
+        assert await storage.read(lambda tx: tx.numbers.by_phone(HERE, number.phone)) == again
 
     async def test_an_agent_update_replaces_every_field(self, storage: Storage) -> None:
         """An update writes what it was given."""

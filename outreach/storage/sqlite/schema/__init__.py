@@ -72,6 +72,12 @@ def _variable_names(database: Database) -> None:
     _run_script(database, "0008_variable_names.sql")
 
 
+@MIGRATIONS(name="0009_removed")
+def _removed(database: Database) -> None:
+    """Let trunks and flows be removed."""
+    _run_script(database, "0009_removed.sql")
+
+
 def bring_up_to_date(raw: sqlite3.Connection) -> None:
     """Apply what a database lacks; all of it or nothing.
 

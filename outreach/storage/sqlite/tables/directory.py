@@ -50,6 +50,10 @@ class Trunks(Table):
         """Write a new trunk."""
         self._change("insert", to_row(trunk))
 
+    def update(self, trunk: Trunk) -> None:
+        """Write over a trunk."""
+        self._change_one("update", to_row(trunk))
+
     def list(self, workspace_id: str) -> Sequence[Trunk]:
         """Return a workspace's trunks, oldest first."""
         return self._all(Trunk, "list", workspace_id=workspace_id)
@@ -73,6 +77,14 @@ class Numbers(Table):
         """Write a new number."""
         self._change("insert", to_row(number))
 
+    def update(self, number: Number) -> None:
+        """Write over a number."""
+        self._change_one("update", to_row(number))
+
+    def delete(self, workspace_id: str, number_id: str) -> None:
+        """Delete a number."""
+        self._change_one("delete", {"workspace_id": workspace_id, "number_id": number_id})
+
     def list(self, workspace_id: str) -> Sequence[Number]:
         """Return a workspace's numbers, oldest first."""
         return self._all(Number, "list", workspace_id=workspace_id)
@@ -91,6 +103,10 @@ class Flows(Table):
     def insert(self, flow: Flow) -> None:
         """Write a new flow."""
         self._change("insert", to_row(flow))
+
+    def update(self, flow: Flow) -> None:
+        """Write over a flow."""
+        self._change_one("update", to_row(flow))
 
     def list(self, workspace_id: str) -> Sequence[Flow]:
         """Return a workspace's flows, oldest first."""

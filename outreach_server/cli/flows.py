@@ -1,4 +1,4 @@
-"""`trunks`, `numbers` and `flows`: what else a workspace is set up with."""
+"""`flows`: automation flows."""
 
 from __future__ import annotations
 
@@ -7,88 +7,19 @@ from typing import Any, BinaryIO, Final
 
 import click
 
-from outreach import CarrierName, FlowStep
+from outreach import FlowChange, FlowStep
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import CARRIER, NAME, TRUNK, WORKSPACE, name_of
+from outreach_server.cli.values import FLOW, NAME, WORKSPACE, changed, name_of
 
 _STEP: Final = {"kind": str, "body": str, "wait_minutes": int}
 _LARGEST_FLOW: Final = 1_000_000
 
 
 @click.group(cls=Group)
-def trunks() -> None:
-    """Make and list SIP trunks."""
-
-
-@trunks.command("create")
-@click.argument("workspace_id", type=WORKSPACE)
-@click.argument("name", type=NAME)
-@click.option("--address", type=NAME, required=True, help="SIP host or URI at which the trunk ends.")
-@click.option("--provider-trunk-id", metavar="ID", help="Its identifier at the voice provider.")
-def create_trunk(workspace_id: str, name: str, address: str, provider_trunk_id: str | None) -> None:
-    """Make a trunk called NAME."""
-    made = with_engine(
-        lambda engine: engine.trunks.create(
-            workspace_id, name, address=address, provider_trunk_id=provider_trunk_id, actor=actor()
-        )
-    )
-    show(documents.trunk(made))
-
-
-@trunks.command("list")
-@click.argument("workspace_id", type=WORKSPACE)
-def list_trunks(workspace_id: str) -> None:
-    """List a workspace's trunks."""
-    found = with_engine(lambda engine: engine.trunks.list(workspace_id))
-    show_list(
-        [documents.trunk(item) for item in found],
-        ("id", "name", "address", "provider_trunk_id", "created_at"),
-        empty="The workspace has no trunks.",
-    )
-
-
-@click.group(cls=Group)
-def numbers() -> None:
-    """Add and list the numbers that a workspace sends and calls from."""
-
-
-@numbers.command("add")
-@click.argument("workspace_id", type=WORKSPACE)
-@click.argument("phone")
-@click.option("--carrier", type=CARRIER, help="The SMS carrier that it belongs to.")
-@click.option("--trunk", "trunk_id", type=TRUNK, help="The trunk that it is reached over.")
-@click.option(
-    "--rate", type=click.IntRange(1, 600), metavar="N", help="At most N messages a minute, over all campaigns."
-)
-def add_number(
-    workspace_id: str, phone: str, carrier: CarrierName | None, trunk_id: str | None, rate: int | None
-) -> None:
-    """Add the number PHONE, such as +14155550102."""
-    added = with_engine(
-        lambda engine: engine.numbers.add(
-            workspace_id, phone, carrier=carrier, trunk_id=trunk_id, rate_per_minute=rate, actor=actor()
-        )
-    )
-    show(documents.number(added))
-
-
-@numbers.command("list")
-@click.argument("workspace_id", type=WORKSPACE)
-def list_numbers(workspace_id: str) -> None:
-    """List a workspace's numbers."""
-    found = with_engine(lambda engine: engine.numbers.list(workspace_id))
-    show_list(
-        [documents.number(item) for item in found],
-        ("id", "phone", "carrier", "trunk_id", "rate_per_minute", "created_at"),
-        empty=f"The workspace has no numbers. Add one with: outreach-server numbers add {workspace_id} PHONE",
-    )
-
-
-@click.group(cls=Group)
 def flows() -> None:
-    """Make and list automation flows."""
+    """Make, change, remove and list automation flows."""
 
 
 @flows.command("create")
@@ -121,6 +52,29 @@ def list_flows(workspace_id: str) -> None:
         ("id", "name", "steps", "created_at"),
         empty="The workspace has no flows.",
     )
+
+
+@flows.command("update")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("flow_id", type=FLOW)
+@click.option("--name", type=NAME, help="A new name.")
+@click.option("--file", "file", type=click.File("rb"), help="Other steps, as JSON; - is stdin.")
+def update_flow(workspace_id: str, flow_id: str, name: str | None, file: BinaryIO | None) -> None:
+    """Change a flow; its steps only while no campaign that has been started goes through them."""
+    changes = changed(name=name, steps=None if file is None else _read_steps(file))
+    if not changes:
+        raise click.UsageError("Name something to change; see --help.")
+    change = FlowChange(**changes)
+    show(documents.flow(with_engine(lambda e: e.flows.update(workspace_id, flow_id, change, actor=actor()))))
+
+
+@flows.command("remove")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("flow_id", type=FLOW)
+def remove_flow(workspace_id: str, flow_id: str) -> None:
+    """Remove a flow; one that drives a campaign that is not over is not removed."""
+    gone = with_engine(lambda engine: engine.flows.remove(workspace_id, flow_id, actor=actor()))
+    show({"id": gone.id, "name": gone.name, "removed": True})
 
 
 def _read_steps(file: BinaryIO) -> list[FlowStep]:

@@ -1,0 +1,87 @@
+"""`numbers`: the numbers that a workspace sends and calls from."""
+
+from __future__ import annotations
+
+import click
+
+from outreach import CarrierName, NumberChange
+from outreach_server.cli import documents
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.output import show, show_list
+from outreach_server.cli.values import CARRIER, NUMBER, TRUNK, WORKSPACE, changed, clear
+
+
+@click.group(cls=Group)
+def numbers() -> None:
+    """Add, change, remove and list the numbers that a workspace sends and calls from."""
+
+
+@numbers.command("add")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("phone")
+@click.option("--carrier", type=CARRIER, help="The SMS carrier that it belongs to.")
+@click.option("--trunk", "trunk_id", type=TRUNK, help="The trunk that it is reached over.")
+@click.option(
+    "--rate", type=click.IntRange(1, 600), metavar="N", help="At most N messages a minute, over all campaigns."
+)
+def add_number(
+    workspace_id: str, phone: str, carrier: CarrierName | None, trunk_id: str | None, rate: int | None
+) -> None:
+    """Add the number PHONE, such as +14155550102."""
+    added = with_engine(
+        lambda engine: engine.numbers.add(
+            workspace_id, phone, carrier=carrier, trunk_id=trunk_id, rate_per_minute=rate, actor=actor()
+        )
+    )
+    show(documents.number(added))
+
+
+@numbers.command("list")
+@click.argument("workspace_id", type=WORKSPACE)
+def list_numbers(workspace_id: str) -> None:
+    """List a workspace's numbers."""
+    found = with_engine(lambda engine: engine.numbers.list(workspace_id))
+    show_list(
+        [documents.number(item) for item in found],
+        ("id", "phone", "carrier", "trunk_id", "rate_per_minute", "created_at"),
+        empty=f"The workspace has no numbers. Add one with: outreach-server numbers add {workspace_id} PHONE",
+    )
+
+
+@numbers.command("update")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("number_id", metavar="PHONE", type=NUMBER)
+@click.option("--carrier", type=CARRIER, help="The SMS carrier that it belongs to.")
+@click.option("--no-carrier", is_flag=True, help="It belongs to no SMS carrier: calls alone come from it.")
+@click.option("--trunk", "trunk_id", type=TRUNK, help="The trunk that it is reached over.")
+@click.option("--no-trunk", is_flag=True, help="It is reached over no trunk.")
+@click.option("--rate", type=click.IntRange(1, 600), metavar="N", help="At most N messages a minute.")
+@click.option("--no-rate", is_flag=True, help="It has no rate of its own.")
+def update_number(
+    workspace_id: str,
+    number_id: str,
+    carrier: CarrierName | None,
+    no_carrier: bool,
+    trunk_id: str | None,
+    no_trunk: bool,
+    rate: int | None,
+    no_rate: bool,
+) -> None:
+    """Change what the number PHONE is for; running campaigns heed its rate at once."""
+    changes = changed(carrier=carrier, trunk=trunk_id, rate=rate)
+    for name, is_cleared in (("carrier", no_carrier), ("trunk", no_trunk), ("rate", no_rate)):
+        clear(changes, name, is_cleared)
+    if not changes:
+        raise click.UsageError("Name something to change; see --help.")
+    fields = {"trunk": "trunk_id", "rate": "rate_per_minute"}
+    change = NumberChange(**{fields.get(name, name): value for name, value in changes.items()})
+    show(documents.number(with_engine(lambda e: e.numbers.update(workspace_id, number_id, change, actor=actor()))))
+
+
+@numbers.command("remove")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("number_id", metavar="PHONE", type=NUMBER)
+def remove_number(workspace_id: str, number_id: str) -> None:
+    """Remove the number PHONE; one that a campaign or an active agent uses is not removed."""
+    gone = with_engine(lambda engine: engine.numbers.remove(workspace_id, number_id, actor=actor()))
+    show({"id": gone.id, "phone": gone.phone, "removed": True})

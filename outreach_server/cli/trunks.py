@@ -1,0 +1,76 @@
+"""`trunks`: the SIP trunks that calling campaigns dial over."""
+
+from __future__ import annotations
+
+import click
+
+from outreach import TrunkChange
+from outreach_server.cli import documents
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.output import show, show_list
+from outreach_server.cli.values import NAME, TRUNK, WORKSPACE, changed, clear
+
+
+@click.group(cls=Group)
+def trunks() -> None:
+    """Make, change, remove and list SIP trunks."""
+
+
+@trunks.command("create")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("name", type=NAME)
+@click.option("--address", type=NAME, required=True, help="SIP host or URI at which the trunk ends.")
+@click.option("--provider-trunk-id", metavar="ID", help="Its identifier at the voice provider.")
+def create_trunk(workspace_id: str, name: str, address: str, provider_trunk_id: str | None) -> None:
+    """Make a trunk called NAME."""
+    made = with_engine(
+        lambda engine: engine.trunks.create(
+            workspace_id, name, address=address, provider_trunk_id=provider_trunk_id, actor=actor()
+        )
+    )
+    show(documents.trunk(made))
+
+
+@trunks.command("list")
+@click.argument("workspace_id", type=WORKSPACE)
+def list_trunks(workspace_id: str) -> None:
+    """List a workspace's trunks."""
+    found = with_engine(lambda engine: engine.trunks.list(workspace_id))
+    show_list(
+        [documents.trunk(item) for item in found],
+        ("id", "name", "address", "provider_trunk_id", "created_at"),
+        empty="The workspace has no trunks.",
+    )
+
+
+@trunks.command("update")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("trunk_id", type=TRUNK)
+@click.option("--name", type=NAME, help="A new name.")
+@click.option("--address", type=NAME, help="SIP host or URI at which the trunk ends.")
+@click.option("--provider-trunk-id", metavar="ID", help="Its identifier at the voice provider.")
+@click.option("--no-provider-trunk-id", is_flag=True, help="Forget that identifier.")
+def update_trunk(
+    workspace_id: str,
+    trunk_id: str,
+    name: str | None,
+    address: str | None,
+    provider_trunk_id: str | None,
+    no_provider_trunk_id: bool,
+) -> None:
+    """Change a trunk; calls that are placed from then on go by it."""
+    changes = changed(name=name, address=address, provider_trunk_id=provider_trunk_id)
+    clear(changes, "provider_trunk_id", no_provider_trunk_id)
+    if not changes:
+        raise click.UsageError("Name something to change; see --help.")
+    change = TrunkChange(**changes)
+    show(documents.trunk(with_engine(lambda e: e.trunks.update(workspace_id, trunk_id, change, actor=actor()))))
+
+
+@trunks.command("remove")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("trunk_id", type=TRUNK)
+def remove_trunk(workspace_id: str, trunk_id: str) -> None:
+    """Remove a trunk; one that a campaign or a number uses is not removed."""
+    gone = with_engine(lambda engine: engine.trunks.remove(workspace_id, trunk_id, actor=actor()))
+    show({"id": gone.id, "name": gone.name, "removed": True})
