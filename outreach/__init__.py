@@ -74,6 +74,7 @@ from outreach.models.events import (
 )
 from outreach.models.explanation import Explanation
 from outreach.models.failures import Failure, RecipientOutcome
+from outreach.models.holdup import Holdup
 from outreach.models.holidays import Holiday, HolidayCalendar
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.pages import Page
@@ -105,6 +106,7 @@ from outreach.operations.requests import Answer, Quota
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.holidays import parse_holidays
 from outreach.policy.phones import mask
+from outreach.policy.reasons import PAUSES, describe
 from outreach.policy.replies import ReplyText
 from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.dispatcher import DispatcherHealth
@@ -122,6 +124,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CARRIERS",
+    "PAUSES",
     "PROVIDERS",
     "PUBLIC_URL_VARIABLE",
     "RULES",
@@ -181,6 +184,7 @@ __all__ = [
     "FlowChange",
     "FlowStep",
     "Forbidden",
+    "Holdup",
     "Holiday",
     "HolidayCalendar",
     "IllegalTransition",
@@ -241,6 +245,7 @@ __all__ = [
     "WorkspaceStatus",
     "WorkspaceUnavailable",
     "__version__",
+    "describe",
     "explain",
     "mask",
     "parse_holidays",

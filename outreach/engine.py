@@ -40,6 +40,7 @@ from outreach.services.dispatches import Dispatches
 from outreach.services.events import Events
 from outreach.services.failures import Failures
 from outreach.services.flows import Flows
+from outreach.services.holdups import Holdups
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
 from outreach.services.replies import Replies
@@ -93,6 +94,7 @@ class Outreach:
         messages: Single messages.
         dispatches: Dispatches of which nobody knows what became.
         failures: What providers said of what went wrong, and what it means.
+        holdups: What keeps campaigns from going on although their state would let them.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, told after its commit.
@@ -156,6 +158,7 @@ class Outreach:
         self.messages = Messages(context)
         self.dispatches = Dispatches(context)
         self.failures = Failures(context)
+        self.holdups = Holdups(context)
         self.accounts = Accounts(context, vault, self._connections)
         self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.events = Events(context)

@@ -6,6 +6,7 @@ import attrs
 
 from outreach.models.explanation import Explanation
 from outreach.models.recipient import Recipient
+from outreach.models.states import MessageStatus
 
 
 @attrs.frozen(kw_only=True)
@@ -29,11 +30,14 @@ class Failure:
 
 @attrs.frozen(kw_only=True)
 class RecipientOutcome:
-    """A recipient, and what its provider last said of a request that did not come to its end.
+    """A recipient, and what its provider last said.
 
     Attributes:
-        failure: None where its last request was accepted and has not failed since, and where there was none.
+        failure: Of a request that did not come to its end; None where its last request was accepted and has not failed
+            since, and where there was none.
+        report: Of a message that was accepted: what the carrier has told since; None for nothing yet, and of calls.
     """
 
     recipient: Recipient
     failure: Failure | None
+    report: MessageStatus | None = None

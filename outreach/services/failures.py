@@ -117,12 +117,13 @@ class Failures:
 
 
 def _outcome(tx: Transaction, workspace_id: str, recipient: Recipient) -> RecipientOutcome:
+    if not (recipient.dispatched or recipient.tries or recipient.attempts):
+        return RecipientOutcome(recipient=recipient, failure=None)
+    dispatches = tx.dispatches.of_recipient(workspace_id, recipient.campaign_id, recipient.position)
     failure = None
-    tried = recipient.dispatched or recipient.tries or recipient.attempts
-    if tried and recipient.status is not RecipientStatus.COMPLETED:
-        dispatches = tx.dispatches.of_recipient(workspace_id, recipient.campaign_id, recipient.position)
+    if recipient.status is not RecipientStatus.COMPLETED:
         failure = _last(dispatches, _call_of(tx, dispatches[-1]) if dispatches else None)
-    return RecipientOutcome(recipient=recipient, failure=failure)
+    return RecipientOutcome(recipient=recipient, failure=failure, report=dispatches[-1].report if dispatches else None)
 
 
 def _call_of(tx: Transaction, dispatch: Dispatch) -> Call | None:

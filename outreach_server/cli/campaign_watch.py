@@ -8,7 +8,7 @@ from outreach import Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.output import console, echo_json, note
-from outreach_server.cli.progress import Snapshot, follow, groups_table, view_for, what_it_waits_for
+from outreach_server.cli.progress import Snapshot, follow, groups_table, message_counts, view_for, what_it_waits_for
 from outreach_server.cli.values import CAMPAIGN
 
 
@@ -29,8 +29,9 @@ def watch_(campaign_id: str) -> None:
             return await follow(engine, campaign.workspace_id, campaign_id, view)
 
     end = with_engine(work)
-    groups = [documents.group(group) for group in end.groups]
     if as_json:
-        echo_json({**documents.campaign(end.campaign), "held_by": end.held_by, "groups": groups})
+        messages = message_counts(end.campaign, end.sent)
+        shown = {**documents.campaign(end.campaign), **documents.holds(end.holds)}
+        echo_json({**shown, "groups": end.documents, "messages": messages})
     elif not out.is_terminal:
-        out.print(groups_table(groups, end.campaign.channel))
+        out.print(groups_table(end.documents))

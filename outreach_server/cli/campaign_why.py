@@ -7,13 +7,13 @@ from typing import Final
 
 import click
 
-from outreach import RULES, Campaign, ContactHistory, NotFound, Outreach
+from outreach import RULES, Campaign, ContactHistory, NotFound, Outreach, describe
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.output import cell, console, echo_json, fields, listing
 from outreach_server.cli.values import CAMPAIGN
 
-_COLUMNS: Final = ("at", "what", "state", "reason", "rule", "attempt", "until", "actor")
+_COLUMNS: Final = ("at", "what", "state", "reason", "rule", "attempt", "until", "actor", "why")
 
 
 @click.command("why", cls=Command)
@@ -53,18 +53,20 @@ def why_(campaign_id: str, phone: str) -> None:
 async def _explained(engine: Outreach, campaign: Campaign, history: ContactHistory) -> documents.Document:
     document = documents.history(history)
     if history.position is None:
-        return explained.steps(document, {})
+        return explained.steps(document, {}, campaign.channel)
     failures = await engine.failures.of_recipient(campaign.workspace_id, campaign.id, history.position)
-    return explained.steps(document, failures)
+    return explained.steps(document, failures, campaign.channel)
 
 
 def _title(campaign: Campaign, history: ContactHistory) -> str:
     if history.position is None:
         return f"{history.phone} has no place in campaign {campaign.name!r}."
     reason = f" ({history.reason})" if history.reason is not None else ""
+    words = describe(history.status or "", history.reason, campaign.channel) if history.reason is not None else None
+    because = f": {words}" if words else ""
     until = f", until {documents.plain(history.due_at)}" if history.due_at is not None else ""
     number = cell(history.phone_number)
-    return f"{number}, position {history.position} of {campaign.name!r}: {history.status}{reason}{until}"
+    return f"{number}, position {history.position} of {campaign.name!r}: {history.status}{reason}{until}{because}"
 
 
 def _row(step: documents.Document) -> documents.Document:

@@ -13,6 +13,7 @@ from outreach import (
     CampaignStatus,
     CampaignUpdate,
     CannotStart,
+    Channel,
     ErrorDetail,
     Outreach,
     RecipientStatus,
@@ -26,10 +27,18 @@ from outreach_server.cli.campaign_why import why_
 from outreach_server.cli.hours import hours_text
 from outreach_server.cli.obstacles import explain_draft, explain_failing, explain_start, not_ahead
 from outreach_server.cli.output import console, echo_json, fields, note, show_list, stream_array, stream_lines
-from outreach_server.cli.progress import groups_table, what_it_waits_for
+from outreach_server.cli.progress import (
+    Look,
+    Snapshot,
+    groups_table,
+    hints,
+    message_counts,
+    messages_text,
+    what_it_waits_for,
+)
 from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text
 
-_COLUMNS = ("id", "name", "channel", "effective_status", "total_recipients", "pending_calls", "completed_calls")
+_COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
 _WIDTHS = {
     "position": 8,
     "phone_number": 20,
@@ -37,10 +46,19 @@ _WIDTHS = {
     "status": 11,
     "reason": 16,
     "attempts": 8,
+    "due_at": 27,
     "ended_at": 27,
     "error_code": 10,
-    "meaning": 0,
+    "why": 0,
 }
+_COUNTERS = {
+    "total_recipients": "recipients",
+    "pending_calls": "pending",
+    "completed_calls": "completed",
+    "successful_calls": "successful",
+    "failed_calls": "failed",
+}
+"""The interface counts recipients as calls, of whatever channel; people are told of recipients."""
 _PAGE = 100
 _HEAD = ("id", "workspace_id", "name", "description", "channel", "status", "effective_status")
 _ALWAYS = frozenset(
@@ -100,8 +118,9 @@ def list_(
                 return found[:limit]
             page += 1
 
+    found = [documents.campaign(item) for item in with_engine(work)]
     show_list(
-        [documents.campaign(item) for item in with_engine(work)],
+        found if state().as_json else [_in_words(one) for one in found],
         _COLUMNS,
         empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE.csv …",
     )
@@ -227,23 +246,23 @@ for name, description, hint in (
 def show_(campaign_id: str) -> None:
     """Show a campaign, and how many of its recipients are in which state and why."""
 
-    async def work(engine: Outreach) -> tuple[documents.Document, list[documents.Document], list[documents.Document]]:
+    async def work(engine: Outreach) -> tuple[Snapshot, list[documents.Document]]:
         campaign = await engine.campaigns.find(campaign_id)
-        owner = await engine.workspaces.get(campaign.workspace_id)
-        groups = await engine.campaigns.groups(campaign.workspace_id, campaign_id)
-        until = await engine.campaigns.held_until(owner.id, campaign_id)
-        held = {"held_by": documents.held_by(campaign, owner, until), "held_until": documents.plain(until)}
-        document = {**documents.campaign(campaign), **held}
-        failures = explained.counted(await engine.failures.of_campaign(campaign.workspace_id, campaign_id))
-        return document, [documents.group(group) for group in groups], failures
+        picture = await Look(engine, campaign.workspace_id, campaign_id).now()
+        return picture, explained.counted(await engine.failures.of_campaign(campaign.workspace_id, campaign_id))
 
-    document, groups, failures = with_engine(work)
+    picture, failures = with_engine(work)
+    document = {**documents.campaign(picture.campaign), **documents.holds(picture.holds)}
     if state().as_json:
-        echo_json({**document, "groups": groups, "failures": failures})
+        messages = message_counts(picture.campaign, picture.sent)
+        echo_json({**document, "groups": picture.documents, "messages": messages, "failures": failures})
         return
     _show(document)
     out = console()
-    out.print(groups_table(groups, document["channel"]))
+    for text in hints(picture):
+        out.print(text)
+    out.print(groups_table(picture.documents))
+    out.print(messages_text(picture.campaign, picture.sent))
     if failures:
         out.print("What went wrong at the provider, by how many requests:")
         out.print(explained.counted_table(failures))
@@ -257,19 +276,25 @@ def recipients(campaign_id: str, status: RecipientStatus | None, limit: int | No
     """List a campaign's recipients: what became of each, and why."""
     as_json = state().as_json
 
-    async def found(engine: Outreach, workspace_id: str) -> AsyncIterator[documents.Document]:
+    async def found(engine: Outreach, workspace_id: str, channel: Channel) -> AsyncIterator[documents.Document]:
         count = 0
-        async for found in engine.failures.outcomes(workspace_id, campaign_id, status=status):
-            yield {**documents.recipient(found.recipient), **explained.failure(found.failure)}
+        async for one in engine.failures.outcomes(workspace_id, campaign_id, status=status):
+            shown = {
+                **documents.recipient(one.recipient, channel, one.report),
+                **explained.failure(one.failure),
+            }
+            # A line has room for one sentence: what the provider says tells more.
+            yield shown if as_json else {**shown, "why": shown["meaning"] or shown["why"]}
             count += 1
             if count == limit:
                 return
 
     async def work(engine: Outreach) -> None:
-        workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
+        campaign = await engine.campaigns.find(campaign_id)
+        rows = found(engine, campaign.workspace_id, campaign.channel)
         if as_json:
-            await stream_array(found(engine, workspace_id))
-        elif await stream_lines(found(engine, workspace_id), _WIDTHS) == 0:
+            await stream_array(rows)
+        elif await stream_lines(rows, _WIDTHS) == 0:
             note("There are no such recipients.")
 
     with_engine(work)
@@ -288,4 +313,8 @@ def _show(document: documents.Document) -> None:
     if holidays:
         days = [day for day in holidays["holidays"] if day["enabled"]]
         shown["holidays_config"] = f"{holidays['country'] or 'own dates'}: {len(days)} dates"
-    console().print(fields(shown))
+    console().print(fields(_in_words(shown)))
+
+
+def _in_words(document: documents.Document) -> documents.Document:
+    return {_COUNTERS.get(name, name): value for name, value in document.items()}

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from outreach import NewRecipient, Outreach
+from outreach import NewRecipient, Outreach, describe
 from outreach_server.cli import documents
 from outreach_server.cli.base import actor
 from outreach_server.cli.contacts import ContactFile
@@ -87,7 +87,7 @@ async def tell(story: Story) -> dict[str, Any]:
         "rows": rows,
         "sms_opted_out_excluded": created["sms_opted_out_excluded"],
         "campaign": documents.campaign(end.campaign),
-        "groups": [documents.group(group) for group in end.groups],
+        "groups": end.documents,
         "call": call,
     }
 
@@ -147,9 +147,9 @@ async def _account(story: Story, end: Snapshot, created: dict[str, Any]) -> None
     if story.silent:
         return
     story.chapter(4, "What happened to everybody, and why")
-    groups = [documents.group(group) for group in end.groups]
-    groups.append({"status": "left out", "reason": "opted_out", "count": created["sms_opted_out_excluded"]})
-    story.out.print(Padding(groups_table(groups, end.campaign.channel), (0, 0, 0, 3)))
+    left_out = {"status": "left out", "reason": "opted_out", "count": created["sms_opted_out_excluded"]}
+    why = describe("left out", "opted_out")
+    story.out.print(Padding(groups_table([*end.documents, {**left_out, "why": why, "until": None}]), (0, 0, 0, 3)))
     sent = await story.engine.campaigns.dispatches(story.tenant.workspace_id, end.campaign.id, 0)
     for dispatch in sent[-1:]:
         story.say("   The first message, as it went out:")

@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
 
 from outreach import (
+    PAUSES,
     Agent,
     ApiKey,
     AuditEntry,
     Call,
     CallSettings,
     Campaign,
-    CampaignStatus,
+    Channel,
     ContactHistory,
     Dispatch,
     Flow,
+    Holdup,
     InboundMessage,
+    MessageStatus,
     Number,
     Recipient,
     RecipientGroup,
+    RecipientStatus,
     ReplySettings,
     ReplyText,
     SmsSettings,
@@ -31,7 +36,7 @@ from outreach import (
     Trunk,
     Unsubscribe,
     Workspace,
-    WorkspaceStatus,
+    describe,
     to_text,
     write_call,
     write_campaign,
@@ -126,21 +131,22 @@ def unsubscribe(item: Unsubscribe) -> Document:
 def campaign(item: Campaign) -> Document:
     """Return a campaign's document, with the names of the interface's section 2.2."""
     document = write_campaign(item, now=SystemClock().now())
-    return {**document, "pause_reason": item.pause_reason, "open_recipients": item.counters.open}
+    return {
+        **document,
+        "pause_reason": item.pause_reason,
+        "pause_why": PAUSES.get(item.pause_reason or ""),
+        "open_recipients": item.counters.open,
+    }
 
 
-def held_by(item: Campaign, owner: Workspace, held_until: datetime | None) -> str | None:
-    """Return what keeps a campaign from sending although its state would let it; None when nothing does.
-
-    Args:
-        item: The campaign.
-        owner: Its workspace.
-        held_until: Until when its provider is left alone; None when it is not.
-    """
-    runs = item.status in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
-    if runs and owner.status is not WorkspaceStatus.ACTIVE:
-        return f"workspace_{owner.status}"
-    return provider_hold(held_until)
+def holds(items: Sequence[Holdup]) -> Document:
+    """Return what keeps a campaign from going on: the first of all as `held_by`, and all of them."""
+    first = items[0] if items else None
+    return {
+        "held_by": first.by if first else None,
+        "held_until": plain(first.until) if first else None,
+        "holds": [plain(item) for item in items],
+    }
 
 
 def provider_hold(held_until: datetime | None) -> str | None:
@@ -148,15 +154,17 @@ def provider_hold(held_until: datetime | None) -> str | None:
     return "provider_hold" if held_until is not None else None
 
 
-def group(item: RecipientGroup) -> Document:
-    """Return the document of a group of recipients."""
-    return _document(item)
+def group(item: RecipientGroup, channel: Channel, waits: Mapping[str, datetime] = MappingProxyType({})) -> Document:
+    """Return the document of a group of recipients: with why it is so in words, and until when its first one waits."""
+    until = waits.get(item.reason or "") if item.status is RecipientStatus.WAITING else None
+    return {**_document(item), "why": describe(item.status, item.reason, channel), "until": plain(until)}
 
 
-def recipient(item: Recipient) -> Document:
-    """Return a recipient's document."""
-    document = _document(item, "campaign_id")
-    first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason")}
+def recipient(item: Recipient, channel: Channel, report: MessageStatus | None = None) -> Document:
+    """Return a recipient's document, with what the carrier told of its message, and why it is as it is in words."""
+    why = describe(item.status, item.reason, channel, report=report)
+    document = {**_document(item, "campaign_id"), "report": plain(report), "why": why}
+    first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason", "why")}
     return {**first, **document}
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.table import Table
 
-from outreach import Failure
+from outreach import PAUSES, Channel, Failure, describe
 from outreach_server.cli.documents import Document
 from outreach_server.cli.output import listing
 
@@ -46,18 +46,27 @@ def counted_table(documents: Sequence[Document]) -> Table:
     return listing(documents, _COUNTED)
 
 
-def steps(history: Document, failures: Mapping[str, Failure]) -> Document:
-    """Return a contact's history whose steps say what the provider said, each once: with the last that it told."""
+def steps(history: Document, failures: Mapping[str, Failure], channel: Channel) -> Document:
+    """Return a contact's history whose steps say why in words, and what the provider said.
+
+    What it said stands at the last step that tells of the request.
+    """
     told: set[str] = set()
     found = []
     for step in reversed(history["steps"]):
         item = failures.get(step["dispatch_id"]) if step["what"] in _TOLD_BY else None
         if item is not None and step["dispatch_id"] not in told:
             told.add(step["dispatch_id"])
-            found.append({**step, **failure(item)})
         else:
-            found.append({**step, **failure(None)})
+            item = None
+        found.append({**step, "why": _why(step, channel), **failure(item)})
     return {**history, "steps": found[::-1]}
+
+
+def _why(step: Document, channel: Channel) -> str | None:
+    if step["what"] == "campaign":
+        return PAUSES.get(step["reason"] or "")
+    return describe(step["state"] or "", step["reason"], channel) if step["reason"] else None
 
 
 def steps_table(history: Document) -> Table | None:

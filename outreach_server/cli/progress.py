@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
 from typing import Any, Final, Protocol
 
 import anyio
@@ -17,12 +19,25 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from outreach import Campaign, CampaignStatus, Channel, Outreach, RecipientGroup, SystemClock
+from outreach import (
+    PAUSES,
+    Campaign,
+    CampaignStatus,
+    DispatchGroup,
+    Holdup,
+    Outreach,
+    RecipientGroup,
+    SystemClock,
+)
 from outreach_server.cli import documents
 from outreach_server.cli.output import cell
 
 POLL_SECONDS: Final = 0.5
 _RATE_SECONDS: Final = 10.0
+_SHARE: Final = 20.0
+"""What takes long is done so seldom that it takes a twentieth of the time at the most."""
+
+NOBODY: Final = "nobody is dispatching"
 
 STYLES: Final = {
     "completed": "green", "active": "green", "in_progress": "cyan", "dispatching": "cyan", "waiting": "yellow",
@@ -30,44 +45,24 @@ STYLES: Final = {
     "canceled": "bright_black", "cancelled": "bright_black", "expired": "bright_black",
 }  # fmt: skip
 
-WHY: Final = {
-    ("left out", "opted_out"): "on the unsubscribe register: never even written",
-    ("completed", None): "accepted by the carrier",
-    ("skipped", "duplicate"): "the same number stands earlier in the list",
-    ("skipped", "invalid_number"): "no possible phone number: never handed to a carrier",
-    ("skipped", "opted_out"): "on the unsubscribe register",
-    ("failed", "over_segment_cap"): "the text is longer than the settings allow",
-    ("failed", "empty_message"): "the template left nothing to send",
-    ("unconfirmed", None): "nobody can tell whether it went out: not sent again",
-    ("pending", None): "not attempted yet",
-    ("dispatching", None): "on its way to the carrier",
-}
-
-
-CALL_WHY: Final = {
-    ("completed", None): "the call took place",
-    ("skipped", "invalid_number"): "no possible phone number: never called",
-    ("failed", "agent_unavailable"): "the agent may not call out",
-    ("unconfirmed", None): "nobody can tell whether the phone rang: not called again",
-    ("dispatching", None): "on its way to the voice provider",
-    ("in_progress", "calling"): "ringing, or talking",
-}
-"""Of calls, where another word is right than for messages."""
-
 
 @attrs.frozen(kw_only=True)
 class Snapshot:
     """A campaign at one moment.
 
     Attributes:
-        held_by: What keeps it from sending although its state would let it; None when nothing does.
+        holds: What keeps it from going on although its state would let it.
+        waits: For each reason for which recipients wait, when the first of them goes on.
+        sent: What its requests came to at the provider.
         rate_per_minute: Recipients that ended a minute, lately.
         eta_seconds: How long the rest takes at this rate; None when nothing moves.
     """
 
     campaign: Campaign
     groups: Sequence[RecipientGroup]
-    held_by: str | None = None
+    holds: Sequence[Holdup] = ()
+    waits: Mapping[str, datetime] = attrs.field(factory=dict)
+    sent: Sequence[DispatchGroup] = ()
     rate_per_minute: float
     eta_seconds: float | None
 
@@ -76,6 +71,16 @@ class Snapshot:
         """Recipients that have ended."""
         counters = self.campaign.counters
         return counters.total - counters.open
+
+    @property
+    def documents(self) -> list[documents.Document]:
+        """How many recipients are in which state, why, and until when."""
+        shown = [documents.group(group, self.campaign.channel, self.waits) for group in self.groups]
+        counts = message_counts(self.campaign, self.sent)
+        for document in shown:
+            if counts is not None and (document["status"], document["reason"]) == ("completed", None):
+                document["why"] = _how_sent(counts)
+        return shown
 
 
 class View(Protocol):
@@ -103,14 +108,15 @@ class Lines:
     def update(self, snapshot: Snapshot) -> None:
         """Print how it is now, unless it is as before."""
         campaign = snapshot.campaign
-        key = (campaign.status, snapshot.held_by, campaign.counters)
+        messages = messages_text(campaign, snapshot.sent)
+        key = (campaign.status, [hold.by for hold in snapshot.holds], campaign.counters, messages)
         if key != self._last:
             self._last = key
-            groups = ", ".join(f"{group.count} {_group_name(documents.group(group))}" for group in snapshot.groups)
-            self._echo(f"{_state(snapshot)}  {snapshot.ended}/{campaign.counters.total} ended  {groups}")
-            waits_for = what_it_waits_for(campaign)
-            if waits_for is not None:
-                self._echo(waits_for)
+            groups = ", ".join(f"{group['count']} {_group_name(group)}" for group in snapshot.documents)
+            ended = f"{snapshot.ended}/{campaign.counters.total} ended"
+            self._echo("  ".join(filter(None, (_state(snapshot), ended, groups, messages))))
+            for text in hints(snapshot):
+                self._echo(text)
 
 
 class Terminal:
@@ -144,27 +150,55 @@ async def follow(
 ) -> Snapshot:
     """Show a campaign until it has ended for good; return how it ended."""
     clock = SystemClock()
+    look = Look(engine, workspace_id, campaign_id)
     seen: deque[tuple[float, int]] = deque()
     while True:
-        # In this order, so that a campaign that is over is shown with its last groups.
-        campaign = await engine.campaigns.get(workspace_id, campaign_id)
-        groups = await engine.campaigns.groups(workspace_id, campaign_id)
-        owner = await engine.workspaces.get(workspace_id)
-        held_by = documents.held_by(campaign, owner, await engine.campaigns.held_until(workspace_id, campaign_id))
-        now, ended = clock.monotonic(), campaign.counters.total - campaign.counters.open
+        picture = await look.now()
+        campaign = picture.campaign
+        now, ended = clock.monotonic(), picture.ended
         seen.append((now, ended))
         while now - seen[0][0] > _RATE_SECONDS:
             seen.popleft()
         elapsed = now - seen[0][0]
         rate = (ended - seen[0][1]) / elapsed if elapsed > 0 else 0.0
         eta = campaign.counters.open / rate if rate > 0 else None
-        snapshot = Snapshot(
-            campaign=campaign, groups=groups, held_by=held_by, rate_per_minute=rate * 60, eta_seconds=eta
-        )
+        snapshot = attrs.evolve(picture, rate_per_minute=rate * 60, eta_seconds=eta)
         view.update(snapshot)
         if campaign.is_terminal:
             return snapshot
         await anyio.sleep(poll_seconds)
+
+
+@attrs.define
+class Look:
+    """Looks at a campaign, again and again; what is costly where it is large is looked at less often."""
+
+    _engine: Outreach
+    _workspace_id: str
+    _campaign_id: str
+    _sent: Sequence[DispatchGroup] = ()
+    _again_at: float = 0.0
+
+    async def now(self) -> Snapshot:
+        """Return how it is now, its rate left open."""
+        engine, place = self._engine, (self._workspace_id, self._campaign_id)
+        # In this order, so that a campaign that is over is shown with its last groups.
+        campaign = await engine.campaigns.get(*place)
+        groups = await engine.campaigns.groups(*place)
+        began = time.monotonic()
+        if campaign.is_terminal or began >= self._again_at:
+            self._sent = await engine.failures.groups(*place)
+            took = time.monotonic() - began
+            self._again_at = began + took * _SHARE
+        return Snapshot(
+            campaign=campaign,
+            groups=groups,
+            holds=await engine.holdups.of_campaign(*place),
+            waits=await engine.holdups.of_recipients(*place),
+            sent=self._sent,
+            rate_per_minute=0.0,
+            eta_seconds=None,
+        )
 
 
 def render(snapshot: Snapshot) -> RenderableType:
@@ -183,9 +217,68 @@ def render(snapshot: Snapshot) -> RenderableType:
         ProgressBar(total=total, completed=snapshot.ended, width=40),
         *(Text(fact) for fact in facts),
     )
-    table = groups_table([documents.group(group) for group in snapshot.groups], campaign.channel)
+    table = groups_table(snapshot.documents)
+    messages = messages_text(campaign, snapshot.sent)
+    return Group(head, *(Text(text) for text in hints(snapshot)), table, *([Text(messages)] if messages else []))
+
+
+def hints(snapshot: Snapshot) -> list[str]:
+    """Return what people have to know or to do before a campaign goes on, each in a line."""
+    campaign = snapshot.campaign
+    paused = PAUSES.get(campaign.pause_reason or "")
     waits_for = what_it_waits_for(campaign)
-    return Group(head, table) if waits_for is None else Group(head, Text(waits_for), table)
+    return [
+        *([f"It is paused: {paused}."] if paused else []),
+        *([waits_for] if waits_for is not None else []),
+        *(hold_text(hold) for hold in snapshot.holds),
+    ]
+
+
+def hold_text(hold: Holdup) -> str:
+    """Return what keeps a campaign from going on, until when, and what to do."""
+    until = f" Until {documents.plain(hold.until)}." if hold.until is not None else ""
+    todo = " Start one with: outreach-server serve" if hold.by == NOBODY else ""
+    return f"{hold.why}{until}{todo}"
+
+
+def message_counts(campaign: Campaign, sent: Sequence[DispatchGroup]) -> dict[str, int] | None:
+    """Return what the messages of a campaign came to at the carrier; None of calls.
+
+    Messages and not contacts: a retry and each message of a flow count.
+    """
+    if campaign.channel == "call":
+        return None
+    counts = dict.fromkeys(("accepted", "delivered", "failed", "unknown"), 0)
+    for group in sent:
+        if group.state == "accepted":
+            name = str(group.report) if group.report in {"delivered", "failed"} else "accepted"
+            counts[name] += group.count
+        elif group.state == "refused":
+            counts["failed"] += group.count
+        elif group.state in {"unknown", "unconfirmed", "given_up"}:
+            counts["unknown"] += group.count
+    return counts
+
+
+def _how_sent(counts: Mapping[str, int]) -> str:
+    """Return what is known of messages that were sent: that a carrier took them is not yet that they arrived."""
+    if not counts["delivered"]:
+        return "sent, not yet confirmed"
+    return "sent, and some of it not yet confirmed" if counts["accepted"] else "sent and confirmed"
+
+
+def messages_text(campaign: Campaign, sent: Sequence[DispatchGroup]) -> str:
+    """Return what the messages of a campaign came to, in a line; empty where there are none."""
+    counts = message_counts(campaign, sent)
+    if counts is None or not any(counts.values()):
+        return ""
+    words = {
+        "delivered": "delivered",
+        "accepted": "sent, not yet confirmed",
+        "failed": "failed",
+        "unknown": "nobody knows of",
+    }
+    return "Messages: " + ", ".join(f"{counts[name]} {words[name]}" for name in words if counts[name])
 
 
 def what_it_waits_for(campaign: Campaign) -> str | None:
@@ -203,22 +296,25 @@ def what_it_waits_for(campaign: Campaign) -> str | None:
             return None
 
 
-def groups_table(groups: Sequence[documents.Document], channel: Channel) -> Table:
-    """Return a table of how many recipients are in which state, and why."""
-    words = {**WHY, **CALL_WHY} if channel == "call" else WHY
+def groups_table(groups: Sequence[documents.Document]) -> Table:
+    """Return a table of how many recipients are in which state, why, and until when the first of them waits."""
+    timed = any(group["until"] for group in groups)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("recipients", justify="right")
     table.add_column("state")
     table.add_column("why")
+    if timed:
+        table.add_column("until")
     for group in groups:
-        status, reason = group["status"], group["reason"]
-        why = words.get((status, reason)) or cell(reason)
-        table.add_row(str(group["count"]), Text(_group_name(group), style=STYLES.get(status, "")), why)
+        status = group["status"]
+        state = Text(_group_name(group), style=STYLES.get(status, ""))
+        until = [Text(cell(group["until"]))] if timed else []
+        table.add_row(str(group["count"]), state, Text(cell(group["why"])), *until)
     return table
 
 
 def _state(snapshot: Snapshot) -> str:
-    why = snapshot.campaign.pause_reason or snapshot.held_by
+    why = snapshot.campaign.pause_reason or (snapshot.holds[0].by if snapshot.holds else None)
     return f"{snapshot.campaign.status} ({why})" if why else str(snapshot.campaign.status)
 
 

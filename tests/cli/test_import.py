@@ -4,13 +4,16 @@ import csv
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from outreach import Outreach
 from outreach.clock import SystemClock, to_text
+from outreach.models.work import Lease
 from tests.cli.conftest import Cli
 
 Write = Callable[[str | bytes], str]
@@ -292,6 +295,7 @@ def test_why_a_campaign_of_a_suspended_workspace_sends_nothing_is_shown(
     args = ("campaigns", "import", workspace_id, csv_file("phone\n+14155550101\n"), "--name", "C", "--message", "Hi")
     campaign_id = cli.ask(*args, "--from", "+14155550100")["id"]
     cli.ask("campaigns", "start", campaign_id)
+    dispatched_at(cli, SystemClock().now())
     assert cli.ask("campaigns", "show", campaign_id)["held_by"] is None
     cli.ask("workspaces", "update", workspace_id, "--status", "suspended")
     shown = cli.ask("campaigns", "show", campaign_id)
@@ -310,12 +314,52 @@ def test_a_campaign_whose_provider_wants_to_be_left_alone_says_so(
     cli.ask("campaigns", "start", campaign_id)
     assert cli.ask("campaigns", "show", campaign_id)["held_until"] is None
     now = SystemClock().now()
+    dispatched_at(cli, now)
     row = (workspace_id, "twilio", to_text(now), to_text(now + timedelta(hours=1)), 1)
     with closing(sqlite3.connect(database.removeprefix("sqlite:///"))) as file, file:
         file.execute("INSERT INTO account_holds VALUES (?, ?, ?, ?, ?)", row)
     shown = cli.ask("campaigns", "show", campaign_id)
     assert (shown["held_by"], shown["held_until"]) == ("provider_hold", to_text(now + timedelta(hours=1)))
     assert "provider_hold" in cli.tell("campaigns", "show", campaign_id)
+
+
+def test_that_nobody_dispatches_is_told(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """By `show`, with what to do; not while the heartbeat is fresh, and not of what is not started."""
+    args = ("campaigns", "import", workspace_id, csv_file("phone\n+14155550101\n"), "--name", "C", "--message", "Hi")
+    campaign_id = cli.ask(*args, "--from", "+14155550100")["id"]
+    assert cli.ask("campaigns", "show", campaign_id)["holds"] == []
+    cli.ask("campaigns", "start", campaign_id)
+    shown = cli.ask("campaigns", "show", campaign_id)
+    assert (shown["held_by"], shown["held_until"]) == ("nobody is dispatching", None)
+    assert [hold["by"] for hold in shown["holds"]] == ["nobody is dispatching"]
+    told = cli.tell("campaigns", "show", campaign_id)
+    assert "No process sends from this database" in told
+    assert "outreach-server serve" in told
+    dispatched_at(cli, SystemClock().now())
+    assert cli.ask("campaigns", "show", campaign_id)["holds"] == []
+    dispatched_at(cli, SystemClock().now() - timedelta(minutes=1))
+    assert cli.ask("campaigns", "show", campaign_id)["held_by"] == "nobody is dispatching"
+
+
+def test_campaigns_of_messages_count_recipients(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """Their fields are called after calls in the interface, and in JSON; people are told of recipients."""
+    load(cli, workspace_id, csv_file("phone\n+14155550101\n"))
+    made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"))
+    for told in (cli.tell("campaigns", "list", workspace_id), cli.tell("campaigns", "show", made["id"])):
+        assert "recipients" in told
+        assert "calls" not in told
+    assert cli.ask("campaigns", "list", workspace_id)[0]["pending_calls"] == 1
+
+
+def dispatched_at(cli: Cli, moment: datetime) -> None:
+    """Have a process dispatch from the database at a moment."""
+
+    async def write() -> None:
+        async with Outreach.open(cli.database) as engine:
+            lease = Lease(epoch=1, home=None, renewed_at=moment)
+            await engine._storage.write(lambda tx: tx.leases.put(lease))
+
+    anyio.run(write)
 
 
 def test_stop_pauses_what_runs(cli: Cli, workspace_id: str, csv_file: Write) -> None:

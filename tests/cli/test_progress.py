@@ -1,14 +1,29 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import attrs
 import pytest
 from rich.console import Console
 
-from outreach import Campaign, CampaignStatus, Counters, RecipientGroup, RecipientStatus
-from outreach_server.cli.progress import Lines, Silent, Snapshot, Terminal, render, view_for
+from outreach import (
+    Campaign,
+    CampaignStatus,
+    Counters,
+    DispatchGroup,
+    DispatchState,
+    Holdup,
+    MessageStatus,
+    NewRecipient,
+    NewSmsCampaign,
+    Outreach,
+    RecipientGroup,
+    RecipientStatus,
+)
+from outreach_server.cli.progress import Lines, Look, Silent, Snapshot, Terminal, message_counts, render, view_for
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -61,13 +76,15 @@ def test_a_campaign_that_is_paused_says_why() -> None:
 
 def test_a_campaign_that_is_held_says_by_what() -> None:
     """Design, section 4: the reason is shown, on a terminal and line by line."""
-    held = attrs.evolve(snapshot(), held_by="workspace_suspended")
+    held = attrs.evolve(snapshot(), holds=[Holdup(by="workspace_suspended", until=NOW, why="It may not work.")])
     assert "active (workspace_suspended)" in drawn(held)
     printed: list[str] = []
     view = Lines(printed.append)
     for picture in (snapshot(), held):
         view.update(picture)
-    assert [line.partition("  ")[0] for line in printed] == ["active", "active (workspace_suspended)"]
+    hint = "It may not work. Until 2026-11-20T00:00:00.000000Z."
+    assert [line.partition("  ")[0] for line in printed] == ["active", "active (workspace_suspended)", hint]
+    assert hint in drawn(held)
 
 
 WAITS = {
@@ -91,7 +108,7 @@ def test_a_campaign_that_does_not_run_says_what_it_waits_for(status: CampaignSta
         assert len(printed) == 1
         assert "outreach-server" not in drawn(picture)
     else:
-        assert words in printed[1]
+        assert words in printed[-1]
         assert words in drawn(picture)
 
 
@@ -99,7 +116,7 @@ def test_what_became_of_calls_is_told_in_words_of_calls() -> None:
     """A call is not accepted by a carrier."""
     messages = snapshot()
     calls = attrs.evolve(messages, campaign=attrs.evolve(messages.campaign, channel="call"))
-    assert "accepted by the carrier" in drawn(messages)
+    assert "sent, not yet confirmed" in drawn(messages)
     assert "carrier" not in drawn(calls)
     assert "the call took place" in drawn(calls)
     assert "not attempted yet" in drawn(calls)
@@ -144,3 +161,70 @@ def test_a_terminal_keeps_one_picture() -> None:
     assert "7/10" in file.getvalue()
     assert "8/10" in file.getvalue()
     assert "\x1b[1A" in file.getvalue()
+
+
+def sent(count: int, state: DispatchState, report: MessageStatus | None = None) -> DispatchGroup:
+    """Return how many messages came to something."""
+    return DispatchGroup(provider="twilio", state=state, report=report, reason=None, error_code=None, count=count)
+
+
+def test_what_messages_came_to_is_parted() -> None:
+    """That a carrier took them is not that they arrived."""
+    taken = sent(4, DispatchState.ACCEPTED), sent(1, DispatchState.ACCEPTED, MessageStatus.SENT)
+    arrived = sent(2, DispatchState.ACCEPTED, MessageStatus.DELIVERED)
+    others = (
+        sent(3, DispatchState.ACCEPTED, MessageStatus.FAILED),
+        sent(1, DispatchState.REFUSED),
+        sent(1, DispatchState.UNKNOWN),
+        sent(9, DispatchState.DEFERRED),
+    )
+    picture = attrs.evolve(snapshot(), sent=[*taken, arrived, *others])
+    assert "Messages: 2 delivered, 5 sent, not yet confirmed, 4 failed, 1 nobody knows of" in drawn(picture)
+    assert message_counts(picture.campaign, picture.sent) == {
+        "accepted": 5, "delivered": 2, "failed": 4, "unknown": 1,
+    }  # fmt: skip
+    assert "some of it not yet confirmed" in drawn(picture)
+    assert "sent, not yet confirmed" in drawn(attrs.evolve(snapshot(), sent=taken))
+    assert "sent and confirmed" in drawn(attrs.evolve(snapshot(), sent=[arrived]))
+    printed: list[str] = []
+    Lines(printed.append).update(picture)
+    assert printed[0].endswith("1 nobody knows of")
+    assert "Messages" not in drawn(snapshot())
+    call = attrs.evolve(picture.campaign, channel="call")
+    assert message_counts(call, picture.sent) is None
+
+
+def test_a_group_that_waits_says_until_when() -> None:
+    """When the first of them goes on, beside the sentence."""
+    groups = (RecipientGroup(status=RecipientStatus.WAITING, reason="contact_hours", count=3),)
+    picture = attrs.evolve(snapshot(), groups=groups, waits={"contact_hours": NOW})
+    assert "outside of the hours" in drawn(picture)
+    assert "2026-11-20T00:00:00" in drawn(picture)
+    assert "until" not in drawn(snapshot())
+
+
+@pytest.mark.anyio
+async def test_what_is_costly_is_looked_at_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that takes long at every message waits twenty times as long; when all is over it is made once more."""
+    clock = iter([0.0, 1.0, 5.0, 25.0, 26.0, 27.0, 28.0])
+    monkeypatch.setattr("outreach_server.cli.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    async with Outreach.open("memory://") as engine:
+        workspace = await engine.workspaces.create("Acme")
+        new = NewSmsCampaign(name="C", message_body="Hi", sms_carrier="twilio", sms_from_number="+14155550100")
+        made = await engine.create_campaign.sms(workspace.id, new, [NewRecipient(phone_number="+14155550101")])
+        looks: list[str] = []
+
+        async def groups(workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
+            looks.append(campaign_id)
+            return []
+
+        monkeypatch.setattr(engine.failures, "groups", groups)
+        look = Look(engine, workspace.id, made.campaign.id)
+        await look.now()
+        await look.now()
+        assert len(looks) == 1
+        await look.now()
+        assert len(looks) == 2
+        await engine.campaigns.cancel(workspace.id, made.campaign.id)
+        await look.now()
+        assert len(looks) == 3

@@ -1,0 +1,98 @@
+"""What keeps campaigns from going on although their state would let them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from outreach.models.campaign import Campaign
+from outreach.models.holdup import Holdup
+from outreach.models.states import CampaignStatus, RecipientStatus, WorkspaceStatus
+from outreach.models.trail import Rule
+from outreach.operations.account_holds import HELD, hold_of_campaign
+from outreach.operations.common import campaign_of, workspace_of
+from outreach.protocols.storage import Transaction
+from outreach.runners.hours import hours_of
+from outreach.services.context import ServiceContext
+
+NOBODY: Final = "nobody is dispatching"
+
+_CLOSED: Final = {
+    Rule.HOLIDAYS: "Today is a holiday of the campaign.",
+    Rule.BUSINESS_HOURS: "The campaign is outside of its business hours.",
+}
+
+
+class Holdups:
+    """What campaigns and their recipients wait for."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def of_campaign(self, workspace_id: str, campaign_id: str) -> Sequence[Holdup]:
+        """Return all that keeps an active or scheduled campaign from going on, what has to be done first of all first.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+
+        def operation(tx: Transaction) -> Sequence[Holdup]:
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            if campaign.status not in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}:
+                return ()
+            now = self._context.now()
+            found = [self._of_workspace(tx, campaign), self._of_dispatching(tx, now)]
+            if campaign.status is CampaignStatus.ACTIVE:
+                found += [_of_provider(tx, campaign, now), _of_hours(campaign, now)]
+            return tuple(holdup for holdup in found if holdup is not None)
+
+        return await self._context.storage.read(operation)
+
+    async def of_recipients(self, workspace_id: str, campaign_id: str) -> Mapping[str, datetime]:
+        """Return for each reason for which recipients of a campaign wait when the first of them goes on.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+
+        def operation(tx: Transaction) -> Mapping[str, datetime]:
+            now = self._context.now()
+            groups = tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
+            reasons = [one.reason for one in groups if one.status is RecipientStatus.WAITING and one.reason is not None]
+            first = {
+                reason: tx.recipients.put_off(workspace_id, campaign_id, reason, now, limit=1) for reason in reasons
+            }
+            return {reason: rows[0].due_at for reason, rows in first.items() if rows and rows[0].due_at is not None}
+
+        return await self._context.storage.read(operation)
+
+    def _of_workspace(self, tx: Transaction, campaign: Campaign) -> Holdup | None:
+        status = workspace_of(tx, campaign.workspace_id).status
+        if status is WorkspaceStatus.ACTIVE:
+            return None
+        why = f"The workspace is {status}: nothing is sent until it is active again."
+        return Holdup(by=f"workspace_{status}", until=None, why=why)
+
+    def _of_dispatching(self, tx: Transaction, now: datetime) -> Holdup | None:
+        lease = tx.leases.current()
+        alive = timedelta(seconds=self._context.config.lease_seconds)
+        if self._context.dispatching() or (lease is not None and now - lease.renewed_at <= alive):
+            return None
+        since = "and none ever has" if lease is None else f"since {lease.renewed_at:%Y-%m-%d %H:%M:%S} UTC"
+        return Holdup(by=NOBODY, until=None, why=f"No process sends from this database, {since}.")
+
+
+def _of_provider(tx: Transaction, campaign: Campaign, now: datetime) -> Holdup | None:
+    hold = hold_of_campaign(tx, campaign, now)
+    if hold is None:
+        return None
+    why = f"{hold.provider} asked to be left alone (429, or a Retry-After)."
+    return Holdup(by=HELD, until=hold.until, why=why)
+
+
+def _of_hours(campaign: Campaign, now: datetime) -> Holdup | None:
+    hours = hours_of(campaign, now)
+    if hours.open or hours.rule is None:
+        return None
+    return Holdup(by=str(hours.rule), until=hours.again_at, why=_CLOSED[hours.rule])

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach import (
+    BusinessHours,
+    Campaign,
+    Holiday,
+    HolidayCalendar,
+    Outreach,
+    Window,
+    WorkspaceChange,
+    WorkspaceStatus,
+)
+from outreach.models.states import RecipientStatus
+from outreach.models.work import Lease
+from outreach.protocols.storage import Storage
+from outreach.testing.builders import make_account_hold
+from outreach.testing.clock import ManualClock
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import given_campaign, given_workspace
+
+pytestmark = pytest.mark.anyio
+
+NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+MORNINGS = BusinessHours(
+    enabled=True,
+    timezone="UTC",
+    schedule={"wednesday": (Window(start_minute=9 * 60, end_minute=10 * 60),)},
+    batch_concurrency=10,
+)
+TODAY = HolidayCalendar(country=None, holidays=(Holiday(date=NOON.date(), name="", enabled=True),))
+
+
+async def started(engine: Outreach, **changes: Any) -> Campaign:
+    """Start a campaign of three."""
+    workspace = await given_workspace(engine)
+    campaign = await given_campaign(engine, workspace, **changes)
+    return await engine.campaigns.start(workspace.id, campaign.id)
+
+
+async def beat(storage: Storage, at: datetime) -> None:
+    """Have a process dispatch at a moment."""
+    await storage.write(lambda tx: tx.leases.put(Lease(epoch=1, home=None, renewed_at=at)))
+
+
+async def holds(engine: Outreach, campaign: Campaign) -> list[tuple[str, datetime | None]]:
+    """Return what keeps a campaign from going on, and until when."""
+    found = await engine.holdups.of_campaign(campaign.workspace_id, campaign.id)
+    assert all(hold.why.endswith(".") for hold in found)
+    return [(hold.by, hold.until) for hold in found]
+
+
+async def test_what_keeps_a_campaign_from_going_on_is_told(open_storage: OpenStorage) -> None:
+    """What has to be done by somebody first; nothing of what would not go on anyway."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        campaign = await started(engine)
+        assert await holds(engine, campaign) == [("nobody is dispatching", None)]
+        await beat(storage, NOON - timedelta(seconds=10))
+        assert await holds(engine, campaign) == []
+        await beat(storage, NOON - timedelta(minutes=1))
+        hold = make_account_hold(workspace_id=campaign.workspace_id, provider="twilio", until=NOON + HOUR)
+        await storage.write(lambda tx: tx.account_holds.put(hold))
+        suspended = WorkspaceChange(status=WorkspaceStatus.SUSPENDED)
+        await engine.workspaces.update(campaign.workspace_id, suspended)
+        assert await holds(engine, campaign) == [
+            ("workspace_suspended", None),
+            ("nobody is dispatching", None),
+            ("provider_hold", NOON + HOUR),
+        ]
+        await engine.campaigns.pause(campaign.workspace_id, campaign.id)
+        assert await holds(engine, campaign) == []
+
+
+async def test_closed_hours_are_told_with_the_next_opening(open_storage: OpenStorage) -> None:
+    """Business hours, and a holiday."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        await beat(storage, NOON)
+        mornings = await started(engine, business_hours=MORNINGS)
+        assert await holds(engine, mornings) == [("business_hours", NOON + timedelta(days=7, hours=-3))]
+        holiday = await started(engine, holidays=TODAY)
+        assert await holds(engine, holiday) == [("holidays", NOON + timedelta(hours=12))]
+
+
+async def test_who_waits_waits_until_a_moment(open_storage: OpenStorage) -> None:
+    """The first of each reason."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        campaign = await started(engine)
+
+        def wait(tx: Any) -> None:
+            for position, hours in ((0, 3), (1, 2)):
+                recipient = tx.recipients.get(campaign.workspace_id, campaign.id, position)
+                later = attrs.evolve(
+                    recipient, status=RecipientStatus.WAITING, reason="contact_hours", due_at=NOON + hours * HOUR
+                )
+                tx.recipients.put(campaign.workspace_id, later)
+
+        await storage.write(wait)
+        waits = await engine.holdups.of_recipients(campaign.workspace_id, campaign.id)
+        assert dict(waits) == {"contact_hours": NOON + 2 * HOUR}

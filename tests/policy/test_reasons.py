@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+import pytest
+
+from outreach.models.campaign import PauseReason
+from outreach.models.dispatch import FailureClass
+from outreach.models.states import MessageStatus
+from outreach.policy.call_settlement import RETRIED_OUTCOMES
+from outreach.policy.reasons import PAUSES, describe
+from outreach.policy.settlement import PASSING_FAILURES
+
+EITHER: dict[str, Sequence[str | None]] = {
+    "pending": [None],
+    "waiting": ["contact_hours", "frequency_cap", "deferred", "withdrawn", "operator_retry"],
+    "dispatching": [None],
+    "unknown": ["timeout", "dropped", "unreadable", "provider_error", "interrupted", "adapter_error", "worker_lost"],
+    "completed": [None, "assumed_sent"],
+    "failed": get_args(FailureClass),
+    "skipped": ["duplicate", "invalid_number", "opted_out", "timezone_unknown"],
+    "canceled": [None],
+    "expired": [None],
+    "unconfirmed": [None, "no_evidence"],
+}
+MESSAGES: dict[str, Sequence[str | None]] = {
+    "waiting": ["retry", "flow", "flow_wait"],
+    "in_progress": ["awaiting_receipt"],
+    "completed": ["replied", "no_receipt"],
+    "failed": ["over_segment_cap", "empty_message"],
+}
+CALLS: dict[str, Sequence[str | None]] = {
+    "waiting": ["double_dial", *(f"retry_{one}" for one in sorted(RETRIED_OUTCOMES | PASSING_FAILURES))],
+    "in_progress": ["calling"],
+    "completed": ["negative", "voicemail"],
+    "failed": ["agent_unavailable", "failed", *sorted(RETRIED_OUTCOMES)],
+    "unconfirmed": ["no_news"],
+}
+
+
+@pytest.mark.parametrize(
+    ("channel", "status", "reason"),
+    [
+        (channel, status, reason)
+        for channel, tables in (("sms", (EITHER, MESSAGES)), ("call", (EITHER, CALLS)))
+        for table in tables
+        for status, reasons in table.items()
+        for reason in reasons
+    ],
+)
+def test_every_reason_comes_with_words(channel: str, status: str, reason: str | None) -> None:
+    """What the engine gives as a reason is told to people in a sentence."""
+    words = describe(status, reason, channel)  # type: ignore[arg-type]
+    assert words
+    assert len(words.split()) > 1
+
+
+def test_every_pause_comes_with_words() -> None:
+    """And nothing else does."""
+    assert set(PAUSES) == set(get_args(PauseReason))
+
+
+def test_what_a_carrier_took_is_told_as_that_until_it_says_more() -> None:
+    """A receipt alone says that it has arrived."""
+    assert describe("completed", None) == "sent, not yet confirmed"
+    assert describe("completed", None, report=MessageStatus.SENT) == "sent, not yet confirmed"
+    assert describe("completed", None, report=MessageStatus.DELIVERED) == "delivered"
+    assert describe("completed", None, "call") == "the call took place"
+
+
+def test_nothing_is_made_up() -> None:
+    """Of a reason that nobody has words for."""
+    assert describe("failed", "some_new_reason") is None
+    assert describe("in_progress", None) is None
