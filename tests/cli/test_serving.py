@@ -184,11 +184,17 @@ def test_a_campaign_started_beside_a_running_server_is_sent(
 
     end = cli.ask("campaigns", "watch", made["id"])
     assert end["status"] == "completed"
-    assert end["groups"] == [{"status": "completed", "reason": None, "count": 2}]
+    (group,) = end["groups"]
+    assert (group["status"], group["reason"], group["count"], group["until"]) == ("completed", None, 2, None)
+    assert group["why"].startswith("sent")
     told = cli.tell("campaigns", "watch", made["id"])
     assert "completed  2/2 ended  2 completed" in told
-    assert "accepted by the carrier" in told
-    assert "accepted by the carrier" in cli.tell("campaigns", "show", made["id"])
+    until(lambda: cli.ask("campaigns", "show", made["id"])["messages"]["delivered"] == 2, "two receipts")
+    for command in ("watch", "show"):
+        told = cli.tell("campaigns", command, made["id"])
+        assert "sent and confirmed" in told
+        assert "Messages: 2 delivered" in told
+    assert {one["why"] for one in cli.ask("campaigns", "recipients", made["id"])} == {"delivered"}
 
     assert get(url + "/sms-campaigns", key["api_key"])["pagination"]["total"] == 1
     cli.ask("keys", "revoke", key["id"])
@@ -243,7 +249,7 @@ def test_a_demo_shows_what_happened_to_everybody(start: Start) -> None:
     process = start("demo", "--exit", "--port", "0", OUTREACH_SIMULATOR_CALL_SECONDS="0.1")
     assert process.wait() == 0, process.stderr
     for words in (
-        "accepted by the carrier",
+        "completed",
         "skipped: duplicate",
         "skipped: invalid_number",
         "left out: opted_out",
