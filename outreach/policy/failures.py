@@ -60,6 +60,34 @@ CLASSES: Final[Mapping[str, Row]] = MappingProxyType(
             "The provider refused it for good.",
             "Look the code up at the provider; the same request is refused again.",
         ),
+        "stale": (
+            "It could not be sent within 10 minutes and was canceled. Nobody was reached.",
+            "Send it again, if it still matters.",
+        ),
+        "moved": (
+            "The database was moved before a provider had taken it, and it was canceled.",
+            "Send it again from here, once it is sure that it was not sent from where the database was before.",
+        ),
+        "restored": (
+            "The database was restored from a copy before a provider had taken it, and it was canceled.",
+            "Send it again, once it is sure that it had not been sent before.",
+        ),
+        "no_evidence": (
+            "The provider never told what became of it: nobody knows whether it was sent.",
+            "Look it up at the provider before you send it again.",
+        ),
+        "no_news": (
+            "Nothing was heard of the call after the provider had taken it.",
+            "Look it up at the provider; check that its callbacks reach this server.",
+        ),
+        "worker_lost": (
+            "The process that asked the provider has died: nobody knows yet whether it took the request.",
+            "Wait: it is looked up at the provider. You can also decide about it yourself.",
+        ),
+        "interrupted": (
+            "The request was cut off: nobody knows yet whether the provider took it.",
+            "Wait: it is looked up at the provider. You can also decide about it yourself.",
+        ),
         "not_connected": (
             "The provider could not be connected to. Nothing was sent.",
             "Check the network, DNS and firewall of this machine. It is tried again by itself.",
@@ -78,7 +106,7 @@ CLASSES: Final[Mapping[str, Row]] = MappingProxyType(
         ),
     }
 )
-"""By failure class, and by why a request has no answer."""
+"""By failure class, by why a request has no answer, and by why a single message or call was given up."""
 
 OWN_CODES: Final[Mapping[str, Row]] = MappingProxyType(
     {

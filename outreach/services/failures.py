@@ -30,7 +30,8 @@ class Failures:
         """Return what the carrier last said of a single message; None where nothing went wrong."""
 
         def operation(tx: Transaction) -> Failure | None:
-            return _last(tx.dispatches.of_message(message.workspace_id, message.id))
+            told = _last(tx.dispatches.of_message(message.workspace_id, message.id))
+            return told or _given_up(message.carrier, message.reason)
 
         return await self._context.storage.read(operation)
 
@@ -38,7 +39,8 @@ class Failures:
         """Return what the voice provider last said of a call, a campaign's too; None where nothing went wrong."""
 
         def operation(tx: Transaction) -> Failure | None:
-            return _last(tx.dispatches.of_call(call.workspace_id, call.id), call)
+            told = _last(tx.dispatches.of_call(call.workspace_id, call.id), call)
+            return told or _given_up(call.provider, call.error)
 
         return await self._context.storage.read(operation)
 
@@ -128,6 +130,14 @@ def _outcome(tx: Transaction, workspace_id: str, recipient: Recipient) -> Recipi
 
 def _call_of(tx: Transaction, dispatch: Dispatch) -> Call | None:
     return None if dispatch.call_id is None else tx.calls.get(dispatch.workspace_id, dispatch.call_id)
+
+
+def _given_up(provider: str, reason: str | None) -> Failure | None:
+    """Return why a message or call came to no request, or to one that was taken: `reason` says it."""
+    if reason is None:
+        return None
+    explanation = explain(provider=provider, code=None, reason=reason)
+    return Failure(provider=provider, reason=reason, error_code=None, error_message=None, explanation=explanation)
 
 
 def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> Failure | None:

@@ -18,6 +18,8 @@ from outreach.services.context import ServiceContext
 
 NOBODY: Final = "nobody is dispatching"
 
+_MOST_UNKNOWN: Final = 1000
+
 _CLOSED: Final = {
     Rule.HOLIDAYS: "Today is a holiday of the campaign.",
     Rule.BUSINESS_HOURS: "The campaign is outside of its business hours.",
@@ -49,21 +51,30 @@ class Holdups:
 
         return await self._context.storage.read(operation)
 
-    async def of_recipients(self, workspace_id: str, campaign_id: str) -> Mapping[str, datetime]:
-        """Return for each reason for which recipients of a campaign wait when the first of them goes on.
+    async def of_recipients(self, workspace_id: str, campaign_id: str) -> Mapping[tuple[str, str | None], datetime]:
+        """Return until when the first recipient of a campaign waits, for each state and reason where that is known.
+
+        Those that wait go on then. An unknown request is given up then, unless there is evidence before: of the oldest
+        1,000 of the workspace.
 
         Raises:
             NotFound: The workspace has no such campaign.
         """
+        given_up = timedelta(seconds=self._context.config.reconcile_deadline_seconds)
 
-        def operation(tx: Transaction) -> Mapping[str, datetime]:
+        def operation(tx: Transaction) -> Mapping[tuple[str, str | None], datetime]:
             now = self._context.now()
-            groups = tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
-            reasons = [one.reason for one in groups if one.status is RecipientStatus.WAITING and one.reason is not None]
-            first = {
-                reason: tx.recipients.put_off(workspace_id, campaign_id, reason, now, limit=1) for reason in reasons
-            }
-            return {reason: rows[0].due_at for reason, rows in first.items() if rows and rows[0].due_at is not None}
+            first: dict[tuple[str, str | None], datetime] = {}
+            for group in tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id):
+                if group.status is RecipientStatus.WAITING and group.reason is not None:
+                    rows = tx.recipients.put_off(workspace_id, campaign_id, group.reason, now, limit=1)
+                    if rows and rows[0].due_at is not None:
+                        first[group.status, group.reason] = rows[0].due_at
+                elif group.status is RecipientStatus.UNKNOWN:
+                    oldest = _oldest_unknown(tx, workspace_id, campaign_id, group.reason)
+                    if oldest is not None:
+                        first[group.status, group.reason] = oldest + given_up
+            return first
 
         return await self._context.storage.read(operation)
 
@@ -81,6 +92,13 @@ class Holdups:
             return None
         since = "and none ever has" if lease is None else f"since {lease.renewed_at:%Y-%m-%d %H:%M:%S} UTC"
         return Holdup(by=NOBODY, until=None, why=f"No process sends from this database, {since}.")
+
+
+def _oldest_unknown(tx: Transaction, workspace_id: str, campaign_id: str, reason: str | None) -> datetime | None:
+    for dispatch in tx.dispatches.unknown(workspace_id, limit=_MOST_UNKNOWN):
+        if (dispatch.campaign_id, dispatch.reason) == (campaign_id, reason):
+            return dispatch.created_at
+    return None
 
 
 def _of_provider(tx: Transaction, campaign: Campaign, now: datetime) -> Holdup | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
@@ -28,7 +27,6 @@ from outreach import (
     Number,
     Recipient,
     RecipientGroup,
-    RecipientStatus,
     ReplySettings,
     ReplyText,
     SmsSettings,
@@ -154,9 +152,9 @@ def provider_hold(held_until: datetime | None) -> str | None:
     return "provider_hold" if held_until is not None else None
 
 
-def group(item: RecipientGroup, channel: Channel, waits: Mapping[str, datetime] = MappingProxyType({})) -> Document:
+def group(item: RecipientGroup, channel: Channel, waits: Mapping[tuple[str, str | None], datetime]) -> Document:
     """Return the document of a group of recipients: with why it is so in words, and until when its first one waits."""
-    until = waits.get(item.reason or "") if item.status is RecipientStatus.WAITING else None
+    until = waits.get((item.status, item.reason))
     return {**_document(item), "why": describe(item.status, item.reason, channel), "until": plain(until)}
 
 

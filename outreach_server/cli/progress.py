@@ -52,7 +52,7 @@ class Snapshot:
 
     Attributes:
         holds: What keeps it from going on although its state would let it.
-        waits: For each reason for which recipients wait, when the first of them goes on.
+        waits: For each state and reason, until when the first of its recipients waits, where that is known.
         sent: What its requests came to at the provider.
         rate_per_minute: Recipients that ended a minute, lately.
         eta_seconds: How long the rest takes at this rate; None when nothing moves.
@@ -61,7 +61,7 @@ class Snapshot:
     campaign: Campaign
     groups: Sequence[RecipientGroup]
     holds: Sequence[Holdup] = ()
-    waits: Mapping[str, datetime] = attrs.field(factory=dict)
+    waits: Mapping[tuple[str, str | None], datetime] = attrs.field(factory=dict)
     sent: Sequence[DispatchGroup] = ()
     rate_per_minute: float
     eta_seconds: float | None

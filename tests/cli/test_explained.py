@@ -151,6 +151,17 @@ def test_a_test_message_that_fails_says_what_the_carrier_says(
     assert REFUSED["error_message"] in result.stdout
 
 
+def test_a_call_that_was_given_up_says_why(cli: Cli, workspace_id: str) -> None:
+    """Nothing was asked of a provider, and still there is a reason."""
+    agent_id = cli.ask("agents", "create", workspace_id, "Ada")["id"]
+    call = make_call(workspace_id=workspace_id, agent_id=agent_id, status=CallStatus.CANCELED, error="stale")
+    write(cli, lambda tx: tx.calls.insert(call))
+    shown = cli.ask("calls", "show", call.id)
+    assert (shown["error"], shown["error_code"]) == ("stale", None)
+    assert "within 10 minutes" in shown["meaning"]
+    assert "Send it again" in shown["advice"]
+
+
 async def _fail_at_once(self: Any, workspace_id: str, new: Any) -> Any:
     message = make_message(workspace_id=workspace_id, status=MessageStatus.FAILED, reason="filtered", ended_at=NOW)
 

@@ -197,7 +197,7 @@ def test_what_messages_came_to_is_parted() -> None:
 def test_a_group_that_waits_says_until_when() -> None:
     """When the first of them goes on, beside the sentence."""
     groups = (RecipientGroup(status=RecipientStatus.WAITING, reason="contact_hours", count=3),)
-    picture = attrs.evolve(snapshot(), groups=groups, waits={"contact_hours": NOW})
+    picture = attrs.evolve(snapshot(), groups=groups, waits={("waiting", "contact_hours"): NOW})
     assert "outside of the hours" in drawn(picture)
     assert "2026-11-20T00:00:00" in drawn(picture)
     assert "until" not in drawn(snapshot())

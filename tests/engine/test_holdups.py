@@ -16,10 +16,10 @@ from outreach import (
     WorkspaceChange,
     WorkspaceStatus,
 )
-from outreach.models.states import RecipientStatus
+from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import Lease
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import make_account_hold
+from outreach.testing.builders import make_account_hold, make_dispatch
 from outreach.testing.clock import ManualClock
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import given_campaign, given_workspace
@@ -108,4 +108,31 @@ async def test_who_waits_waits_until_a_moment(open_storage: OpenStorage) -> None
 
         await storage.write(wait)
         waits = await engine.holdups.of_recipients(campaign.workspace_id, campaign.id)
-        assert dict(waits) == {"contact_hours": NOON + 2 * HOUR}
+        assert dict(waits) == {("waiting", "contact_hours"): NOON + 2 * HOUR}
+
+
+async def test_who_is_unknown_is_given_up_at_a_moment(open_storage: OpenStorage) -> None:
+    """An hour after the first request of each reason; other campaigns' do not count."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        campaign, other = await started(engine), await started(engine)
+
+        def lose(tx: Any) -> None:
+            for one, position, minutes in ((other, 0, 9), (campaign, 0, 5), (campaign, 1, 7)):
+                recipient = tx.recipients.get(one.workspace_id, one.id, position)
+                lost = attrs.evolve(recipient, status=RecipientStatus.UNKNOWN, reason="worker_lost", dispatched=True)
+                tx.recipients.put(one.workspace_id, lost)
+                dispatch = make_dispatch(
+                    workspace_id=one.workspace_id,
+                    campaign_id=one.id,
+                    position=position,
+                    state=DispatchState.UNKNOWN,
+                    reason="worker_lost",
+                    created_at=NOON - timedelta(minutes=minutes),
+                )
+                tx.dispatches.insert(dispatch)
+
+        await storage.write(lose)
+        waits = await engine.holdups.of_recipients(campaign.workspace_id, campaign.id)
+        assert dict(waits) == {("unknown", "worker_lost"): NOON + timedelta(minutes=53)}
