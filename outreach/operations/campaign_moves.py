@@ -119,14 +119,14 @@ def start(
     require_available(workspace_of(tx, workspace_id))
     ahead = _start_is_ahead(campaign, now)
     step = CampaignMove.SCHEDULE if ahead else CampaignMove.START
+    unknown = () if allow_unknown_placeholders else unknown_placeholders(tx, campaign)
     if campaign.status is CampaignStatus.DRAFT:
         lacks = missing(campaign, _agent_of(tx, campaign))
         if lacks:
-            raise CannotStart(lacks)
+            raise CannotStart([*lacks, *_blanks(unknown)])
         campaign = move(tx, campaign, CampaignMove.FINISH_SETUP, now=now, actor=actor)
     if campaign.status is not CampaignStatus.READY:
         raise IllegalTransition("campaign", campaign.status, CampaignMove.START, operator_moves(campaign.status))
-    unknown = () if allow_unknown_placeholders else unknown_placeholders(tx, campaign)
     _require_startable(tx, campaign, now, unknown=unknown, suits_nobody=suits_nobody)
     if campaign.holidays is not None:
         campaign = attrs.evolve(campaign, holidays=refill(campaign.holidays, now.year))
@@ -284,6 +284,15 @@ def _start_is_ahead(campaign: Campaign, now: datetime) -> bool:
     return campaign.schedule_type == "scheduled" and start_at is not None and now < start_at
 
 
+def _blanks(unknown: Sequence[str]) -> Sequence[ErrorDetail]:
+    """Return what is in the way where nothing fills some placeholders."""
+    if not unknown:
+        return ()
+    names = ", ".join(f"{{{{{name[:_LONGEST_NAME]}}}}}" for name in unknown[:_MOST_NAMES])
+    more = f" and {len(unknown) - _MOST_NAMES} more" if len(unknown) > _MOST_NAMES else ""
+    return (ErrorDetail("placeholders", f"Nothing fills {names}{more}: a blank would be sent in its place."),)
+
+
 def _require_startable(
     tx: Transaction,
     campaign: Campaign,
@@ -292,12 +301,7 @@ def _require_startable(
     unknown: Sequence[str] = (),
     suits_nobody: ErrorDetail | None = None,
 ) -> None:
-    details = [suits_nobody] if suits_nobody is not None else []
-    if unknown:
-        names = ", ".join(f"{{{{{name[:_LONGEST_NAME]}}}}}" for name in unknown[:_MOST_NAMES])
-        more = f" and {len(unknown) - _MOST_NAMES} more" if len(unknown) > _MOST_NAMES else ""
-        message = f"Nothing fills {names}{more}: a blank would be sent in its place."
-        details.append(ErrorDetail("placeholders", message))
+    details = [*([suits_nobody] if suits_nobody is not None else []), *_blanks(unknown)]
     if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
         details.append(ErrorDetail("scheduled_expires_at", "Its scheduled_expires_at has passed."))
     if campaign.channel == "call":

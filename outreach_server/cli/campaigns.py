@@ -254,15 +254,17 @@ def show_(campaign_id: str) -> None:
     picture, failures = with_engine(work)
     document = {**documents.campaign(picture.campaign), **documents.holds(picture.holds)}
     if state().as_json:
-        messages = message_counts(picture.campaign, picture.sent)
-        echo_json({**document, "groups": picture.documents, "messages": messages, "failures": failures})
+        counts = {"groups": picture.documents, "messages": message_counts(picture.campaign, picture.sent)}
+        echo_json({**document, "missing": documents.plain(picture.missing), **counts, "failures": failures})
         return
     _show(document)
     out = console()
     for text in hints(picture):
         out.print(text)
     out.print(groups_table(picture.documents))
-    out.print(messages_text(picture.campaign, picture.sent))
+    messages = messages_text(picture.campaign, picture.sent)
+    if messages:
+        out.print(messages)
     if failures:
         out.print("What went wrong at the provider, by how many requests:")
         out.print(explained.counted_table(failures))

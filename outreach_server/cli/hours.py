@@ -55,14 +55,22 @@ def schedule_of(openings: Iterable[Opening]) -> Mapping[str, tuple[Window, ...]]
 
 
 def hours_text(config: Mapping[str, Any]) -> str:
-    """Return business hours, in the interface's stored form, in a line."""
-    days = [
-        f"{day[:3]} " + ", ".join(f"{window['start']}-{window['end']}" for window in config["schedule"][day])
-        for day in _DAYS
-        if config["schedule"].get(day)
-    ]
+    """Return business hours, in the interface's stored form, in a line: `mon-fri 09:00-17:00, America/New_York`."""
+    runs: list[tuple[list[str], str]] = []
+    for day in _DAYS:
+        windows = ", ".join(f"{window['start']}-{window['end']}" for window in config["schedule"].get(day) or ())
+        if runs and runs[-1][1] == windows:
+            runs[-1][0].append(day)
+        else:
+            runs.append(([day], windows))
+    shown = [f"{_span(days)} {windows}" for days, windows in runs if windows]
     observed = "" if config["enabled"] else " (not observed)"
-    return f"{'; '.join(days) or 'never'}, {config['timezone']}{observed}"
+    return f"{'; '.join(shown) or 'never'}, {config['timezone']}{observed}"
+
+
+def _span(days: Sequence[str]) -> str:
+    first, last = days[0][:3], days[-1][:3]
+    return first if first == last else f"{first}-{last}"
 
 
 def _days(text: str) -> Sequence[str]:

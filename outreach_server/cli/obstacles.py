@@ -23,23 +23,22 @@ _UPDATES: Final = {
 
 def explain_start(error: CannotStart, campaign: Campaign) -> str:
     """Return why a campaign cannot start, and what to type."""
-    lines = [f"Campaign {campaign.name!r} cannot start:"]
-    for detail in error.details:
-        lines.append(f"  {detail.message}")
-        command = command_for(detail, campaign)
-        if command is not None:
-            lines.append(f"    outreach-server {command}")
-    return "\n".join(lines)
+    lines = [f"Campaign {campaign.name!r} cannot start:", *(f"  {detail.message}" for detail in error.details)]
+    return "\n".join([*lines, *_commands(error.details, campaign)])
 
 
 def explain_draft(missing: Sequence[ErrorDetail], campaign: Campaign) -> str:
-    """Return what a draft lacks, and what to type: one command for all that is the campaign's own."""
-    options = [_UPDATES[detail.path] for detail in missing if detail.path in _UPDATES]
-    others = [command_for(detail, campaign) for detail in missing if detail.path not in _UPDATES]
-    commands = [f"campaigns update {campaign.id} {' '.join(options)}"] if options else []
-    commands += [command for command in others if command is not None]
+    """Return what a draft lacks, and what to type."""
     lines = ["It is a draft: " + " ".join(detail.message for detail in missing)]
-    return "\n".join([*lines, *(f"  outreach-server {command}" for command in commands)])
+    return "\n".join([*lines, *_commands(missing, campaign)])
+
+
+def _commands(details: Sequence[ErrorDetail], campaign: Campaign) -> list[str]:
+    """Return the commands that take obstacles away: one for all that is the campaign's own."""
+    options = [_UPDATES[detail.path] for detail in details if detail.path in _UPDATES]
+    commands = [f"campaigns update {campaign.id} {' '.join(options)}"] if options else []
+    others = [_command_for(detail, campaign) for detail in details if detail.path not in _UPDATES]
+    return [f"  outreach-server {command}" for command in [*commands, *(one for one in others if one is not None)]]
 
 
 def explain_placeholders(names: Sequence[str], campaign: Campaign) -> str:
@@ -76,12 +75,10 @@ def not_ahead(campaign: Campaign) -> bool:
     return campaign.schedule_type == "scheduled" and campaign.status == "active"
 
 
-def command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
+def _command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
     """Return the command that takes an obstacle away; None where there is no single one."""
     kind, _, rest = detail.path.partition(".")
     match kind:
-        case _ if detail.path in _UPDATES:
-            return f"campaigns update {campaign.id} {_UPDATES[detail.path]}"
         case "account":
             return f"accounts connect {campaign.workspace_id} {rest}"
         case "agent" if rest == "is_active":

@@ -24,12 +24,14 @@ from outreach import (
     Campaign,
     CampaignStatus,
     DispatchGroup,
+    ErrorDetail,
     Holdup,
     Outreach,
     RecipientGroup,
     SystemClock,
 )
 from outreach_server.cli import documents
+from outreach_server.cli.obstacles import explain_draft
 from outreach_server.cli.output import cell
 
 POLL_SECONDS: Final = 0.5
@@ -54,6 +56,7 @@ class Snapshot:
         holds: What keeps it from going on although its state would let it.
         waits: For each state and reason, until when the first of its recipients waits, where that is known.
         sent: What its requests came to at the provider.
+        missing: What a draft lacks to be ready.
         rate_per_minute: Recipients that ended a minute, lately.
         eta_seconds: How long the rest takes at this rate; None when nothing moves.
     """
@@ -63,6 +66,7 @@ class Snapshot:
     holds: Sequence[Holdup] = ()
     waits: Mapping[tuple[str, str | None], datetime] = attrs.field(factory=dict)
     sent: Sequence[DispatchGroup] = ()
+    missing: Sequence[ErrorDetail] = ()
     rate_per_minute: float
     eta_seconds: float | None
 
@@ -196,6 +200,7 @@ class Look:
             holds=await engine.holdups.of_campaign(*place),
             waits=await engine.holdups.of_recipients(*place),
             sent=self._sent,
+            missing=await engine.campaigns.missing(*place) if campaign.status is CampaignStatus.DRAFT else (),
             rate_per_minute=0.0,
             eta_seconds=None,
         )
@@ -226,7 +231,7 @@ def hints(snapshot: Snapshot) -> list[str]:
     """Return what people have to know or to do before a campaign goes on, each in a line."""
     campaign = snapshot.campaign
     paused = PAUSES.get(campaign.pause_reason or "")
-    waits_for = what_it_waits_for(campaign)
+    waits_for = explain_draft(snapshot.missing, campaign) if snapshot.missing else what_it_waits_for(campaign)
     return [
         *([f"It is paused: {paused}."] if paused else []),
         *([waits_for] if waits_for is not None else []),

@@ -51,8 +51,10 @@ def test_a_draft_names_each_field_and_the_command_that_sets_it(cli: Cli, workspa
     assert "--message TEXT --from NUMBER --carrier NAME" in told
     told = cli.refuse("campaigns", "start", made["id"])
     assert "It has no sending number (sms_from_number)." in told
-    assert f"{command} --from NUMBER" in told
+    assert f"{command} --message TEXT --from NUMBER --carrier NAME" in told
     assert "finish_setup" not in told
+    assert f"{command} --message TEXT --from NUMBER --carrier NAME" in cli.tell("campaigns", "show", made["id"])
+    assert len(cli.ask("campaigns", "show", made["id"])["missing"]) == 3
     told = cli.tell("campaigns", "update", made["id"], "--message", "Hi")
     assert f"{command} --from NUMBER --carrier NAME" in told
     changed = cli.ask("campaigns", "update", made["id"], "--from", SENDER, "--carrier", "twilio")
@@ -140,7 +142,7 @@ def test_hours_holidays_schedule_and_expiry_are_taken(cli: Cli, workspace_id: st
     assert len(dates) > 20
     assert (made["scheduled_start_at"], made["scheduled_expires_at"]) == (to_text(start), to_text(end))
     told = cli.tell("campaigns", "show", made["id"])
-    assert "fri 09:00-17:00; sat 10:00-14:00, America/New_York" in told
+    assert "mon-fri 09:00-17:00; sat 10:00-14:00, America/New_York" in told
     assert f"US: {len(dates)} dates" in told
 
 

@@ -295,3 +295,18 @@ def test_a_demo_that_is_interrupted_ends_at_once(start: Start) -> None:
     process.signal(signal.SIGINT)
     assert process.wait() == 130
     assert process.stderr.strip() == "Interrupted."
+
+
+@pytest.mark.parametrize("apart_seconds", [0.0, 0.001, 0.05])
+def test_a_second_signal_does_not_keep_a_server_from_closing_its_database(
+    cli: Cli, start: Start, apart_seconds: float
+) -> None:
+    """It ends as at one, and leaves no write-ahead log behind."""
+    process = start("serve", "--port", "0")
+    process.says("Ctrl-C stops it.")
+    process.signal(signal.SIGINT)
+    time.sleep(apart_seconds)  # what is tried is how far apart they are
+    process.signal(signal.SIGINT)
+    assert process.wait() == 0
+    database = cli.database.removeprefix("sqlite:///")
+    assert not Path(f"{database}-wal").exists()

@@ -128,7 +128,7 @@ async def test_nothing_is_told_where_the_names_are_not_known(engine: Outreach) -
     """Who has too many, and who was loaded by an earlier version."""
     workspace = await given_workspace(engine)
     many = [NewRecipient(phone_number="+14155550101", custom_variables={str(n): n for n in range(MOST_NAMES + 1)})]
-    new = NewSmsCampaign(name="C", message_body="{{x}}", sms_carrier="twilio", sms_from_number="+14155550199")
+    new = NewSmsCampaign(name="C", message_body="Hi {{x}}", sms_carrier="twilio", sms_from_number="+14155550199")
     created = await engine.create_campaign.sms(workspace.id, new, many)
     assert (created.campaign.variable_names, created.unknown_placeholders) == (None, ())
     assert (await engine.campaigns.start(workspace.id, created.campaign.id)).status == "active"
