@@ -8,11 +8,11 @@ from typing import Final
 from outreach.errors import NotFound
 from outreach.explaining import explain
 from outreach.models.call import Call
-from outreach.models.dispatch import Dispatch, DispatchGroup
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchGroup
 from outreach.models.failures import Failure, RecipientOutcome
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
-from outreach.models.states import CallStatus, RecipientStatus
+from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import campaign_of
 from outreach.protocols.storage import Transaction
 from outreach.services.context import ServiceContext
@@ -72,7 +72,7 @@ class Failures:
                 group.count,
             )
             for group in await self.groups(workspace_id, campaign_id)
-            if group.reason is not None
+            if group.reason not in {None, ASSUMED_SENT} and group.state is not DispatchState.WITHDRAWN
         ]
 
     async def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
@@ -141,7 +141,8 @@ def _given_up(provider: str, reason: str | None) -> Failure | None:
 
 
 def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> Failure | None:
-    last = dispatches[-1] if dispatches else None
+    # What was taken back before anybody was asked tells nothing of a provider.
+    last = next((one for one in reversed(dispatches) if one.state is not DispatchState.WITHDRAWN), None)
     if last is None or (last.reason is None and last.error_code is None):
         return None
     code = last.error_code

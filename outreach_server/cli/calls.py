@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from outreach import Outreach
+from outreach import Call, Failure, Outreach
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Group, with_engine
-from outreach_server.cli.output import show
 from outreach_server.cli.values import CALL
 
 
@@ -21,8 +20,9 @@ def calls() -> None:
 def show_(call_id: str) -> None:
     """Show what became of a call; of one that failed, what the provider said, what it means and what to do."""
 
-    async def work(engine: Outreach) -> documents.Document:
+    async def work(engine: Outreach) -> tuple[Call, Failure | None]:
         call = await engine.calls.find(call_id)
-        return {**documents.call(call), **explained.failure(await engine.failures.of_call(call))}
+        return call, await engine.failures.of_call(call)
 
-    show(with_engine(work))
+    call, failed = with_engine(work)
+    explained.show_with(documents.call(call), failed)

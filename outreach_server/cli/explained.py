@@ -8,8 +8,9 @@ from typing import Final
 from rich.table import Table
 
 from outreach import PAUSES, Channel, Failure, describe
+from outreach_server.cli.base import state
 from outreach_server.cli.documents import Document
-from outreach_server.cli.output import listing
+from outreach_server.cli.output import listing, show
 
 FIELDS: Final = ("error_code", "error_message", "meaning", "advice", "source")
 _COUNTED: Final = ("count", "provider", "reason", "error_code", "meaning", "advice")
@@ -29,6 +30,12 @@ def failure(item: Failure | None) -> Document:
         "advice": explanation.advice if explanation else None,
         "source": explanation.source if explanation else None,
     }
+
+
+def show_with(document: Document, item: Failure | None) -> None:
+    """Print a document with what a provider said; people are not told that it said nothing."""
+    told = failure(item)
+    show({**document, **(told if state().as_json else {name: value for name, value in told.items() if value})})
 
 
 def counted(items: Sequence[tuple[Failure, int]]) -> list[Document]:

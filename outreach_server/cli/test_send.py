@@ -15,7 +15,7 @@ from outreach import Call, CallStatus, CarrierName, Failure, Message, NewCall, N
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, with_engine
 from outreach_server.cli.holding import QUEUED, held_until, why_queued
-from outreach_server.cli.output import note, show
+from outreach_server.cli.output import note
 from outreach_server.cli.sandboxed import note_sandbox
 from outreach_server.cli.values import AGENT, CARRIER, WORKSPACE
 from outreach_server.cli.verdicts import ENDED, succeeded, what_is_missing
@@ -83,7 +83,7 @@ def test_send(
         if missing is not None:
             note(missing)
     held = {"held_by": documents.provider_hold(until), "held_until": documents.plain(until)}
-    show({**_document(done), **held, **explained.failure(failed)})
+    explained.show_with({**_document(done), **held}, failed)
     # With nothing to wait for, to be queued is all that was asked for.
     if not succeeded(done) and not (wait == 0 and done.status in QUEUED):
         sys.exit(1)

@@ -18,7 +18,7 @@ from tests.fake_provider import CREDENTIALS, FakeAdapter
 @pytest.fixture
 def live_id(cli: Cli) -> str:
     """Return the id of a live workspace."""
-    identifier: str = cli.ask("workspaces", "create", "Acme", "--live")["id"]
+    identifier: str = cli.ask("workspaces", "create", "Live", "--live")["id"]
     return identifier
 
 

@@ -151,6 +151,34 @@ def test_a_test_message_that_fails_says_what_the_carrier_says(
     assert REFUSED["error_message"] in result.stdout
 
 
+def test_what_was_taken_back_is_no_failure(cli: Cli, workspace_id: str, campaign_id: str) -> None:
+    """Nobody was asked; what was said before of the same contact still stands."""
+
+    def withdraw(tx: Transaction) -> None:
+        place: dict[str, Any] = {"workspace_id": workspace_id, "campaign_id": campaign_id}
+        back: dict[str, Any] = {
+            "state": DispatchState.WITHDRAWN,
+            "reason": "stopped",
+            "created_at": NOW.replace(year=2099),
+        }
+        tx.dispatches.insert(make_dispatch(**place, **back, position=1))
+        tx.dispatches.insert(make_dispatch(**place, **back, position=0))
+
+    write(cli, withdraw)
+    (failure,) = cli.ask("campaigns", "show", campaign_id)["failures"]
+    is_explained(failure)
+    first, failed, _ = cli.ask("campaigns", "recipients", campaign_id)
+    is_explained(failed)
+    assert first["error_code"] is None
+
+
+def test_people_are_not_told_that_a_provider_said_nothing(cli: Cli, workspace_id: str) -> None:
+    """A document has the fields all the same."""
+    result = cli.run("test-send", workspace_id, "--to", "+14155550101", "--wait", "0")
+    assert "meaning" not in result.stdout
+    assert cli.ask("test-send", workspace_id, "--to", "+14155550101", "--wait", "0")["meaning"] is None
+
+
 def test_a_call_that_was_given_up_says_why(cli: Cli, workspace_id: str) -> None:
     """Nothing was asked of a provider, and still there is a reason."""
     agent_id = cli.ask("agents", "create", workspace_id, "Ada")["id"]
