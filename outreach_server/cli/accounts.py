@@ -20,7 +20,7 @@ from outreach import (
     Outreach,
     Workspace,
 )
-from outreach_server.cli import documents
+from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.holding import left_alone
 from outreach_server.cli.output import echo_json, note, show, show_list
@@ -79,8 +79,9 @@ def connect(
     async def work(engine: Outreach) -> tuple[AccountSummary, Workspace]:
         workspace = await engine.workspaces.get(workspace_id)
         wanted = engine.accounts.fields(provider)
-        values = {**_from_file(file), **_from_options(given, wanted)}
-        values |= _asked_for(wanted, values)
+        with interruptions.reading():
+            values = {**_from_file(file), **_from_options(given, wanted)}
+            values |= _asked_for(wanted, values)
         account = await engine.accounts.connect(
             workspace_id, provider, values, replies_to_keywords=replies, actor=actor()
         )

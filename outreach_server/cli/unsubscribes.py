@@ -9,7 +9,7 @@ import anyio
 import click
 
 from outreach import InvalidRequest, NewRecipient, Outreach, RegisterImport, prepare
-from outreach_server.cli import documents
+from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.contacts import is_blank, open_records
 from outreach_server.cli.csv_columns import find_phone_column
@@ -131,6 +131,10 @@ def _problem(raw: str, region: str | None) -> str | None:
 
 
 async def _async(items: Iterator[Any]) -> AsyncIterator[Any]:
-    for item in items:
+    while True:
+        with interruptions.reading():
+            item = next(items, None)
+        if item is None:
+            return
         yield item
         await anyio.lowlevel.checkpoint()

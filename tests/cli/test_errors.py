@@ -4,6 +4,8 @@ import getpass
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from outreach_server.cli.base import actor, unwrapped
-from tests.cli.conftest import Cli, Process, until
+from tests.cli.conftest import DEADLINE, ROOT, Cli, Process, until
 
 Write = Callable[[str | bytes], str]
 
@@ -131,6 +133,34 @@ def test_ctrl_c_breaks_into_a_read_that_stands_still(
         process.signal(signal.SIGINT)
         assert process.wait() == 130
     assert cli.ask("campaigns", "list", workspace_id) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/wchan").exists(), reason="nothing tells where a process stands still")
+@pytest.mark.parametrize(
+    "command", [("unsubscribes", "import", "W", "-"), ("accounts", "connect", "W", "twilio", "--file", "-")]
+)
+def test_ctrl_c_breaks_into_a_read_of_standard_input(
+    workspace_id: str, command: tuple[str, ...], database: str
+) -> None:
+    """At a terminal nothing comes until somebody types."""
+    args = [workspace_id if word == "W" else word for word in command]
+    environment = {**os.environ, "OUTREACH_DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "outreach_server", *args],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        text=True,
+    ) as process:
+        try:
+            where = Path(f"/proc/{process.pid}/wchan")
+            until(lambda: "pipe" in where.read_text(), "a read that stands still")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(DEADLINE) == 130
+            assert process.stderr is not None
+            assert process.stderr.read().strip() == "Interrupted."
+        finally:
+            process.kill()
 
 
 def _is_loading(database: Path) -> bool:
