@@ -7,8 +7,9 @@ import click
 from outreach import Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.campaign_picture import Snapshot, message_counts, what_it_waits_for
 from outreach_server.cli.output import console, echo_json, note
-from outreach_server.cli.progress import Snapshot, follow, groups_table, message_counts, view_for, what_it_waits_for
+from outreach_server.cli.progress import follow, groups_table, view_for
 from outreach_server.cli.values import CAMPAIGN
 
 

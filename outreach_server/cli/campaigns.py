@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -13,69 +13,23 @@ from outreach import (
     CampaignStatus,
     CampaignUpdate,
     CannotStart,
-    Channel,
     ErrorDetail,
     Outreach,
-    RecipientStatus,
     StartCheck,
 )
-from outreach_server.cli import documents, explained
+from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
+from outreach_server.cli.campaign_picture import what_it_waits_for
+from outreach_server.cli.campaign_show import in_words, recipients_, show_, show_campaign
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
-from outreach_server.cli.hours import hours_text
 from outreach_server.cli.obstacles import explain_draft, explain_failing, explain_start, not_ahead
-from outreach_server.cli.output import console, echo_json, fields, note, show_list, stream_array, stream_lines
-from outreach_server.cli.progress import (
-    Look,
-    Snapshot,
-    groups_table,
-    hints,
-    message_counts,
-    messages_text,
-    what_it_waits_for,
-)
+from outreach_server.cli.output import echo_json, note, show_list
 from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
-_WIDTHS = {
-    "position": 8,
-    "phone_number": 20,
-    "phone": 16,
-    "status": 11,
-    "reason": 16,
-    "attempts": 8,
-    "due_at": 27,
-    "ended_at": 27,
-    "error_code": 10,
-    "why": 0,
-}
-_COUNTERS = {
-    "total_recipients": "recipients",
-    "pending_calls": "pending",
-    "completed_calls": "completed",
-    "successful_calls": "successful",
-    "failed_calls": "failed",
-}
-"""The interface counts recipients as calls, of whatever channel; people are told of recipients."""
 _PAGE = 100
-_HEAD = ("id", "workspace_id", "name", "description", "channel", "status", "effective_status")
-_ALWAYS = frozenset(
-    {
-        *("id", "workspace_id", "name", "channel", "status", "effective_status"),
-        *("total_recipients", "pending_calls", "completed_calls", "successful_calls", "failed_calls", "created_at"),
-    }
-)
-"""What is shown of every campaign; the rest where it holds something."""
-_BRIEF = (
-    *_HEAD,
-    *("pause_reason", "held_by", "held_until", "sms_message_source", "sms_message_body", "sms_flow_id", "sms_carrier"),
-    *("sms_from_number", "sms_rate_per_minute", "agent_id", "batch_concurrency", "sip_trunk_id", "cli_group_config"),
-    *("double_dial", "ivr_enabled", "call_screen_enabled", "schedule_type", "scheduled_start_at"),
-    *("scheduled_expires_at", "business_hours_config", "holidays_config", "total_recipients", "pending_calls"),
-    *("completed_calls", "successful_calls", "failed_calls", "created_at", "started_at", "completed_at"),
-)
 
 
 @click.group(cls=Group)
@@ -120,7 +74,7 @@ def list_(
 
     found = [documents.campaign(item) for item in with_engine(work)]
     show_list(
-        found if state().as_json else [_in_words(one) for one in found],
+        found if state().as_json else [in_words(one) for one in found],
         _COLUMNS,
         empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE.csv …",
     )
@@ -147,7 +101,7 @@ def update(campaign_id: str, **options: Any) -> None:
         return updated, await engine.campaigns.missing(workspace_id, campaign_id)
 
     updated, missing = with_engine(work)
-    _show({**documents.campaign(updated), "missing": documents.plain(missing)})
+    show_campaign({**documents.campaign(updated), "missing": documents.plain(missing)})
     if missing:
         note(explain_draft(missing, updated))
 
@@ -239,84 +193,5 @@ for name, description, hint in (
     ("unschedule", "Take a scheduled campaign back to ready.", _nothing),
 ):
     campaigns.add_command(_move(name, description, hint))
-
-
-@campaigns.command("show")
-@click.argument("campaign_id", type=CAMPAIGN)
-def show_(campaign_id: str) -> None:
-    """Show a campaign, and how many of its recipients are in which state and why."""
-
-    async def work(engine: Outreach) -> tuple[Snapshot, list[documents.Document]]:
-        campaign = await engine.campaigns.find(campaign_id)
-        picture = await Look(engine, campaign.workspace_id, campaign_id).now()
-        return picture, explained.counted(await engine.failures.of_campaign(campaign.workspace_id, campaign_id))
-
-    picture, failures = with_engine(work)
-    document = {**documents.campaign(picture.campaign), **documents.holds(picture.holds)}
-    if state().as_json:
-        counts = {"groups": picture.documents, "messages": message_counts(picture.campaign, picture.sent)}
-        echo_json({**document, "missing": documents.plain(picture.missing), **counts, "failures": failures})
-        return
-    _show(document)
-    out = console()
-    for text in hints(picture):
-        out.print(text)
-    out.print(groups_table(picture.documents))
-    messages = messages_text(picture.campaign, picture.sent)
-    if messages:
-        out.print(messages)
-    if failures:
-        out.print("What went wrong at the provider, by how many requests:")
-        out.print(explained.counted_table(failures))
-
-
-@campaigns.command()
-@click.argument("campaign_id", type=CAMPAIGN)
-@click.option("--status", type=click.Choice(list(RecipientStatus), case_sensitive=False), help="In this state only.")
-@click.option("--limit", type=click.IntRange(1), help="The first so many; by default all.")
-def recipients(campaign_id: str, status: RecipientStatus | None, limit: int | None) -> None:
-    """List a campaign's recipients: what became of each, and why."""
-    as_json = state().as_json
-
-    async def found(engine: Outreach, workspace_id: str, channel: Channel) -> AsyncIterator[documents.Document]:
-        count = 0
-        async for one in engine.failures.outcomes(workspace_id, campaign_id, status=status):
-            shown = {
-                **documents.recipient(one.recipient, channel, one.report),
-                **explained.failure(one.failure),
-            }
-            # A line has room for one sentence: what the provider says tells more.
-            yield shown if as_json else {**shown, "why": shown["meaning"] or shown["why"]}
-            count += 1
-            if count == limit:
-                return
-
-    async def work(engine: Outreach) -> None:
-        campaign = await engine.campaigns.find(campaign_id)
-        rows = found(engine, campaign.workspace_id, campaign.channel)
-        if as_json:
-            await stream_array(rows)
-        elif await stream_lines(rows, _WIDTHS) == 0:
-            note("There are no such recipients.")
-
-    with_engine(work)
-
-
-def _show(document: documents.Document) -> None:
-    if state().as_json:
-        echo_json(document)
-        return
-    shown = {name: document[name] for name in _BRIEF if name in _ALWAYS or document.get(name)}
-    if document["channel"] == "sms":
-        shown.pop("batch_concurrency", None)
-    hours, holidays = document["business_hours_config"], document["holidays_config"]
-    if hours:
-        shown["business_hours_config"] = hours_text(hours)
-    if holidays:
-        days = [day for day in holidays["holidays"] if day["enabled"]]
-        shown["holidays_config"] = f"{holidays['country'] or 'own dates'}: {len(days)} dates"
-    console().print(fields(_in_words(shown)))
-
-
-def _in_words(document: documents.Document) -> documents.Document:
-    return {_COUNTERS.get(name, name): value for name, value in document.items()}
+campaigns.add_command(show_)
+campaigns.add_command(recipients_)

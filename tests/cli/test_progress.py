@@ -23,7 +23,8 @@ from outreach import (
     RecipientGroup,
     RecipientStatus,
 )
-from outreach_server.cli.progress import Lines, Look, Silent, Snapshot, Terminal, message_counts, render, view_for
+from outreach_server.cli.campaign_picture import Look, Snapshot, message_counts
+from outreach_server.cli.progress import Lines, Silent, Terminal, render, view_for
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -207,7 +208,7 @@ def test_a_group_that_waits_says_until_when() -> None:
 async def test_what_is_costly_is_looked_at_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look that takes long at every message waits twenty times as long; when all is over it is made once more."""
     clock = iter([0.0, 1.0, 5.0, 25.0, 26.0, 27.0, 28.0])
-    monkeypatch.setattr("outreach_server.cli.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("outreach_server.cli.campaign_picture.time", SimpleNamespace(monotonic=lambda: next(clock)))
     async with Outreach.open("memory://") as engine:
         workspace = await engine.workspaces.create("Acme")
         new = NewSmsCampaign(name="C", message_body="Hi", sms_carrier="twilio", sms_from_number="+14155550100")

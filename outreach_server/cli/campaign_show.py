@@ -1,0 +1,136 @@
+"""`campaigns show` and `recipients`: how a campaign is, and what became of each of its contacts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import click
+
+from outreach import Channel, Outreach, RecipientStatus
+from outreach_server.cli import documents, explained
+from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.campaign_picture import Look, Snapshot, hints, message_counts, messages_text
+from outreach_server.cli.hours import hours_text
+from outreach_server.cli.output import console, echo_json, fields, note, stream_array, stream_lines
+from outreach_server.cli.progress import groups_table
+from outreach_server.cli.values import CAMPAIGN
+
+_WIDTHS = {
+    "position": 8,
+    "phone_number": 20,
+    "phone": 16,
+    "status": 11,
+    "reason": 16,
+    "attempts": 8,
+    "due_at": 27,
+    "ended_at": 27,
+    "error_code": 10,
+    "why": 0,
+}
+_COUNTERS = {
+    "total_recipients": "recipients",
+    "pending_calls": "pending",
+    "completed_calls": "completed",
+    "successful_calls": "successful",
+    "failed_calls": "failed",
+}
+"""The interface counts recipients as calls, of whatever channel; people are told of recipients."""
+_HEAD = ("id", "workspace_id", "name", "description", "channel", "status", "effective_status")
+_ALWAYS = frozenset(
+    {
+        *("id", "workspace_id", "name", "channel", "status", "effective_status"),
+        *("total_recipients", "pending_calls", "completed_calls", "successful_calls", "failed_calls", "created_at"),
+    }
+)
+"""What is shown of every campaign; the rest where it holds something."""
+_BRIEF = (
+    *_HEAD,
+    *("pause_reason", "held_by", "held_until", "sms_message_source", "sms_message_body", "sms_flow_id", "sms_carrier"),
+    *("sms_from_number", "sms_rate_per_minute", "agent_id", "batch_concurrency", "sip_trunk_id", "cli_group_config"),
+    *("double_dial", "ivr_enabled", "call_screen_enabled", "schedule_type", "scheduled_start_at"),
+    *("scheduled_expires_at", "business_hours_config", "holidays_config", "total_recipients", "pending_calls"),
+    *("completed_calls", "successful_calls", "failed_calls", "created_at", "started_at", "completed_at"),
+)
+
+
+@click.command("show", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+def show_(campaign_id: str) -> None:
+    """Show a campaign, and how many of its recipients are in which state and why."""
+
+    async def work(engine: Outreach) -> tuple[Snapshot, list[documents.Document]]:
+        campaign = await engine.campaigns.find(campaign_id)
+        picture = await Look(engine, campaign.workspace_id, campaign_id).now()
+        return picture, explained.counted(await engine.failures.of_campaign(campaign.workspace_id, campaign_id))
+
+    picture, failures = with_engine(work)
+    document = {**documents.campaign(picture.campaign), **documents.holds(picture.holds)}
+    if state().as_json:
+        counts = {"groups": picture.documents, "messages": message_counts(picture.campaign, picture.sent)}
+        echo_json({**document, "missing": documents.plain(picture.missing), **counts, "failures": failures})
+        return
+    show_campaign(document)
+    out = console()
+    for text in hints(picture):
+        out.print(text)
+    out.print(groups_table(picture.documents))
+    messages = messages_text(picture.campaign, picture.sent)
+    if messages:
+        out.print(messages)
+    if failures:
+        out.print("What went wrong at the provider, by how many requests:")
+        out.print(explained.counted_table(failures))
+
+
+@click.command("recipients", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option("--status", type=click.Choice(list(RecipientStatus), case_sensitive=False), help="In this state only.")
+@click.option("--limit", type=click.IntRange(1), help="The first so many; by default all.")
+def recipients_(campaign_id: str, status: RecipientStatus | None, limit: int | None) -> None:
+    """List a campaign's recipients: what became of each, and why."""
+    as_json = state().as_json
+
+    async def found(engine: Outreach, workspace_id: str, channel: Channel) -> AsyncIterator[documents.Document]:
+        count = 0
+        async for one in engine.failures.outcomes(workspace_id, campaign_id, status=status):
+            shown = {
+                **documents.recipient(one.recipient, channel, one.report),
+                **explained.failure(one.failure),
+            }
+            # A line has room for one sentence: what the provider says tells more.
+            yield shown if as_json else {**shown, "why": shown["meaning"] or shown["why"]}
+            count += 1
+            if count == limit:
+                return
+
+    async def work(engine: Outreach) -> None:
+        campaign = await engine.campaigns.find(campaign_id)
+        rows = found(engine, campaign.workspace_id, campaign.channel)
+        if as_json:
+            await stream_array(rows)
+        elif await stream_lines(rows, _WIDTHS) == 0:
+            note("There are no such recipients.")
+
+    with_engine(work)
+
+
+def show_campaign(document: documents.Document) -> None:
+    """Print a campaign: its document, or for people the fields that hold something."""
+    if state().as_json:
+        echo_json(document)
+        return
+    shown = {name: document[name] for name in _BRIEF if name in _ALWAYS or document.get(name)}
+    if document["channel"] == "sms":
+        shown.pop("batch_concurrency", None)
+    hours, holidays = document["business_hours_config"], document["holidays_config"]
+    if hours:
+        shown["business_hours_config"] = hours_text(hours)
+    if holidays:
+        days = [day for day in holidays["holidays"] if day["enabled"]]
+        shown["holidays_config"] = f"{holidays['country'] or 'own dates'}: {len(days)} dates"
+    console().print(fields(in_words(shown)))
+
+
+def in_words(document: documents.Document) -> documents.Document:
+    """Return a campaign's document with its counters under the names that people know."""
+    return {_COUNTERS.get(name, name): value for name, value in document.items()}
