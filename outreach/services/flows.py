@@ -87,7 +87,7 @@ class Flows:
             idempotency_key,
             operation,
             content=(name, flow.steps),
-            find=lambda tx, flow_id: tx.flows.get(workspace_id, flow_id),
+            find=lambda tx, flow_id: flow_of(tx, workspace_id, flow_id),
             kind="flow",
         )
 

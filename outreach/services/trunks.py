@@ -88,7 +88,7 @@ class Trunks:
             idempotency_key,
             operation,
             content=(name, address, provider_trunk_id),
-            find=lambda tx, trunk_id: tx.trunks.get(workspace_id, trunk_id),
+            find=lambda tx, trunk_id: trunk_of(tx, workspace_id, trunk_id),
             kind="trunk",
         )
 

@@ -14,6 +14,7 @@ from outreach import (
     Call,
     CampaignCreated,
     EngineConfig,
+    Flow,
     FlowStep,
     InvalidRequest,
     KeyedRequest,
@@ -23,11 +24,13 @@ from outreach import (
     NewRecipient,
     NewSmsCampaign,
     NotFound,
+    Number,
     Outreach,
     PreparedRecipient,
     RequestInProgress,
     StorageError,
     SystemClock,
+    Trunk,
     Window,
     Workspace,
     prepare,
@@ -229,33 +232,28 @@ async def test_a_write_that_failed_leaves_neither_the_thing_nor_the_key(open_sto
         assert list(await engine.trunks.list(workspace.id)) == [made]
 
 
-async def test_what_the_key_made_and_was_removed_is_not_made_again(engine: Outreach) -> None:
+@pytest.mark.parametrize("kind", ["trunk", "flow", "number"])
+async def test_what_the_key_made_and_was_removed_is_not_made_again(engine: Outreach, kind: str) -> None:
     """It says what is missing: to make another one takes another key."""
     workspace = await given_workspace(engine)
-    made: list[str] = []
+    steps = [FlowStep(kind="send", body="Hi")]
 
-    @attrs.frozen
-    class Thing:
-        id: str
+    async def make(key: str) -> Trunk | Flow | Number:
+        match kind:
+            case "trunk":
+                return await engine.trunks.create(workspace.id, "A", address="sip.example.com", idempotency_key=key)
+            case "flow":
+                return await engine.flows.create(workspace.id, "A", steps=steps, idempotency_key=key)
+            case _:
+                return await engine.numbers.add(workspace.id, "+14155550199", idempotency_key=key)
 
-    async def make(once: Once[Thing]) -> Thing:
-        made.append(new_id())
-        return Thing(made[-1])
-
-    for _ in range(2):
-        with pytest.raises(NotFound) if made else _nothing():
-            await Keys(engine.trunks._context).model(
-                workspace.id, "op", "k", content=None, make=make, find=lambda tx, _: None, kind="thing"
-            )
-    assert len(made) == 1
-
-
-class _nothing:  # noqa: N801 - stands for no expectation
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
+    made = await make("k")
+    service = getattr(engine, f"{kind}s")
+    await service.remove(workspace.id, made.id)
+    with pytest.raises(NotFound, match=f"no {kind} '{made.id}'"):
+        await make("k")
+    assert list(await service.list(workspace.id)) == []
+    assert (await make("l")).id != made.id
 
 
 async def test_a_call_that_waits_for_its_acceptance_holds_its_key(open_storage: OpenStorage) -> None:

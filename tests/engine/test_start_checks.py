@@ -7,6 +7,7 @@ import pytest
 
 from outreach import (
     Campaign,
+    CampaignUpdate,
     CannotStart,
     FlowStep,
     NewCallCampaign,
@@ -135,3 +136,16 @@ def test_whether_a_text_can_suit_anybody_is_told_by_what_stands_outside_of_place
 ) -> None:
     """Values, and fallbacks, only make it longer."""
     assert Texts(templates=[template], footer=footer, most_segments=1).suits_nobody() is nobody
+
+
+async def test_obstacles_are_what_the_start_says(engine: Outreach) -> None:
+    """The text that suits nobody and the placeholders too; of a draft without a text only that it has none."""
+    workspace, campaign = await given(engine, 3, message_body="{{first_nam}}" + LONG)
+    obstacles = await engine.campaigns.obstacles(workspace.id, campaign.id)
+    assert [detail.path for detail in obstacles] == ["max_segments", "placeholders"]
+    with pytest.raises(CannotStart) as caught:
+        await engine.campaigns.start(workspace.id, campaign.id)
+    assert caught.value.details == obstacles
+    await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(message_body=None))
+    obstacles = await engine.campaigns.obstacles(workspace.id, campaign.id)
+    assert [detail.path for detail in obstacles] == ["message_body"]

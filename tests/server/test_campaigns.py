@@ -355,3 +355,9 @@ def test_placeholders_that_nothing_fills_are_logged(memory_tenant: Tenant, caplo
     with caplog.at_level(logging.WARNING, "outreach_server"):
         memory_tenant.create(message_body="Hi {{first_name}} {{nick|there}}")
     assert caplog.records == []
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "outreach_server"):
+        for _ in range(2):
+            body = sms_body(message_body="{{first_nam}}")
+            memory_tenant.post("/sms-campaigns", body, headers={"Idempotency-Key": "once"})
+    assert len(caplog.records) == 1
