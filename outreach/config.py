@@ -127,7 +127,7 @@ class EngineConfig:
     max_waiting_intents: int = _count(500, 100_000)
     max_requests: int = _count(1000, 100_000)
     intent_seconds: float = _time(5.0)
-    look_ahead_seconds: float = _time_or_none(0.25)
+    look_ahead_seconds: float = _time_or_none(0.5)
     single_look_ahead_seconds: float = _time_or_none(0.1)
     provider_timeout_seconds: float = _time(30.0)
     slice_seconds: float = _time(30.0)

@@ -30,7 +30,8 @@ def open_dispatch(
         as it was when it was decided on.
     """
     current = untouched(tx, wave.workspace_id, intent.recipient)
-    if current is None:
+    if current is None or (current.due_at is not None and current.due_at > now):
+        # It was due by a clock that has been set back since.
         return None
     # The second call of a double dial belongs to the first one's attempt.
     attempt = current.attempts + 1 if current.leg == 1 else current.attempts

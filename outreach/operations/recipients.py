@@ -63,8 +63,12 @@ def untouched(tx: Transaction, workspace_id: str, recipient: Recipient) -> Recip
     current = tx.recipients.get(workspace_id, recipient.campaign_id, recipient.position)
     if current is None or current.status not in {RecipientStatus.PENDING, RecipientStatus.WAITING}:
         return None
-    same = (current.step, current.attempts, current.tries) == (recipient.step, recipient.attempts, recipient.tries)
-    return current if same else None
+    # When it is due counts too: it may have been put off since, and is not to be contacted before.
+    return current if _stands(current) == _stands(recipient) else None
+
+
+def _stands(recipient: Recipient) -> tuple[object, ...]:
+    return (recipient.step, recipient.attempts, recipient.tries, recipient.reason, recipient.due_at)
 
 
 def end(tx: Transaction, workspace_id: str, ending: Ending, now: datetime) -> Counters:

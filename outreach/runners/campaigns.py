@@ -42,6 +42,9 @@ _LONGEST_TURNS: Final = 1.0
 _TURN: Final = 0.01
 """The shortest such wait."""
 
+_LOW_WATER: Final = 0.4
+"""The share of the look-ahead that is left of the slots that are taken when the next wave begins."""
+
 _NOTHING_DONE_SECONDS: Final = 0.05
 """The pause after a wave of which nothing came: what is in the way changes by itself, but not at once."""
 
@@ -245,17 +248,25 @@ class CampaignRunner:
         several = channel.spacing(plan.campaign).total_seconds() < self._config.look_ahead_seconds
         return self._config.look_ahead_seconds if several else self._config.single_look_ahead_seconds
 
-    async def _wait_for_slot(self, plan: Plan, channel: CampaignChannel, nudge: Nudge) -> bool:
-        """Wait until the next slot is near; return whether it is (a nudge means: look at everything again)."""
-        campaign, sender = plan.campaign, plan.sender
+    def _low_water(self, plan: Plan, channel: CampaignChannel) -> float:
+        """Return how many seconds before the next free slot a wave begins: it fills the look-ahead, by several slots."""
         look_ahead = self._look_ahead(plan, channel)
-        wait = self._seconds_until(plan.next_slot_at, self._outbox.earliest_start(campaign.id)) - look_ahead
+        return look_ahead * _LOW_WATER if look_ahead == self._config.look_ahead_seconds else look_ahead
+
+    async def _wait_for_slot(self, plan: Plan, channel: CampaignChannel, nudge: Nudge) -> bool:
+        """Wait until the next slot is near; return whether what was planned still serves (else look at all again)."""
+        campaign, sender = plan.campaign, plan.sender
+        near = self._low_water(plan, channel)
+        wait = self._seconds_until(plan.next_slot_at, self._outbox.earliest_start(campaign.id)) - near
         if sender is not None:
-            wait = self._wait_for_number(campaign.id, sender, wait, look_ahead)
+            wait = self._wait_for_number(campaign.id, sender, wait, near)
         if wait <= 0:
             return True
+        begun = self._clock.monotonic()
         await nudge.wait(wait)
-        return False
+        # The commit looks at everything again; what is due does not change much in so short a time, unless told so.
+        undisturbed = self._clock.monotonic() - begun >= wait
+        return undisturbed and sender is None and wait <= self._config.look_ahead_seconds
 
     def _wait_for_number(self, campaign_id: str, sender: SenderPace, own_wait: float, look_ahead: float) -> float:
         """Return how many seconds a campaign waits for its own slot or for a turn at its number; 0 or less for none."""

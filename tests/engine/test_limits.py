@@ -358,7 +358,8 @@ async def _receipt(storage: Storage, dispatch: Dispatch, status: MessageStatus, 
         reason=reason,
         at=NOW,
     )
-    await storage.write(lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW))
+    now = NOW + 60 * SECOND
+    await storage.write(lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=now))
 
 
 async def test_messages_that_fail_after_their_acceptance_spend_the_budget_each_once(storage: Storage) -> None:
