@@ -249,7 +249,7 @@ class CampaignRunner:
         return self._config.look_ahead_seconds if several else self._config.single_look_ahead_seconds
 
     def _low_water(self, plan: Plan, channel: CampaignChannel) -> float:
-        """Return how many seconds before the next free slot a wave begins: it fills the look-ahead, by several slots."""
+        """Return how many seconds before the next free slot a wave begins, which fills the look-ahead."""
         look_ahead = self._look_ahead(plan, channel)
         return look_ahead * _LOW_WATER if look_ahead == self._config.look_ahead_seconds else look_ahead
 
