@@ -9,19 +9,20 @@ from typing import Final, TypeVar
 
 import attrs
 
+from outreach import EngineConfig
 from tests.process.place import Place
 from tests.process.server import EngineProcess
 from tests.process.waiting import wait_for
 
 P = TypeVar("P", bound=EngineProcess)
 
-MOST_UNKNOWN: Final = 100
+MOST_UNKNOWN: Final = EngineConfig().max_waiting_intents + EngineConfig().max_requests
 """Intents without an outcome that one process may have at a time: what one kill can leave unknown."""
 
 _SEED: Final = "OUTREACH_TEST_SEED"
 
 AT_ONCE: Final = {
-    "reconcile_after_seconds": 0.0,
+    "reconcile_after_seconds": 0.001,
     "reconcile_every_seconds": 1.0,
     "provider_timeout_seconds": 2.0,
     "lease_seconds": 5.0,

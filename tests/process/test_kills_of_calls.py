@@ -9,7 +9,7 @@ from tests.process.place import Place
 from tests.process.server import EngineProcess
 from tests.process.waiting import PATIENCE, wait_for
 
-CAMPAIGNS, RECIPIENTS, CONCURRENCY = 3, 16, 4
+CAMPAIGNS, RECIPIENTS, CONCURRENCY = 3, 60, 4
 KILLS = 4
 NEVER = 3600.0
 RINGS_SECONDS = 0.3
