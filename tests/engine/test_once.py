@@ -232,6 +232,28 @@ async def test_a_write_that_failed_leaves_neither_the_thing_nor_the_key(open_sto
         assert list(await engine.trunks.list(workspace.id)) == [made]
 
 
+@pytest.mark.parametrize("count", [3, EngineConfig().chunk_rows + 1])
+async def test_a_campaign_whose_key_was_taken_over_is_not_made(
+    open_storage: OpenStorage, clock: ManualClock, count: int
+) -> None:
+    """In one transaction or in many: where the contacts stood still for too long, whoever came after has made it."""
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        made: list[CampaignCreated] = []
+
+        async def slow() -> AsyncIterator[NewRecipient]:
+            clock.advance(61)
+            made.append(await engine.create_campaign.sms(workspace.id, SPRING, contacts(count), idempotency_key="k"))
+            for contact in contacts(count):
+                yield contact
+
+        with pytest.raises(RequestInProgress):
+            await engine.create_campaign.sms(workspace.id, SPRING, slow(), idempotency_key="k")
+        assert list((await engine.campaigns.list(workspace.id)).items) == [made[0].campaign]
+        again = await engine.create_campaign.sms(workspace.id, SPRING, contacts(count), idempotency_key="k")
+        assert again == made[0]
+
+
 @pytest.mark.parametrize("kind", ["trunk", "flow", "number"])
 async def test_what_the_key_made_and_was_removed_is_not_made_again(engine: Outreach, kind: str) -> None:
     """It says what is missing: to make another one takes another key."""
