@@ -265,7 +265,7 @@ class CampaignRunner:
         begun = self._clock.monotonic()
         await nudge.wait(wait)
         # The commit looks at everything again; what is due does not change much in so short a time, unless told so.
-        undisturbed = self._clock.monotonic() - begun >= wait
+        undisturbed = self._clock.monotonic() - begun >= wait - _TURN
         return undisturbed and sender is None and wait <= self._config.look_ahead_seconds
 
     def _wait_for_number(self, campaign_id: str, sender: SenderPace, own_wait: float, look_ahead: float) -> float:
