@@ -28,7 +28,7 @@ class Batches(Generic[Q, A]):
     """Collects questions, and has each batch of them answered by one call.
 
     While a batch is answered the next one collects. There is no task of its own: of those who wait one sees to the
-    next batch, also when it is cancelled meanwhile.
+    next batch. When that one is cancelled the others' questions are asked again, so that a question has to bear that.
 
     Args:
         answer: Returns the answers to some questions, in their order. What it raises is raised for each of them.
@@ -50,10 +50,7 @@ class Batches(Generic[Q, A]):
         else:
             self._answering = asked.leads = True
         if asked.leads:
-            with anyio.CancelScope(shield=True):
-                # Those who ask in this turn of the loop come along.
-                await checkpoint()
-                await self._answer_batch()
+            await self._lead(asked)
         if asked.error is not None:
             raise asked.error
         return cast("A", asked.answer)
@@ -62,21 +59,30 @@ class Batches(Generic[Q, A]):
         try:
             await asked.called.wait()
         except BaseException:
+            if asked in self._waiting:
+                self._waiting.remove(asked)
             if asked.leads:
                 self._hand_over()
-            elif asked in self._waiting:
-                self._waiting.remove(asked)
             raise
 
-    async def _answer_batch(self) -> None:
-        batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+    async def _lead(self, own: _Asked[Q, A]) -> None:
+        """Have a batch answered, that of one's own question among them."""
+        batch: list[_Asked[Q, A]] = []
         try:
+            # Those who ask in this turn of the loop come along.
+            await checkpoint()
+            batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
             answers = await self._answer([asked.question for asked in batch])
             for asked, answer in zip(batch, answers, strict=True):
                 asked.answer = answer
         except Exception as error:
             for asked in batch:
                 asked.error = error
+        except BaseException:
+            self._waiting.extendleft(reversed(batch))
+            self._waiting.remove(own)
+            batch = []
+            raise
         finally:
             for asked in batch:
                 asked.called.set()

@@ -80,10 +80,12 @@ def test_only_serve_and_migrate_change_an_older_database(
     first = Migrations("outreach")
     migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
     first(name=migration.name)(migration.fn)
-    with monkeypatch.context() as patched:
+    with (
+        monkeypatch.context() as patched,
+        closing(sqlite3.connect(path_of(database), isolation_level=None)) as raw,
+    ):
         patched.setattr(schema, "MIGRATIONS", first)
-        patched.setattr("outreach.storage.sqlite.connect.SqliteTransaction", lambda raw: raw)
-        cli.run("workspaces", "create", "Acme")
+        schema.bring_up_to_date(raw)
     before = path_of(database).read_bytes()
     for command in (["workspaces", "list"], ["workspaces", "create", "B"], ["stop"], ["audit"]):
         assert "outreach-server db migrate" in cli.refuse(*command)

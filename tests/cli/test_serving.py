@@ -315,9 +315,9 @@ async def app(scope, receive, send):
             time.sleep(600)  # what nothing can interrupt
 
 listener = serving.bind("127.0.0.1", 0)
-server = serving.Server(app, level="info", on_started=lambda: print("up", flush=True))
+server = serving.Server(app, listener, level="info", on_started=lambda: print("up", flush=True))
 serving.log_to_stderr("info")
-anyio.run(lambda: server.serve(sockets=[listener]))
+anyio.run(server.serve)
 """
 
 

@@ -20,8 +20,9 @@ from outreach import (
     NewRecipient,
     NewSmsCampaign,
     Outreach,
+    Workspace,
 )
-from outreach.testing.builders import make_call, make_message, new_id
+from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
 _BY_NAME: dict[str, Any] = {
     "name": "Acme",
@@ -46,10 +47,11 @@ _BY_NAME: dict[str, Any] = {
     "request": None,
     "render": lambda _: Answer(body=b"{}"),
     "headers": {},
+    "opted_out": True,
 }
 """What a required argument is by its name."""
 
-_OF_THE_ENGINE = {"create_campaign.close"}
+_OF_THE_ENGINE = {"create_campaign.close", "request_limits.aclose"}
 """What the engine calls, and nobody else."""
 
 _BY_TYPE: dict[type, Callable[[], Any]] = {
@@ -59,6 +61,7 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
     NewCallCampaign: lambda: NewCallCampaign(name="Spring", agent_id=new_id()),
     Call: make_call,
     Message: make_message,
+    Workspace: make_workspace,
 }
 """What it is by its type."""
 

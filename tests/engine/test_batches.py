@@ -1,0 +1,95 @@
+"""Questions that come at the same time are answered together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from outreach.runners.batches import Batches
+
+pytestmark = pytest.mark.anyio
+
+
+class Oracle:
+    """Answers a number with its double, when it is let to; notes the batches."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.open = anyio.Event()
+
+    async def answer(self, questions: Sequence[int]) -> Sequence[int]:
+        """Answer a batch."""
+        self.batches.append(list(questions))
+        await self.open.wait()
+        if 13 in questions:
+            raise ValueError("unlucky")
+        return [2 * question for question in questions]
+
+
+async def ask_all(batches: Batches[int, int], numbers: Sequence[int], answers: dict[int, int]) -> None:
+    """Ask for the doubles of some numbers at the same time."""
+
+    async def ask(number: int) -> None:
+        answers[number] = await batches.ask(number)
+
+    async with anyio.create_task_group() as tasks:
+        for number in numbers:
+            tasks.start_soon(ask, number)
+
+
+async def test_what_is_asked_at_the_same_time_is_one_batch() -> None:
+    """Each gets its own answer; what comes meanwhile is the next batch, at most so many."""
+    oracle, answers = Oracle(), dict[int, int]()
+    batches = Batches(oracle.answer, most=3)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask_all, batches, [1, 2], answers)
+        for _ in range(5):
+            await checkpoint()
+        tasks.start_soon(ask_all, batches, [3, 4, 5, 6], answers)
+        for _ in range(5):
+            await checkpoint()
+        oracle.open.set()
+    assert answers == {number: 2 * number for number in range(1, 7)}
+    assert [sorted(batch) for batch in oracle.batches] == [[1, 2], [3, 4, 5], [6]]
+
+
+async def test_an_error_is_raised_for_each_of_its_batch_and_for_nobody_else() -> None:
+    """The next batch is answered."""
+    oracle = Oracle()
+    oracle.open.set()
+    batches = Batches(oracle.answer, most=10)
+    with pytest.raises(ValueError, match="unlucky"):
+        await batches.ask(13)
+    assert await batches.ask(1) == 2
+
+
+@pytest.mark.parametrize("leader_goes", [True, False])
+@pytest.mark.parametrize("turns", range(4))
+async def test_who_goes_away_leaves_the_others_their_answers(leader_goes: bool, turns: int) -> None:
+    """Whether it was the one that saw to the batch or another one, and whenever; nobody waits for ever."""
+    oracle, answers = Oracle(), dict[int, int]()
+    batches = Batches(oracle.answer, most=10)
+    scope = anyio.CancelScope()
+
+    async def goes(number: int) -> None:
+        with scope:
+            answers[number] = await batches.ask(number)
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            if leader_goes:
+                tasks.start_soon(goes, 1)
+            tasks.start_soon(ask_all, batches, [2, 3], answers)
+            if not leader_goes:
+                tasks.start_soon(goes, 1)
+            for _ in range(turns):
+                await checkpoint()
+            scope.cancel()
+            for _ in range(5):
+                await checkpoint()
+            oracle.open.set()
+        assert await batches.ask(9) == 18
+    assert answers.items() >= {2: 4, 3: 6}.items()
