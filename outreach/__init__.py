@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     )
     from outreach.models.carriers import CARRIERS, CarrierName, Channel
     from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
-    from outreach.models.dispatch import Dispatch, DispatchGroup
+    from outreach.models.dispatch import Dispatch, DispatchGroup, UnknownCount
     from outreach.models.events import (
         CallEnded,
         CampaignMoved,
@@ -106,6 +106,7 @@ if TYPE_CHECKING:
         WorkspaceMode,
         WorkspaceStatus,
     )
+    from outreach.models.status import DispatchedBy, Dispatching, PausedCampaign, ProviderWait, Status
     from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
     from outreach.models.unset import UNSET, Unset
     from outreach.models.unsubscribe import Unsubscribe
@@ -196,8 +197,10 @@ __all__ = [
     "DispatchGroup",
     "DispatchRefused",
     "DispatchState",
+    "DispatchedBy",
     "DispatcherHealth",
     "DispatcherState",
+    "Dispatching",
     "EngineConfig",
     "ErrorDetail",
     "Event",
@@ -233,7 +236,9 @@ __all__ = [
     "Outreach",
     "OutreachError",
     "Page",
+    "PausedCampaign",
     "PreparedRecipient",
+    "ProviderWait",
     "Quota",
     "RateLimited",
     "Readiness",
@@ -255,6 +260,7 @@ __all__ = [
     "SmsSettings",
     "SmsSettingsChange",
     "StartCheck",
+    "Status",
     "StorageBusy",
     "StorageError",
     "SystemClock",
@@ -262,6 +268,7 @@ __all__ = [
     "Trunk",
     "TrunkChange",
     "Unauthorized",
+    "UnknownCount",
     "Unset",
     "Unsubscribe",
     "VoicemailPolicy",
@@ -397,6 +404,7 @@ _NAMES: Final = {
     "models.dispatch": (
         "Dispatch",
         "DispatchGroup",
+        "UnknownCount",
     ),
     "models.events": (
         "CallEnded",
@@ -447,6 +455,13 @@ _NAMES: Final = {
         "RecipientStatus",
         "WorkspaceMode",
         "WorkspaceStatus",
+    ),
+    "models.status": (
+        "DispatchedBy",
+        "Dispatching",
+        "PausedCampaign",
+        "ProviderWait",
+        "Status",
     ),
     "models.trail": (
         "RULES",

@@ -49,6 +49,7 @@ from outreach.services.readiness import ReadinessProbe
 from outreach.services.replies import Replies
 from outreach.services.request_limits import RequestLimits
 from outreach.services.settings import CallingSettings, Settings
+from outreach.services.status import StatusLook
 from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
@@ -104,6 +105,8 @@ class Outreach:
         callbacks: What providers call back.
         events: What has happened, told after its commit.
         request_limits: The request limits of workspaces.
+        status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
+            workspace or, without an argument, in all.
         readiness: `await engine.readiness()` tells whether this process can do its work now.
         notices: The engine's own log lines, which cannot flood the log; for whatever mounts it.
     """
@@ -156,6 +159,7 @@ class Outreach:
             notices=self.notices,
         )
         self.readiness = ReadinessProbe(storage=storage, clock=self._clock, health=self.health, notices=self.notices)
+        self.status = StatusLook(context)
         self.workspaces = Workspaces(context)
         self.agents = Agents(context)
         self.trunks = Trunks(context)

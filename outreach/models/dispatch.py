@@ -117,6 +117,19 @@ class DispatchGroup:
     count: int
 
 
+@attrs.frozen(kw_only=True)
+class UnknownCount:
+    """How many requests of a workspace wait for evidence of what became of them.
+
+    Attributes:
+        since: When the oldest of them was committed.
+    """
+
+    workspace_id: str
+    count: int
+    since: datetime
+
+
 class Sent(NamedTuple):
     """A request to a number, as the frequency cap counts them.
 

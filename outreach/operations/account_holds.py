@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -25,9 +26,12 @@ def hold_of(tx: Transaction, workspace_id: str, provider: str | None, now: datet
     if provider is None:
         return None
     hold = tx.account_holds.get(workspace_id, provider)
-    # One that ends later than any can was written before the clock was set back; it must not hold for good.
-    lasts = hold is not None and timedelta() < hold.until - now <= LONGEST_WISH
-    return hold if lasts else None
+    return hold if hold is not None and _lasts(hold, now) else None
+
+
+def lasting(tx: Transaction, workspace_id: str | None, now: datetime, *, limit: int) -> Sequence[AccountHold]:
+    """Return the holds that keep a workspace, or any, from asking a provider now, what ends first first."""
+    return [hold for hold in tx.account_holds.lasting(workspace_id, now, limit=limit) if _lasts(hold, now)]
 
 
 def hold_of_campaign(tx: Transaction, campaign: Campaign, now: datetime) -> AccountHold | None:
@@ -95,6 +99,11 @@ def lift(tx: Transaction, workspace_id: str, provider: str, now: datetime) -> No
     for work in tx.work.due():
         if work.unit.workspace_id == workspace_id and _waits_at(tx, work.unit, provider):
             tx.work.touch(work.unit, now)
+
+
+def _lasts(hold: AccountHold, now: datetime) -> bool:
+    # One that ends later than any can was written before the clock was set back; it must not hold for good.
+    return timedelta() < hold.until - now <= LONGEST_WISH
 
 
 def _waits_at(tx: Transaction, unit: Unit, provider: str) -> bool:

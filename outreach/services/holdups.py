@@ -14,6 +14,7 @@ from outreach.operations.account_holds import HELD, hold_of_campaign
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.runners.hours import hours_of
 from outreach.services.context import ServiceContext
+from outreach.services.status import who_dispatches
 from outreach.working_set import Transaction
 
 NOBODY: Final = "nobody is dispatching"
@@ -86,12 +87,8 @@ class Holdups:
         return Holdup(by=f"workspace_{status}", until=None, why=why)
 
     def _of_dispatching(self, tx: Transaction, now: datetime) -> Holdup | None:
-        lease = tx.leases.current()
-        alive = timedelta(seconds=self._context.config.lease_seconds)
-        if self._context.dispatching() or (lease is not None and now - lease.renewed_at <= alive):
-            return None
-        since = "and none ever has" if lease is None else f"since {lease.renewed_at:%Y-%m-%d %H:%M:%S} UTC"
-        return Holdup(by=NOBODY, until=None, why=f"No process sends from this database, {since}.")
+        why = who_dispatches(self._context, tx, now).why_not
+        return None if why is None else Holdup(by=NOBODY, until=None, why=why)
 
 
 def _oldest_unknown(tx: Transaction, workspace_id: str, campaign_id: str, reason: str | None) -> datetime | None:

@@ -163,23 +163,21 @@ class Unsubscribes:
 
         return await self._context.storage.write(operation)
 
-    async def held(self, workspace_id: str) -> Sequence[Unsubscribe]:
-        """Return who is held back from campaigns because of a message that may be an opt-out, the latest message first.
+    async def held(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Unsubscribe]:
+        """Return who is held back from campaigns because of a message that may be an opt-out, the latest first.
 
-        Each waits for somebody to `decide`; its `evidence` has what was written. Of more than a thousand unclear
-        messages the latest are gone through.
+        Each waits for somebody to `decide`; its `evidence` has what was written.
+
+        Args:
+            workspace_id: Whose register.
+            limit: How many at the most.
 
         Raises:
             NotFound: There is no such workspace.
         """
-
-        def operation(tx: Transaction) -> Sequence[Unsubscribe]:
-            messages = tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=True)
-            senders = dict.fromkeys(message.sender for message in messages)
-            found = (tx.register.get(workspace_id, sender) for sender in senders)
-            return [entry for entry in found if entry is not None and entry.scope == HELD]
-
-        return await self._context.storage.read(operation)
+        return await self._context.storage.read(
+            lambda tx: tx.register.held(workspace_of(tx, workspace_id).id, limit=limit)
+        )
 
     async def decide(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
         """Decide what the unclear message of somebody who is held back meant.

@@ -127,7 +127,8 @@ def show_campaign(document: documents.Document) -> None:
         shown["business_hours_config"] = hours_text(hours)
     if holidays:
         days = [day for day in holidays["holidays"] if day["enabled"]]
-        shown["holidays_config"] = f"{holidays['country'] or 'own dates'}: {len(days)} dates"
+        of = "-".join(part for part in (holidays["country"], holidays.get("subdivision")) if part) or "own dates"
+        shown["holidays_config"] = f"{of}: {len(days)} dates"
     console().print(fields(in_words(shown)))
 
 

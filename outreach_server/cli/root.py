@@ -39,6 +39,9 @@ COMMANDS: Final = Later(
             "test_send",
             "Send one message, or place one call, and tell what becomes of it.",
         ),
+        "status": Place(
+            "status", "Show who dispatches, what runs, and what needs a person, in one workspace or in all."
+        ),
         "stop": Place(
             "operating", "Pause everything that is active or scheduled, at once, in one workspace or in all."
         ),

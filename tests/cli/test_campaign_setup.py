@@ -146,6 +146,26 @@ def test_hours_holidays_schedule_and_expiry_are_taken(cli: Cli, workspace_id: st
     assert f"US: {len(dates)} dates" in told
 
 
+def test_a_part_of_a_country_has_holidays_of_its_own(cli: Cli, workspace_id: str, file: str) -> None:
+    """England's bank holidays are not those of the whole kingdom; the part is kept, and shown."""
+    options = ("--message", "Hi", "--from", SENDER, "--holidays")
+    whole = load(cli, workspace_id, file, *options, "GB")["holidays_config"]
+    made = load(cli, workspace_id, file, *options, "gb-eng")
+    england = made["holidays_config"]
+    assert (england["country"], england["subdivision"], "subdivision" in whole) == ("GB", "ENG", False)
+    mondays = {day["date"] for day in england["holidays"]} - {day["date"] for day in whole["holidays"]}
+    assert len(mondays) >= 6, "Easter Monday and the summer bank holiday of three years"
+    assert f"GB-ENG: {len(england['holidays'])} dates" in cli.tell("campaigns", "show", made["id"])
+
+
+@pytest.mark.parametrize("written", ["GB-XXX", "GB-", "XX-ENG", "XX"])
+def test_a_part_that_no_country_has_is_refused(cli: Cli, workspace_id: str, file: str, written: str) -> None:
+    """By the name of the option; nothing is created."""
+    args = ("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi", "--holidays", written)
+    assert "--holidays" in cli.refuse(*args)
+    assert cli.ask("campaigns", "list", workspace_id) == []
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -92,6 +92,7 @@ DESIGNED = {
     "dispatches unknown": set(),
     "dispatches resolve": {"--assume-sent", "--retry"},
     "test-send": {"--to", "--from", "--carrier", "--body", "--agent", "--wait"},
+    "status": set(),
     "stop": set(),
     "audit": set(),
     "db backup": {"--overwrite"},
@@ -236,6 +237,7 @@ CALLS = {
     "messages list": "W --unclear",
     "dispatches unknown": "W",
     "test-send": "W --to +14155550177 --wait 0",
+    "status": "W",
     "stop": "W",
     "audit": "W",
 }

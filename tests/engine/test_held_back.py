@@ -13,9 +13,10 @@ from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.operations import waves
 from outreach.operations.register import HOLD, is_held, lift_hold
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_campaign, make_prepared, make_unsubscribe
+from outreach.testing.builders import NOW, make_campaign, make_inbound, make_prepared, make_unsubscribe
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE, THERE, pending, publish
+from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active, given_dispatch, recipient
 from tests.engine.writing import PERSON, entry, write
@@ -118,3 +119,20 @@ async def test_somebody_decides(open_storage: OpenStorage, opted_out: bool) -> N
             await engine.unsubscribes.decide(workspace.id, PERSON, opted_out=False)
         with pytest.raises(InvalidRequest):
             await engine.unsubscribes.decide(workspace.id, "nobody", opted_out=False)
+
+
+async def test_who_is_held_back_is_found_behind_a_thousand_other_messages(open_storage: OpenStorage) -> None:
+    """Somebody who writes and writes hides nobody."""
+    clock = ManualClock()
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        workspace = await engine.workspaces.create("Acme")
+        await engine.messages.receive(workspace.id, sender=PERSON, to="+14155550199", body=UNCLEAR)
+
+        def write_more(tx: Transaction) -> None:
+            for second in range(1001):
+                later = clock.now() + timedelta(seconds=second + 1)
+                tx.inbound.insert(make_inbound(workspace_id=workspace.id, unclear=True, received_at=later))
+
+        await storage.write(write_more)
+        assert [entry.phone for entry in await engine.unsubscribes.held(workspace.id)] == [PERSON]

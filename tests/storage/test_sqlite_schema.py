@@ -159,6 +159,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0008_variable_names",
         "0009_removed",
         "0010_stops",
+        "0011_held_numbers",
     ]
 
 

@@ -110,6 +110,27 @@ def test_what_waits_for_an_identifier_is_found_by_it(connection: sqlite3.Connect
     assert [[index in step for index in indexes].index(True) for step in steps] == [0, 1, 2], steps
 
 
+OVERVIEW = {
+    ("campaigns", "count_in_status"): "campaigns_in_status",
+    ("campaigns", "paused_by_engine"): "campaigns_in_status",
+    ("dispatches", "count_unknown"): "dispatches_unknown",
+    ("register", "held"): "unsubscribes_held",
+}
+"""What is asked over all workspaces, and the index of the few that it is about."""
+
+
+@pytest.mark.parametrize(("aggregate", "name"), OVERVIEW)
+def test_what_is_asked_over_everything_follows_an_index_of_the_few(
+    connection: sqlite3.Connection, aggregate: str, name: str
+) -> None:
+    """A look at all that goes on costs the same however much was sent before, and is sorted already."""
+    query = sql.load(aggregate)[name]
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
+    steps = [row["detail"] for row in plan]
+    assert any(f"INDEX {OVERVIEW[aggregate, name]}" in step for step in steps), steps
+    assert not [step for step in steps if re.match(rf"(SEARCH|SCAN) ({'|'.join(LARGE)}|campaigns)$", step)], steps
+
+
 def test_every_query_is_used() -> None:
     """A query that nothing asks for is a mistake."""
     package = Path(working_set.__file__).parent

@@ -221,6 +221,28 @@ class AccountsContract(ContractBase):
         await storage.write(forget)
         assert await storage.read(look) == [None, other, there, None]
 
+    async def test_what_is_asked_for_beyond_a_moment_is_listed(self, storage: Storage) -> None:
+        """What ends first comes first, by (until, workspace, provider), of one workspace or of all."""
+        over = make_account_hold(provider="vonage", until=NOW)
+        long = make_account_hold(until=NOW + TICK * 3)
+        soon = make_account_hold(provider="vapi", until=NOW + TICK)
+        twin = make_account_hold(provider="telnyx", until=NOW + TICK)
+        there = make_account_hold(workspace_id=THERE, until=NOW + TICK * 2)
+
+        def put(tx: Transaction) -> None:
+            for hold in (over, long, soon, there, twin):
+                tx.account_holds.put(hold)
+
+        await storage.write(put)
+
+        async def lasting(workspace_id: str | None, limit: int = 9) -> object:
+            return await storage.read(lambda tx: list(tx.account_holds.lasting(workspace_id, NOW, limit=limit)))
+
+        assert await lasting(None) == [twin, soon, there, long]
+        assert await lasting(None, 1) == [twin]
+        assert await lasting(HERE) == [twin, soon, long]
+        assert await lasting(THERE) == [there]
+
 
 def _at(moment: datetime) -> CallbackRecord:
     return make_callback(received_at=moment)

@@ -148,3 +148,48 @@ class CampaignListsContract(ContractBase):
         assert await storage.read(lambda tx: ids(tx, HERE)) == [paused.id, twin.id, active.id]
         assert await storage.read(lambda tx: ids(tx, THERE)) == [foreign.id]
         assert await storage.read(lambda tx: list(tx.campaigns.in_status([]))) == []
+
+    async def test_campaigns_in_a_status_are_counted(self, storage: Storage) -> None:
+        """Each status that is asked for has its number, of one workspace or of all."""
+        active, scheduled = CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED
+        made = [make_campaign(status=status) for status in (active, active, scheduled, CampaignStatus.READY)]
+        await published(storage, *made, make_campaign(status=active, workspace_id=THERE))
+        loading = make_campaign(status=active)
+        await storage.write(lambda tx: tx.campaigns.insert_loading(loading, loading_until=NOW))
+
+        async def counted(workspace_id: str | None) -> object:
+            return await storage.read(
+                lambda tx: tx.campaigns.count_in_status([active, scheduled], workspace_id=workspace_id)
+            )
+
+        assert await counted(None) == {active: 3, scheduled: 1}
+        assert await counted(HERE) == {active: 2, scheduled: 1}
+        assert await counted(THERE) == {active: 1, scheduled: 0}
+        assert await storage.read(lambda tx: dict(tx.campaigns.count_in_status([]))) == {}
+
+    async def test_those_that_the_engine_has_paused_are_told_from_an_operators(self, storage: Storage) -> None:
+        """Oldest first by (created_at, id), at most `limit`, of one workspace or of all."""
+        paused = CampaignStatus.PAUSED
+        budget = make_campaign(status=paused, pause_reason="error_budget", created_at=NOW + TICK)
+        moved = make_campaign(status=paused, pause_reason="moved", created_at=NOW)
+        foreign = make_campaign(status=paused, pause_reason="provider_auth", created_at=NOW - TICK, workspace_id=THERE)
+        await published(
+            storage,
+            budget,
+            make_campaign(status=paused, pause_reason="operator"),
+            make_campaign(status=CampaignStatus.ACTIVE),
+            foreign,
+            moved,
+        )
+
+        async def found(workspace_id: str | None, limit: int = 9) -> list[str]:
+            return await storage.read(
+                lambda tx: [
+                    campaign.id for campaign in tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=limit)
+                ]
+            )
+
+        assert await found(None) == [foreign.id, moved.id, budget.id]
+        assert await found(None, 2) == [foreign.id, moved.id]
+        assert await found(HERE) == [moved.id, budget.id]
+        assert await found(THERE) == [foreign.id]

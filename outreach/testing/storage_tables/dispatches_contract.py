@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.dispatch import Dispatch
+from outreach.models.dispatch import Dispatch, UnknownCount
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, new_id, new_phone
@@ -306,6 +306,28 @@ class DispatchesContract(ContractBase):
         await storage.write(lambda tx: tx.dispatches.update(attrs.evolve(made[3], state=DispatchState.ACCEPTED)))
         # It is a place in the order, not one of them any more.
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=9, after=made[3]))) == everywhere[2:]
+
+    async def test_unknown_ones_are_counted_by_workspace(self, storage: Storage) -> None:
+        """What has the oldest comes first; of the oldest `limit` in all."""
+        for owner, moment in ((HERE, NOW), (THERE, NOW - TICK), (HERE, NOW + TICK)):
+            message_id = await given_message(storage, workspace_id=owner)
+            state = DispatchState.UNKNOWN
+            await write(
+                storage, make_dispatch(message_id=message_id, workspace_id=owner, created_at=moment, state=state)
+            )
+        await write(storage, make_dispatch(message_id=await given_message(storage), state=DispatchState.ACCEPTED))
+        here = UnknownCount(workspace_id=HERE, count=2, since=NOW)
+        there = UnknownCount(workspace_id=THERE, count=1, since=NOW - TICK)
+
+        async def counted(workspace_id: str | None, limit: int = 9) -> object:
+            return await storage.read(lambda tx: list(tx.dispatches.count_unknown(workspace_id, limit=limit)))
+
+        assert await counted(None) == [there, here]
+        assert await counted(None, 2) == [there, attrs.evolve(here, count=1)]
+        assert await counted(None, 1) == [there]
+        assert await counted(HERE) == [here]
+        assert await counted(HERE, 1) == [attrs.evolve(here, count=1)]
+        assert await counted(THERE) == [there]
 
     async def test_a_dispatch_is_found_whatever_workspace_it_is_of(self, storage: Storage) -> None:
         """`find` is for operators, whose commands name dispatches alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 import attrs
 import pytest
@@ -143,6 +144,33 @@ class RegisterContract(ContractBase):
         assert await listed("+12", 2) == ["+123", "+1999"]
         assert await listed("+1200", 2) == ["+123", "+1999"]
         assert await listed("+49", 2) == []
+
+    async def test_who_is_held_back_is_told_the_latest_first(self, storage: Storage) -> None:
+        """By (created_at, workspace, number), all descending, at most `limit`, of one workspace or of all."""
+        held = partial(make_unsubscribe, scope="held", source="unclear")
+        entries = [
+            held(phone="+11", created_at=NOW),
+            held(phone="+12", created_at=NOW),
+            held(phone="+13", created_at=NOW + TICK),
+            held(phone="+14", created_at=NOW - TICK, workspace_id=THERE),
+            make_unsubscribe(phone="+15"),
+        ]
+
+        def put(tx: Transaction) -> None:
+            for entry in entries:
+                tx.register.put(entry)
+
+        await storage.write(put)
+
+        async def phones(workspace_id: str | None, limit: int = 9) -> list[str]:
+            return await storage.read(lambda tx: [entry.phone for entry in tx.register.held(workspace_id, limit=limit)])
+
+        assert await phones(None) == ["+13", "+12", "+11", "+14"]
+        assert await phones(None, 2) == ["+13", "+12"]
+        assert await phones(HERE) == ["+13", "+12", "+11"]
+        assert await phones(THERE) == ["+14"]
+        await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone="+13")))
+        assert await phones(HERE) == ["+12", "+11"]
 
     @pytest.mark.parametrize(("scope", "channels"), [("all", {"sms", "call"}), ("sms", {"sms"}), ("call", {"call"})])
     async def test_stopped_numbers_are_those_whose_scope_covers_the_channel(

@@ -47,6 +47,15 @@ class AccountHolds(Table):
         """Return what a provider asked for last, over or not; None when it never did, or that was forgotten."""
         return self._rows.get(ACCOUNT_HOLDS, (workspace_id, provider))
 
+    def lasting(self, workspace_id: str | None, now: datetime, *, limit: int) -> Sequence[AccountHold]:
+        """Return what is asked for beyond a moment, of one workspace or of all, at most `limit`.
+
+        What ends first comes first, by (until, workspace, provider).
+        """
+        return self._list(
+            ACCOUNT_HOLDS, "accounts.lasting_holds", workspace_id=workspace_id, now=to_text(now), limit=limit
+        )
+
     def put(self, hold: AccountHold) -> None:
         """Write it, over the one that is there: a stop."""
         self._rows.note_stop()

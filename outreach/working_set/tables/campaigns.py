@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -141,6 +141,26 @@ class Campaigns(Table):
         found = self._list(
             CAMPAIGNS, "campaigns.in_status", statuses=as_list(sorted(set(statuses))), workspace_id=workspace_id
         )
+        return self._all_shown(found)
+
+    def count_in_status(
+        self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None
+    ) -> Mapping[CampaignStatus, int]:
+        """Return how many campaigns are in each of these statuses, of one workspace or of all; 0 where none is."""
+        rows = self._rows.query(
+            "campaigns.count_in_status",
+            CAMPAIGNS,
+            statuses=as_list(sorted(set(statuses))),
+            workspace_id=workspace_id,
+        )
+        return {**dict.fromkeys(statuses, 0), **{CampaignStatus(status): count for status, count in rows}}
+
+    def paused_by_engine(self, *, workspace_id: str | None = None, limit: int) -> Sequence[Campaign]:
+        """Return campaigns that the engine has paused by itself, of one workspace or of all.
+
+        They come oldest first by (created_at, id), at most `limit`.
+        """
+        found = self._list(CAMPAIGNS, "campaigns.paused_by_engine", workspace_id=workspace_id, limit=limit)
         return self._all_shown(found)
 
     def _all_shown(self, campaigns: Sequence[Campaign]) -> Sequence[Campaign]:

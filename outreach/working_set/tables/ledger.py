@@ -9,7 +9,7 @@ import attrs
 
 from outreach.clock import from_text, to_text
 from outreach.models.call import Call
-from outreach.models.dispatch import Dispatch, DispatchGroup, Sent
+from outreach.models.dispatch import Dispatch, DispatchGroup, Sent, UnknownCount
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
@@ -127,6 +127,14 @@ class Dispatches(Table):
         """
         number = self._rows.number(workspace_id, campaign_id)
         return self._list(DISPATCHES, "dispatches.recent", number=number, since=to_text(since), limit=limit)
+
+    def count_unknown(self, workspace_id: str | None, *, limit: int) -> Sequence[UnknownCount]:
+        """Return how many unknown ones each workspace has, one workspace or all; of the oldest `limit` in all.
+
+        What has the oldest one comes first, by (its created_at, workspace).
+        """
+        rows = self._rows.query("dispatches.count_unknown", DISPATCHES, workspace_id=workspace_id, limit=limit)
+        return [UnknownCount(workspace_id=owner, count=count, since=from_text(since)) for owner, count, since in rows]
 
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
         """Return what a campaign's dispatches came to, the most frequent first, at most a thousand groups.

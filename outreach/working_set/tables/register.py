@@ -35,6 +35,13 @@ class Register(Table):
         """Return entries in the order of their numbers, those greater than `after`, at most `limit`."""
         return self._list(UNSUBSCRIBES, "register.list", workspace_id=workspace_id, after=after, limit=limit)
 
+    def held(self, workspace_id: str | None, *, limit: int) -> Sequence[Unsubscribe]:
+        """Return who is held back until somebody has decided, of one workspace or of all, at most `limit`.
+
+        The latest come first, by (created_at, workspace, number), all descending.
+        """
+        return self._list(UNSUBSCRIBES, "register.held", workspace_id=workspace_id, limit=limit)
+
     def stopped(self, workspace_id: str, channel: Channel, phones: Collection[str]) -> frozenset[str]:
         """Return those of the numbers (at most 5,000) that must not be reached by this channel."""
         if len(phones) == 1:

@@ -85,6 +85,12 @@ def _stops(database: Database) -> None:
     _run_script(database, "0010_stops.sql")
 
 
+@MIGRATIONS(name="0011_held_numbers")
+def _held_numbers(database: Database) -> None:
+    """Find who is held back without going through the register."""
+    _run_script(database, "0011_held_numbers.sql")
+
+
 def bring_up_to_date(raw: sqlite3.Connection, *, migrate: bool = True) -> Sequence[str]:
     """Apply what a database lacks, all of it or nothing; return the names of the steps.
 

@@ -105,3 +105,21 @@ WHERE status IN (SELECT value FROM json_each(:statuses))
     AND loading_until IS NULL
     AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
 ORDER BY created_at, id
+
+-- count_in_status --
+-- How many are in these statuses, without reading one of them.
+SELECT status, COUNT(*) FROM campaigns
+WHERE status IN (SELECT value FROM json_each(:statuses))
+    AND loading_until IS NULL
+    AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
+GROUP BY status
+
+-- paused_by_engine --
+-- What nobody asked to pause: somebody has to look at it.
+SELECT {campaigns} FROM campaigns
+WHERE status = 'paused'
+    AND loading_until IS NULL
+    AND pause_reason <> 'operator'
+    AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
+ORDER BY created_at, id
+LIMIT :limit

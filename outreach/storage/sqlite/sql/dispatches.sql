@@ -91,3 +91,15 @@ WHERE state = 'unknown' AND (:workspace_id IS NULL OR workspace_id = :workspace_
     AND (created_at, id) > (:after_at, :after_id)
 ORDER BY created_at, id
 LIMIT :limit
+
+-- count_unknown --
+-- How many wait for evidence in each workspace, and since when; of the oldest so many.
+SELECT workspace_id, COUNT(*), MIN(created_at)
+FROM (
+    SELECT workspace_id, created_at FROM dispatches
+    WHERE state = 'unknown' AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
+    ORDER BY created_at, id
+    LIMIT :limit
+)
+GROUP BY workspace_id
+ORDER BY MIN(created_at), workspace_id

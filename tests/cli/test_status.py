@@ -1,0 +1,229 @@
+"""`status`: what needs a person, with a command that mends it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from outreach import Outreach, SystemClock
+from outreach.models.campaign import PauseReason
+from outreach.models.states import CampaignMove, DispatchState
+from outreach.operations.campaign_moves import move
+from outreach.testing.builders import make_account_hold, make_dispatch, make_message
+from outreach.working_set import Transaction
+from tests.cli.conftest import Cli, Process
+from tests.documents.commands import arguments_of, check
+
+PERSON = "+14155550123"
+SENDER = "+14155550100"
+
+
+@pytest.fixture
+def campaign_id(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> str:
+    """Return an active campaign."""
+    rows = csv_file("phone,first_name\n+14155550101,Ann\n")
+    imported = cli.ask("campaigns", "import", workspace_id, rows, "--name", "Spring", "--message", "Hi",
+                       "--from", SENDER)  # fmt: skip
+    identifier: str = imported["id"]
+    cli.ask("campaigns", "start", identifier)
+    return identifier
+
+
+def within(database: str, work: Callable[[Outreach], Awaitable[Any]]) -> None:
+    """Do something with an engine on the database, and close it."""
+
+    async def run() -> None:
+        async with Outreach.open(database) as engine:
+            await work(engine)
+
+    anyio.run(run)
+
+
+def write(database: str, operation: Callable[[Transaction], object]) -> None:
+    """Write to the database what only an engine with a provider would."""
+    within(database, lambda engine: engine._storage.write(operation))
+
+
+def pause(database: str, workspace_id: str, campaign_id: str, reason: PauseReason) -> None:
+    """Pause a campaign as the engine does."""
+
+    def operation(tx: Transaction) -> None:
+        campaign = tx.campaigns.get(workspace_id, campaign_id)
+        assert campaign is not None
+        move(tx, campaign, CampaignMove.PAUSE, now=SystemClock().now(), actor="engine", pause_reason=reason)
+
+    write(database, operation)
+
+
+def given_unknown(tx: Transaction, workspace_id: str) -> None:
+    """Write a request of which nobody knows what became."""
+    message = make_message(workspace_id=workspace_id)
+    tx.messages.insert(message)
+    tx.dispatches.insert(
+        make_dispatch(
+            workspace_id=workspace_id,
+            message_id=message.id,
+            state=DispatchState.UNKNOWN,
+            created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        )
+    )
+
+
+def kinds(found: Any) -> list[str]:
+    """Return the kinds of what needs a person."""
+    return [finding["kind"] for finding in found["findings"]]
+
+
+def follow(cli: Cli, command: str) -> None:
+    """Type a command as it was shown."""
+    arguments = arguments_of(command)
+    assert arguments is not None
+    cli.tell(*shlex.split(arguments))
+
+
+def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[..., Process]) -> None:
+    """The command that is named mends it."""
+    cli.ask("workspaces", "create", "Acme")
+    found = cli.ask("status")
+    [finding] = found["findings"]
+    assert (finding["kind"], finding["commands"]) == ("nobody_dispatches", ["outreach-server serve"])
+    assert found["dispatching"]["by"] == "nobody"
+    told = cli.tell("status")
+    assert "nobody is dispatching" in told
+    assert "none ever has" in told
+    server = start("serve", "--port", "0")
+    server.says("http://")
+    found = cli.ask("status")
+    assert (found["dispatching"]["by"], found["findings"]) == ("another_process", [])
+    assert found["dispatching"]["heartbeat_seconds_ago"] < 15
+    told = cli.tell("status")
+    assert "a process dispatches; the last heartbeat was" in told
+    assert "Nothing needs a person." in told
+
+
+@pytest.mark.parametrize(
+    ("reason", "commands"),
+    [
+        ("error_budget", ["campaigns resume"]),
+        ("provider_auth", ["accounts connect", "campaigns resume"]),
+    ],
+)
+def test_a_campaign_that_the_engine_has_paused_is_told_with_what_resumes_it(
+    cli: Cli,
+    database: str,
+    workspace_id: str,
+    campaign_id: str,
+    tmp_path: Path,
+    reason: PauseReason,
+    commands: list[str],
+) -> None:
+    """In words; and it goes on by what was shown."""
+    pause(database, workspace_id, campaign_id, reason)
+    found = cli.ask("status", workspace_id)
+    assert kinds(found) == ["nobody_dispatches", "campaign_paused"]
+    finding = found["findings"][1]
+    assert (finding["workspace_id"], finding["id"]) == (workspace_id, campaign_id)
+    assert finding["why"].startswith("Campaign 'Spring' is paused: ")
+    shown = [arguments_of(command) or "" for command in finding["commands"]]
+    assert [" ".join(words.split()[:2]) for words in shown] == commands
+    for words in shown:
+        check(words, tmp_path)
+    told = cli.tell("status")
+    assert f"Campaign 'Spring' of workspace {workspace_id} is paused: " in told
+    assert all(command in told for command in finding["commands"])
+    follow(cli, finding["commands"][-1])
+    found = cli.ask("status")
+    assert (kinds(found), found["active_campaigns"]) == (["nobody_dispatches"], 1)
+
+
+def test_a_calling_campaign_is_told_with_what_activates_its_agent(
+    cli: Cli, database: str, workspace_id: str, csv_file: Callable[[str], str]
+) -> None:
+    """Both commands in turn let it go on."""
+    agent_id = cli.ask("agents", "create", workspace_id, "Ada")["id"]
+    rows = csv_file("phone\n+14155550101\n")
+    imported = cli.ask("campaigns", "import", workspace_id, rows, "--name", "Calls", "--channel", "call",
+                       "--agent", agent_id)  # fmt: skip
+    cli.ask("campaigns", "start", imported["id"])
+    cli.ask("agents", "update", agent_id, "--inactive")
+    pause(database, workspace_id, imported["id"], "agent_unavailable")
+    [finding] = [each for each in cli.ask("status")["findings"] if each["kind"] == "campaign_paused"]
+    assert len(finding["commands"]) == 2
+    for command in finding["commands"]:
+        follow(cli, command)
+    assert kinds(cli.ask("status")) == ["nobody_dispatches"]
+
+
+def test_what_somebody_paused_needs_nobody_else(cli: Cli, campaign_id: str) -> None:
+    """Who has paused it knows."""
+    cli.ask("campaigns", "pause", campaign_id)
+    found = cli.ask("status")
+    assert (kinds(found), found["active_campaigns"]) == (["nobody_dispatches"], 0)
+
+
+def test_requests_in_doubt_are_counted(cli: Cli, database: str, workspace_id: str) -> None:
+    """With the command that lists them, and since when."""
+    write(database, lambda tx: given_unknown(tx, workspace_id))
+    finding = cli.ask("status")["findings"][1]
+    assert (finding["kind"], finding["workspace_id"]) == ("requests_unknown", workspace_id)
+    assert finding["why"] == "Nobody knows what became of a request of 2026-01-01T00:00:00.000000Z."
+    assert finding["commands"] == [f"outreach-server dispatches unknown {workspace_id}"]
+    follow(cli, finding["commands"][0])
+    write(database, lambda tx: given_unknown(tx, workspace_id))
+    assert "became of 2 requests, the oldest of 2026-01-01" in cli.tell("status")
+
+
+def test_who_is_held_back_is_told_with_what_decides(cli: Cli, database: str, workspace_id: str) -> None:
+    """What was written stands beside it, made harmless for a terminal; either decision ends it."""
+    for option in ("--opted-out", "--not-opted-out"):
+        within(
+            database,
+            lambda engine: engine.messages.receive(workspace_id, sender=PERSON, to=SENDER, body="\x1b[2J bus stop?"),
+        )
+        finding = cli.ask("status", workspace_id)["findings"][1]
+        assert (finding["kind"], finding["id"], "stop?" in finding["why"]) == ("number_held", PERSON, True)
+        told = cli.tell("status")
+        assert "stop?" in told
+        assert "\x1b" not in told
+        [command] = [command for command in finding["commands"] if command.endswith(f" {option}")]
+        assert command in told
+        follow(cli, command)
+        assert kinds(cli.ask("status")) == ["nobody_dispatches"]
+        cli.ask("unsubscribes", "remove", workspace_id, PERSON)
+
+
+def test_providers_that_asked_to_wait_are_told_with_until_when(cli: Cli, database: str, workspace_id: str) -> None:
+    """Nobody has to do anything about it."""
+    until = SystemClock().now() + timedelta(hours=1)
+    hold = make_account_hold(workspace_id=workspace_id, provider="telnyx", until=until)
+    write(database, lambda tx: tx.account_holds.put(hold))
+    found = cli.ask("status")
+    [wait] = found["waits"]
+    assert (wait["workspace_id"], wait["provider"], kinds(found)) == (workspace_id, "telnyx", ["nobody_dispatches"])
+    told = cli.tell("status")
+    assert f"telnyx asked workspace {workspace_id} to be left alone until {wait['until']}" in told
+
+
+def test_what_is_cut_is_said(cli: Cli, database: str, workspace_id: str) -> None:
+    """A hundred of each list are shown."""
+
+    async def write_to_us(engine: Outreach) -> None:
+        for number in range(101):
+            await engine.messages.receive(workspace_id, sender=f"+14155551{number:03}", to=SENDER, body="bus stop?")
+
+    within(database, write_to_us)
+    found = cli.ask("status")
+    assert (len(found["held"]), found["shortened"]) == (100, ["held"])
+    assert "There are more numbers that are held back" in cli.tell("status")
+
+
+def test_a_workspace_that_is_none_is_refused(cli: Cli, workspace_id: str) -> None:
+    """With the command that lists them; a name does."""
+    assert "workspaces list" in cli.refuse("status", "Nobody")
+    assert cli.ask("status", "Acme")["workspace_id"] == workspace_id

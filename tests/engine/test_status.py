@@ -1,0 +1,185 @@
+"""`engine.status`: who dispatches, what runs, and what needs a person."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import attrs
+import pytest
+
+from outreach import Campaign, NotFound, Outreach, Status, SystemClock, UnknownCount, Workspace
+from outreach.models.campaign import PauseReason
+from outreach.models.states import CampaignMove, DispatchState
+from outreach.models.work import Lease
+from outreach.operations.campaign_moves import move
+from outreach.policy.reasons import PAUSES
+from outreach.policy.settlement import LONGEST_WISH
+from outreach.services import status as looking
+from outreach.testing.builders import make_account_hold, make_dispatch, make_message, make_unsubscribe
+from outreach.testing.clock import ManualClock
+from outreach.working_set import Transaction
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import given_campaign, given_workspace, until
+
+pytestmark = pytest.mark.anyio
+
+NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def given_unknown(tx: Transaction, workspace_id: str, at: datetime) -> None:
+    """Write a request of which nobody knows what became."""
+    message = make_message(workspace_id=workspace_id)
+    tx.messages.insert(message)
+    tx.dispatches.insert(
+        make_dispatch(workspace_id=workspace_id, message_id=message.id, created_at=at, state=DispatchState.UNKNOWN)
+    )
+
+
+def pause(tx: Transaction, campaign: Campaign, reason: PauseReason) -> None:
+    """Pause a campaign as the engine does."""
+    move(tx, campaign, CampaignMove.PAUSE, now=NOON, actor="engine", pause_reason=reason)
+
+
+async def test_who_dispatches_is_told_by_the_last_heartbeat(open_storage: OpenStorage) -> None:
+    """Nobody ever; another process; nobody since; and no heartbeat of a wrong clock lies ahead of now."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        told = (await engine.status()).dispatching
+        assert (told.by, told.epoch, told.heartbeat_at, told.heartbeat_seconds_ago) == ("nobody", None, None, None)
+        assert told.why_not == "No process sends from this database, and none ever has."
+        for ago, by in ((10.0, "another_process"), (0.0, "another_process"), (16.0, "nobody"), (-60.0, "")):
+            at = NOON - timedelta(seconds=ago)
+            lease = Lease(epoch=3, home=None, renewed_at=at)
+            await storage.write(lambda tx, lease=lease: tx.leases.put(lease))  # type: ignore[misc]
+            told = (await engine.status()).dispatching
+            assert (told.by, told.epoch) == (by or "another_process", 3)
+            assert (told.heartbeat_at, told.heartbeat_seconds_ago) == (at, max(ago, 0.0))
+            assert told.why_not == (
+                "No process sends from this database, since 2026-11-18 11:59:44 UTC." if by == "nobody" else None
+            )
+
+
+async def test_the_process_that_dispatches_names_itself(open_storage: OpenStorage) -> None:
+    """No heartbeat is needed for that."""
+    storage = open_storage(SystemClock())
+    async with Outreach(storage, dispatch=True) as engine:
+
+        async def is_us() -> bool:
+            return (await engine.status()).dispatching.by == "this_process"
+
+        await until(is_us)
+        assert not (await engine.status()).needs_somebody
+
+
+async def test_nothing_to_tell_is_told(open_storage: OpenStorage) -> None:
+    """A workspace in which nothing happens, while somebody dispatches."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        assert (await engine.status(workspace.id)).needs_somebody
+        await storage.write(lambda tx: tx.leases.put(Lease(epoch=1, home=None, renewed_at=NOON)))
+        found = await engine.status(workspace.id)
+        assert not found.needs_somebody
+        assert found == Status(
+            at=NOON,
+            workspace_id=workspace.id,
+            dispatching=found.dispatching,
+            active_campaigns=0,
+            scheduled_campaigns=0,
+            paused=[],
+            unknown=[],
+            waits=[],
+            held=[],
+            shortened=[],
+        )
+        with pytest.raises(NotFound):
+            await engine.status("nobody")
+
+
+async def test_each_workspace_is_told_its_own_and_all_of_them_together(open_storage: OpenStorage) -> None:
+    """Campaigns that run, those that the engine paused, requests in doubt, providers that wait, numbers held back."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        ours, theirs = await given_workspace(engine), await engine.workspaces.create("Other")
+
+        async def given(workspace: Workspace, name: str) -> Campaign:
+            campaign = await given_campaign(engine, workspace, name=name)
+            return await engine.campaigns.start(workspace.id, campaign.id)
+
+        await given(ours, "runs")
+        stopped, by_us = await given(ours, "stopped"), await given(ours, "paused by somebody")
+        await engine.campaigns.pause(ours.id, by_us.id)
+        later = await given_campaign(
+            engine, ours, schedule_type="scheduled", scheduled_start_at=NOON + HOUR, name="later"
+        )
+        await engine.campaigns.start(ours.id, later.id)
+        hold = make_account_hold(workspace_id=ours.id, provider="twilio", since=NOON, until=NOON + HOUR)
+        held = make_unsubscribe(workspace_id=ours.id, scope="held", source="unclear", evidence="bus stop?")
+
+        def trouble(tx: Transaction) -> None:
+            pause(tx, stopped, "provider_auth")
+            given_unknown(tx, ours.id, NOON - HOUR)
+            given_unknown(tx, ours.id, NOON)
+            given_unknown(tx, theirs.id, NOON)
+            tx.account_holds.put(hold)
+            tx.account_holds.put(attrs.evolve(hold, workspace_id=theirs.id, until=NOON))
+            # Written before the clock was set back: it keeps nobody from anything.
+            tx.account_holds.put(attrs.evolve(hold, provider="telnyx", until=NOON + LONGEST_WISH + HOUR))
+            tx.register.put(held)
+
+        await storage.write(trouble)
+        found = await engine.status(ours.id)
+        assert (found.active_campaigns, found.scheduled_campaigns) == (1, 1)
+        [one] = found.paused
+        assert (one.id, one.workspace_id, one.name, one.channel) == (stopped.id, ours.id, "stopped", "sms")
+        assert (one.provider, one.agent_id) == ("twilio", None)
+        assert (one.reason, one.why) == ("provider_auth", PAUSES["provider_auth"])
+        in_doubt = UnknownCount(workspace_id=ours.id, count=2, since=NOON - HOUR)
+        assert list(found.unknown) == [in_doubt]
+        [wait] = found.waits
+        assert (wait.workspace_id, wait.provider, wait.until) == (ours.id, "twilio", NOON + HOUR)
+        assert list(found.held) == [held]
+        assert found.shortened == []
+        other = await engine.status(theirs.id)
+        assert (other.active_campaigns, other.scheduled_campaigns) == (0, 0)
+        assert (list(other.paused), list(other.waits), list(other.held)) == ([], [], [])
+        everything = await engine.status()
+        assert everything.workspace_id is None
+        assert list(everything.unknown) == [in_doubt, *other.unknown]
+        assert (everything.active_campaigns, everything.paused, everything.held) == (1, found.paused, found.held)
+        await engine.campaigns.resume(ours.id, stopped.id)
+        assert (await engine.status()).paused == []
+        assert (await engine.status()).active_campaigns == 2
+
+
+async def test_long_lists_are_cut_and_named(open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look is bounded; what goes on beyond it says so."""
+    monkeypatch.setattr(looking, "MOST_LISTED", 2)
+    monkeypatch.setattr(looking, "MOST_COUNTED", 2)
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        campaigns = [await given_campaign(engine, workspace, name=f"c{number}") for number in range(3)]
+        for campaign in campaigns:
+            await engine.campaigns.start(workspace.id, campaign.id)
+
+        def add(tx: Transaction, number: int) -> None:
+            pause(tx, tx.campaigns.get(workspace.id, campaigns[number].id) or campaigns[number], "error_budget")
+            given_unknown(tx, workspace.id, NOON)
+            provider = ("twilio", "telnyx", "vonage")[number]
+            tx.account_holds.put(
+                make_account_hold(workspace_id=workspace.id, provider=provider, since=NOON, until=NOON + HOUR)
+            )
+            tx.register.put(make_unsubscribe(workspace_id=workspace.id, scope="held", phone=f"+1415555010{number}"))
+
+        for number in range(3):
+            await storage.write(lambda tx, number=number: add(tx, number))  # type: ignore[misc]
+            found = await engine.status()
+            counted = (len(found.paused), found.unknown[0].count, len(found.waits), len(found.held))
+            assert counted == (min(number + 1, 2),) * 4
+            assert found.shortened == (["paused", "unknown", "waits", "held"] if number == 2 else [])
