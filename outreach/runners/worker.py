@@ -207,9 +207,9 @@ class Worker:
 
         def operation(tx: Transaction) -> tuple[Sequence[DueWork], Sequence[Campaign]]:
             changes = tx.work.since(change)
-            # A paused one is due at no time: only few are looked at.
-            idle = [work.unit for work in changes if work.unit.kind == "campaign" and work.due_at is None]
-            campaigns = [tx.campaigns.get(unit.workspace_id, unit.id) for unit in idle]
+            # A paused one may be due: at its expiry, or because something of it was taken back since.
+            touched = [work.unit for work in changes if work.unit.kind == "campaign"]
+            campaigns = [tx.campaigns.get(unit.workspace_id, unit.id) for unit in touched]
             return changes, [found for found in campaigns if found is not None and found.pause_reason in PAUSES]
 
         changes, paused = await self._storage.read(operation)
