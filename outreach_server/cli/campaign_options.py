@@ -72,7 +72,11 @@ _OPTIONS: Final = (
     ),
     click.option("--timezone", metavar="ZONE", help="The time zone of --hours, such as America/New_York."),
     click.option(
-        "--holidays", "country", metavar="COUNTRY", help="Reach nobody on the public holidays of a country, such as US."
+        "--holidays",
+        "country",
+        metavar="COUNTRY[-PART]",
+        help="Reach nobody on the public holidays of a country, such as US; those of a part alone only where it is "
+        "named, such as GB-ENG.",
     ),
     click.option("--holiday", "dates", type=DATE, multiple=True, help="Reach nobody on this date; repeat for more."),
 )
@@ -170,7 +174,9 @@ class CampaignOptions:
             return None
         public = HolidayCalendar(country=None, holidays=())
         if self.country is not None:
-            public = parse_holidays({"country": self.country}, this_year=SystemClock().now().year)
+            country, dash, part = self.country.partition("-")
+            named = {"country": country, **({"subdivision": part} if dash else {})}
+            public = parse_holidays(named, this_year=SystemClock().now().year)
         known = {holiday.date for holiday in public.holidays}
         own = [Holiday(date=day, name="", enabled=True) for day in self.dates if day not in known]
         return attrs.evolve(public, holidays=(*public.holidays, *own))

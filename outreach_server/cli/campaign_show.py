@@ -127,7 +127,8 @@ def show_campaign(document: documents.Document) -> None:
         shown["business_hours_config"] = hours_text(hours)
     if holidays:
         days = [day for day in holidays["holidays"] if day["enabled"]]
-        shown["holidays_config"] = f"{holidays['country'] or 'own dates'}: {len(days)} dates"
+        place = "-".join(filter(None, (holidays["country"], holidays.get("subdivision"))))
+        shown["holidays_config"] = f"{place or 'own dates'}: {len(days)} dates"
     console().print(fields(in_words(shown)))
 
 

@@ -146,6 +146,18 @@ def test_hours_holidays_schedule_and_expiry_are_taken(cli: Cli, workspace_id: st
     assert f"US: {len(dates)} dates" in told
 
 
+def test_holidays_may_be_those_of_a_part_of_a_country(cli: Cli, workspace_id: str, file: str) -> None:
+    """Which has days of its own, such as England's; the campaign shows whose they are."""
+    made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER, "--holidays", "gb-eng")
+    config = made["holidays_config"]
+    assert (config["country"], config["subdivision"]) == ("GB", "ENG")
+    whole = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER, "--holidays", "GB")["holidays_config"]
+    assert len(config["holidays"]) > len(whole["holidays"])
+    assert f"GB-ENG: {len(config['holidays'])} dates" in cli.tell("campaigns", "show", made["id"])
+    wrong = ("campaigns", "import", workspace_id, file, "--name", "N", "--message", "Hi", "--holidays", "GB-XX")
+    assert "must be one of ENG" in cli.refuse(*wrong)
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
