@@ -37,8 +37,10 @@ PAUSES: Final = {
     "provider_auth": "its provider does not accept the account's credentials, or they cannot be used here",
     "provider_funds": "its account at the provider has run out of funds",
     "error_budget": "too many of its latest requests failed for reasons that are not its contacts'",
+    "moved": "the database was moved to another host or path",
+    "restored": "the database is older than it was: it was restored from a copy",
 }
-"""What the engine pauses campaigns for by itself while it works, in words."""
+"""What the engine pauses campaigns for by itself, in words."""
 
 _MOST_PAUSES: Final = 10_000
 """Campaigns of which it is remembered that their pause was told."""
@@ -142,6 +144,8 @@ class Worker:
                 len(takeover.held_back),
                 extra={"action": "held_back", "reason": takeover.reason},
             )
+            for campaign in takeover.held_back:
+                self._tell_of_pause(campaign)
         _log.info("Dispatching under epoch %d.", takeover.epoch, extra={"action": "lease_taken"})
         return takeover.epoch
 

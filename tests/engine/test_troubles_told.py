@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import anyio
 import attrs
 import pytest
 
+from outreach import Outreach
 from outreach.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.models.states import CampaignMove
@@ -79,6 +82,26 @@ async def test_a_pause_is_told_of_a_campaign_that_is_due_all_the_same(
 
         (pause,) = await until(pause_told)
         assert campaign.id in pause
+
+
+async def test_a_database_that_was_moved_names_each_campaign_that_it_has_paused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A line each, as of any other pause."""
+    here, there = tmp_path / "here.db", tmp_path / "there.db"
+    async with Outreach.open(f"sqlite:///{here}", dispatch=True) as engine:
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 3, sms_rate_per_minute=1)
+        await engine.campaigns.start(workspace.id, campaign.id)
+    shutil.copy(here, there)
+    async with Outreach.open(f"sqlite:///{there}", dispatch=True) as engine:
+
+        async def pause_told() -> object:
+            return told(caplog, "campaign_paused")
+
+        (pause,) = await until(pause_told)
+    assert campaign.id in pause
+    assert "(moved)" in pause
 
 
 async def test_an_account_that_works_again_says_so_once(
