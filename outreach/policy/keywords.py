@@ -81,6 +81,11 @@ _STOP: Final = phrases(
     *("dezabonare", "opreste", "oprește", "opriți", "renunț"),  # Romanian
     *("leiratkozás", "leiratkozom", "odhlásit", "zrušit", "odhlásiť", "odjava", "prekini", "отпиши", "спри"),
     *("simama", "sitisha", "ondoa"),  # Swahili
+    *("στοπ", "סטופ", "להסיר", "스톱", "스탑", "取消", "拒收", "停止して", "थांबवा", "हटाओ"),
+    *("band karo", "band karen", "band kar do", "ruko", "rok do", "رکو"),  # Hindi and Urdu in Latin letters
+    *("ရပ်", "ရပ်ပါ", "ବନ୍ଦ", "ବନ୍ଦ କରନ୍ତୁ", "रोक्नुहोस्", "बन्द गर्नुहोस्", "بند کړئ"),  # Burmese, Odia, Nepali, Pashto
+    *("to'xtat", "to'xtating", "dayand\u0131r", "jooji", "dhaabi", "dhaabaa"),  # Uzbek, Azerbaijani, Somali, Oromo
+    *("ajanony", "hunong", "misa", "slutt", "stans", "avbryt"),  # Malagasy, Cebuano, Zulu, Norwegian and Swedish
     *("daina", "dakata", "da duro", "kwụsị", "አቁም", "ማቆም"),  # Hausa, Yoruba, Igbo, Amharic
     *("raus", "aufhören", "schluss", "keine sms", "genug"),  # German
     *("stop", "basta così", "smettila", "rimuovi", "rimuovimi"),  # Italian
@@ -102,7 +107,9 @@ _STRETCHED: Final = re.compile(r"(.)\1+")
 _CRY: Final = re.compile(r"\b(?!stoop\b)s+t+o+p+\b", re.IGNORECASE)
 """STOP with letters repeated, within a message; a stoop is what people sit on."""
 
-_STOP_STRETCHED: Final = frozenset({"stop", "stopal", "unsubscribe", "unsub", "quit", "cancel", "end", "remove"})
+_STOP_STRETCHED: Final = frozenset(
+    {"stop", "stopal", "unsubscribe", "unsub", "quit", "cancel", "end", "remove", "st0p", "стоп", "στοπ"}
+)
 """Words with each letter once, however often it is written: `stoooppp`."""
 
 _STOP_JOINED: Final = frozenset("".join(words) for words in _STOP)
@@ -162,7 +169,10 @@ _OTHER_USES: Final = phrases(
 
 _ALONE_ONLY: Final = frozenset(
     word
-    for text in ("td", "די", "बंद", "بند", "ਬੰਦ", "બંધ", "বন্ধ", "dur", "ret", "raus", "genug", "schluss", "chega", "قف")
+    for text in (
+        *("td", "די", "बंद", "بند", "ਬੰਦ", "બંધ", "বন্ধ", "ବନ୍ଦ", "قف", "dur", "ret", "raus", "genug", "schluss", "chega"),
+        *("misa", "ruko", "stans", "取消"),
+    )
     for word in words_of(text)
 )
 """Words that say nothing within a longer message: there they are everyday ones."""
@@ -232,7 +242,7 @@ def _is_stop_otherwise(text: str, words: Words) -> bool:
         return bool(signs) and _SIGNS.issuperset(signs)
     joined = latinised("".join(words))
     # The Cyrillic letter that looks like a C sounds as an S: `CTOP`.
-    spellings = {joined, joined.replace("c", "s")}
+    spellings = {"".join(words), joined, joined.replace("c", "s")}
     if not spellings.isdisjoint(_CARRIERS_STOP_JOINED):
         return True
     # A long word is no cry, whatever its letters are.

@@ -76,6 +76,18 @@ _LIST: Final = (
     r"campaigns?|marketing|everything|directory)"
 )
 
+_TO_SENDER: Final = (
+    r"you (?:have|are|got|guys|people|keep|idiots?|morons?)|youre|youve|wrong (?:number|person)|"
+    r"(?:i am|im|we are) not (?:interested|buying|the (?:person|one|right)|your|who)|"
+    r"(?:i|we) (?:do not|dont) (?:want|need|care|know you)|(?:i|we) (?:said|told)|"
+    r"(?:i|we) never (?:asked|signed|wanted|agreed|subscribed|gave|opted)|"
+    r"(?:why|how) (?:do|did|are) (?:you|u)|who (?:is this|are you)|"
+    r"(?:asking|pushing|begging|pressuring) (?:me|us) to|trying to (?:sell|make (?:me|us) buy)|"
+    r"selling (?:my|our) (?:data|info|information|details|number|phone)|solicit(?:ing|ation|ations)|reaching out|"
+    rf"contact (?:with )?(?:me|us)|{_MESSAGES} to {_ME}|or im"
+)
+"""After STOP at the beginning of a message: what is said to whoever sends."""
+
 _SENTENCES: Final = re.compile(
     "|".join(
         (
@@ -88,8 +100,10 @@ _SENTENCES: Final = re.compile(
             r"bombarding|hassling|irritating|trolling|troubling) (?:me|us)\b",
             r"(?:stop|quit|cease) wasting (?:my|our) (?:\w+ )?(?:time|data|money|battery|phone)\b",
             r"(?:stop|quit|cease) blowing up (?:my|our) (?:\w+ )?(?:phone|cell)\b",
-            rf"(?:stop|quit|cease) with (?:all )?(?:this|these|the|your|those)(?: \w+)? (?:{_MESSAGES}|nonsense|crap|"
-            r"shit|bs|garbage|junk|bullshit)\b",
+            rf"stop(?: (?:it|this|now|please|pls|already))* (?:{_TO_SENDER})\b",
+            r"stop (?:please|pls|plz) (?:i|we)\b",
+            r"(?:stop|quit|cease) (?:it |already )?with (?:all )?(?:this|these|the|your|those)(?: \w+)? "
+            rf"(?:{_MESSAGES}|nonsense|crap|shit|bs|garbage|junk|bullshit)\b",
             rf"(?:stop|quit|cease) (?:receiving|getting) {_WHICH}(?:\w+ )?(?:{_MESSAGES}\b|(?:this|these|those|them)$)",
             rf"(?:(?:i|we) (?:want|need|would like) |make |have ){_WHICH}(?:\w+ )?{_MESSAGES}"
             r" (?:to )?(?:stop|end|cease)\b",

@@ -37,8 +37,10 @@ PAUSES: Final = {
     "provider_auth": "its provider does not accept the account's credentials, or they cannot be used here",
     "provider_funds": "its account at the provider has run out of funds",
     "error_budget": "too many of its latest requests failed for reasons that are not its contacts'",
+    "moved": "the database was moved to another host or path",
+    "restored": "the database is older than it was: it was restored from a copy",
 }
-"""What the engine pauses campaigns for by itself while it works, in words."""
+"""What the engine pauses campaigns for by itself, in words."""
 
 _MOST_PAUSES: Final = 10_000
 """Campaigns of which it is remembered that their pause was told."""
@@ -142,6 +144,8 @@ class Worker:
                 len(takeover.held_back),
                 extra={"action": "held_back", "reason": takeover.reason},
             )
+            for campaign in takeover.held_back:
+                self._tell_of_pause(campaign)
         _log.info("Dispatching under epoch %d.", takeover.epoch, extra={"action": "lease_taken"})
         return takeover.epoch
 
@@ -207,9 +211,9 @@ class Worker:
 
         def operation(tx: Transaction) -> tuple[Sequence[DueWork], Sequence[Campaign]]:
             changes = tx.work.since(change)
-            # A paused one is due at no time: only few are looked at.
-            idle = [work.unit for work in changes if work.unit.kind == "campaign" and work.due_at is None]
-            campaigns = [tx.campaigns.get(unit.workspace_id, unit.id) for unit in idle]
+            # A paused one may be due: at its expiry, or because something of it was taken back since.
+            touched = [work.unit for work in changes if work.unit.kind == "campaign"]
+            campaigns = [tx.campaigns.get(unit.workspace_id, unit.id) for unit in touched]
             return changes, [found for found in campaigns if found is not None and found.pause_reason in PAUSES]
 
         changes, paused = await self._storage.read(operation)

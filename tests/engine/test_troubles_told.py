@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
 
 import anyio
+import attrs
 import pytest
 
+from outreach import Outreach
 from outreach.clock import SystemClock
 from outreach.errors import StorageError
+from outreach.models.states import CampaignMove
+from outreach.operations.campaign_moves import move
+from outreach.operations.common import campaign_of, campaign_unit
+from outreach.operations.trail import ENGINE
 from outreach.testing.carriers import ScriptedCarrier, accept, drop, refuse
+from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until
 
@@ -46,6 +56,52 @@ async def test_a_pause_by_the_engine_and_an_accounts_first_trouble_are_one_line_
         assert trouble == f"twilio drops connections, for workspace {workspace.id}."
         levels = {one.levelno for one in caplog.records if getattr(one, "action", None) == "campaign_paused"}
         assert levels == {logging.WARNING}
+
+
+@pytest.mark.parametrize("due", ["at its expiry", "to be looked at"])
+async def test_a_pause_is_told_of_a_campaign_that_is_due_all_the_same(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture, due: str
+) -> None:
+    """One that expires later, and one of which something was taken back after it was paused."""
+    async with dispatching(open_storage(CLOCK), carrier=ScriptedCarrier(lambda _: accept())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        expiry = CLOCK.now() + timedelta(days=1) if due == "at its expiry" else None
+
+        def operation(tx: Transaction) -> None:
+            now = CLOCK.now()
+            known = campaign_of(tx, workspace.id, campaign.id)
+            active = move(tx, attrs.evolve(known, scheduled_expires_at=expiry), CampaignMove.START, now=now, actor="t")
+            move(tx, active, CampaignMove.PAUSE, now=now, actor=ENGINE, pause_reason="provider_auth")
+            tx.work.touch(campaign_unit(known), expiry or now)
+
+        await rig.storage.write(operation)
+
+        async def pause_told() -> object:
+            return told(caplog, "campaign_paused")
+
+        (pause,) = await until(pause_told)
+        assert campaign.id in pause
+
+
+async def test_a_database_that_was_moved_names_each_campaign_that_it_has_paused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A line each, as of any other pause."""
+    here, there = tmp_path / "here.db", tmp_path / "there.db"
+    async with Outreach.open(f"sqlite:///{here}", dispatch=True) as engine:
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 3, sms_rate_per_minute=1)
+        await engine.campaigns.start(workspace.id, campaign.id)
+    shutil.copy(here, there)
+    async with Outreach.open(f"sqlite:///{there}", dispatch=True) as engine:
+
+        async def pause_told() -> object:
+            return told(caplog, "campaign_paused")
+
+        (pause,) = await until(pause_told)
+    assert campaign.id in pause
+    assert "(moved)" in pause
 
 
 async def test_an_account_that_works_again_says_so_once(

@@ -53,7 +53,35 @@ BY_MORE_PEOPLE = [
         "smettila",
     ),
 ]
-STRETCHED = ["STOPPP", "Stooop", "SSTTOOPP", "stopppp!!!", "sto p p p", "STOOOOPALL", "quittt", "unsubscribeeee"]
+BY_STILL_MORE = [
+    *("ΣΤΟΠ", "סטופ", "להסיר", "스톱", "取消", "拒收", "थांबवा", "हटाओ", "band karo", "ruko", "ရပ်", "ବନ୍ଦ କରନ୍ତୁ"),
+    *(
+        "रोक्नुहोस्",
+        "بند کړئ",
+        "to'xtating",
+        "jooji",
+        "dhaabi",
+        "dayandır",
+        "ajanony",
+        "hunong",
+        "misa",
+        "slutt",
+        "avbryt",
+    ),
+]
+STRETCHED = [
+    "СТООПП",
+    "ΣΤΟΟΠ",
+    "st000p",
+    "STOPPP",
+    "Stooop",
+    "SSTTOOPP",
+    "stopppp!!!",
+    "sto p p p",
+    "STOOOOPALL",
+    "quittt",
+    "unsubscribeeee",
+]
 SIGNS = ["🛑", " 🛑🛑 ", "⛔️", "🚫"]
 LOOK_ALIKES = ["СТОР", "ЅТОР", "SТOP", "StΟp", "ΣΤΟΡ", "sтοp", "ЅТОРРР", "САNСЕL"]
 VARIED = [
@@ -64,7 +92,7 @@ VARIED = [
 
 WORDS = [
     *(*THE_LAWS_WORDS, *CARRIERS_WORDS, *OTHERS_WORDS, *OTHER_LANGUAGES),
-    *(*BY_MORE_PEOPLE, *STRETCHED, *SIGNS, *LOOK_ALIKES, *VARIED),
+    *(*BY_MORE_PEOPLE, *BY_STILL_MORE, *STRETCHED, *SIGNS, *LOOK_ALIKES, *VARIED),
 ]
 
 
@@ -101,6 +129,24 @@ def test_a_short_message_that_a_reasonable_person_understands_is_an_opt_out(text
 
 
 LONGER = [
+    # STOP first, and then to whoever sends.
+    *(
+        "STOP it with these stupid messages all the time",
+        "STOP you have the wrong number I'm not Bob",
+        "STOP wrong number this is not the person you want",
+    ),
+    *("STOP I am not interested in your product at all", "Stop I don't want these texts any longer from you"),
+    *("STOP why do you keep texting me all the time", "STOP how did you get my number in the first place"),
+    *("stop im not the person you are looking for", "stop this you are annoying me every single day"),
+    *("Stop trying to sell me things I do not need", "STOP asking me to buy your garbage products every week"),
+    *("STOP selling my data and my number to others", "stop pushing me to buy your stuff every day"),
+    *(
+        "STOP solicitation to this phone number it is on the DNC list",
+        "Stop promotions to my number thank you very much",
+    ),
+    *("STOP reaching out to me about this stuff please now", "stop contact with me on this phone from now on"),
+    *("Stop it now or I'm going to the police about it", "Stop please I have asked you five times now already"),
+    *("stop already with these daily texts it's too much", "stop i said stop i said stop i said stop"),
     # Politeness around it.
     *("please stop texting me thank you so much", "can you please take me off your list", "Stop texting me right now"),
     *("Hi there, would you please stop messaging me, thanks in advance!", "I would like you to stop calling me please"),

@@ -8,13 +8,14 @@ import pytest
 from outreach.models.campaign import PauseReason
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import MessageStatus
+from outreach.operations.register import UNCLEAR_REPLY
 from outreach.policy.call_settlement import RETRIED_OUTCOMES
 from outreach.policy.reasons import PAUSES, describe
 from outreach.policy.settlement import PASSING_FAILURES
 
 EITHER: dict[str, Sequence[str | None]] = {
     "pending": [None],
-    "waiting": ["contact_hours", "frequency_cap", "deferred", "withdrawn", "operator_retry"],
+    "waiting": ["contact_hours", "frequency_cap", "deferred", "withdrawn", "operator_retry", UNCLEAR_REPLY],
     "dispatching": [None],
     "unknown": ["timeout", "dropped", "unreadable", "provider_error", "interrupted", "adapter_error", "worker_lost"],
     "completed": [None, "assumed_sent"],
@@ -34,7 +35,7 @@ CALLS: dict[str, Sequence[str | None]] = {
     "waiting": ["double_dial", *(f"retry_{one}" for one in sorted(RETRIED_OUTCOMES | PASSING_FAILURES))],
     "in_progress": ["calling"],
     "completed": ["negative", "voicemail"],
-    "failed": ["agent_unavailable", "failed", *sorted(RETRIED_OUTCOMES)],
+    "failed": ["agent_unavailable", "canceled_at_provider", "failed", *sorted(RETRIED_OUTCOMES)],
     "unconfirmed": ["no_news"],
 }
 
