@@ -213,7 +213,7 @@ class Campaigns:
             InvalidRequest: A value is out of its bounds.
             Conflict: The campaign has started.
         """
-        changes = changes_of(change, clearable=_CLEARABLE)
+        changes = changes_of(change, CampaignUpdate, clearable=_CLEARABLE)
         _check_update(changes)
         now = self._context.now()
 

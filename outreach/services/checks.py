@@ -24,12 +24,13 @@ def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
         raise InvalidRequest.at(path, problem)
 
 
-def changes_of(change: object, *, clearable: Collection[str] = ()) -> dict[str, Any]:
+def changes_of(change: object, kind: type, *, clearable: Collection[str] = ()) -> dict[str, Any]:
     """Return the fields of a change that are to be changed, by name.
 
     Raises:
-        InvalidRequest: One that cannot be empty is to be cleared.
+        InvalidRequest: It is no change of this kind, or a field that cannot be empty is to be cleared.
     """
+    check_kind("change", change, kind)
     changes = given(change)
     details = [
         ErrorDetail(name, "cannot be cleared: give a value, or leave it out (UNSET)")

@@ -99,7 +99,7 @@ class Flows:
             InvalidRequest: A step is not valid, or no step sends anything.
             Conflict: Its steps are to change, and a campaign that has been started and is not over is driven by it.
         """
-        changes = changes_of(change)
+        changes = changes_of(change, FlowChange)
         if "name" in changes:
             check_name("name", changes["name"], 255)
         if "steps" in changes:

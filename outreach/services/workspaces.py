@@ -97,7 +97,7 @@ class Workspaces:
             NotFound: There is no such workspace.
             InvalidRequest: A value is out of its bounds.
         """
-        changes = changes_of(change, clearable=("request_limit", "default_region", "frequency_cap"))
+        changes = changes_of(change, WorkspaceChange, clearable=("request_limit", "default_region", "frequency_cap"))
         if "name" in changes:
             check_name("name", changes["name"], 255)
         if "status" in changes:
