@@ -20,8 +20,9 @@ from outreach import (
     NewRecipient,
     NewSmsCampaign,
     Outreach,
+    Workspace,
 )
-from outreach.testing.builders import make_call, make_message, new_id
+from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
 _BY_NAME: dict[str, Any] = {
     "name": "Acme",
@@ -34,6 +35,7 @@ _BY_NAME: dict[str, Any] = {
     "address": "sip.example.com",
     "steps": (FlowStep(kind="send", body="Hi"),),
     "decision": "retry",
+    "opted_out": True,
     "api_key": "outreach_00000000",
     "actor": "library",
     "action": "test",
@@ -49,7 +51,7 @@ _BY_NAME: dict[str, Any] = {
 }
 """What a required argument is by its name."""
 
-_OF_THE_ENGINE = {"create_campaign.close"}
+_OF_THE_ENGINE = {"create_campaign.close", "request_limits.aclose"}
 """What the engine calls, and nobody else."""
 
 _BY_TYPE: dict[type, Callable[[], Any]] = {
@@ -59,6 +61,7 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
     NewCallCampaign: lambda: NewCallCampaign(name="Spring", agent_id=new_id()),
     Call: make_call,
     Message: make_message,
+    Workspace: make_workspace,
 }
 """What it is by its type."""
 

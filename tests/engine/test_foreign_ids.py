@@ -11,7 +11,7 @@ from tests.fake_provider import CREDENTIALS
 
 pytestmark = pytest.mark.anyio
 
-WITHOUT = {"callbacks.receive"}
+WITHOUT = {"callbacks.receive", "callbacks.most_bytes"}
 """The address that a provider calls names the account alone, and its signature proves it."""
 
 

@@ -59,6 +59,7 @@ WRONG: list[tuple[str, Wrong]] = [
     ("new", lambda e, w: e.calls.create(w, DICT)),
     ("phones[1]", lambda e, w: e.unsubscribes.add(w, "+14155550101", NUMBER)),
     ("phones[0]", lambda e, w: e.unsubscribes.remove(w, NUMBER)),
+    ("opted_out", lambda e, w: e.unsubscribes.decide(w, "+14155550101", opted_out=YES)),
     ("phone", lambda e, w: e.campaigns.why(w, new_id(), NUMBER)),
     ("page", lambda e, w: e.campaigns.list(w, page=TEXT)),
     ("page_size", lambda e, w: e.campaigns.list(w, page_size=0)),
