@@ -118,7 +118,7 @@ class Campaigns:
 
         Raises:
             NotFound: There is no such workspace.
-            InvalidRequest: The page, its size, the status or the channel is none.
+            InvalidRequest: The page, its size, the status, the channel or the search is none.
         """
         if status is not None:
             check_choice("status", status, tuple(CampaignStatus))
@@ -128,6 +128,9 @@ class Campaigns:
         for name, number in (("page", page), ("page_size", page_size)):
             if type(number) is not int or number < 1:
                 raise InvalidRequest.at(name, "must be an integer of at least 1")
+        written: object = search
+        if written is not None and not isinstance(written, str):
+            raise InvalidRequest.at("search", f"must be a text, not {type(written).__name__}")
         size = min(page_size, MAX_PAGE_SIZE)
         items, total = await self._context.storage.read(
             lambda tx: tx.campaigns.page(

@@ -82,6 +82,16 @@ def check_integer(path: str, value: object, least: int, most: int) -> None:
         raise InvalidRequest.at(path, f"must be an integer from {least} to {most}")
 
 
+def check_limit(limit: object) -> None:
+    """Check how many rows are asked for at the most.
+
+    Raises:
+        InvalidRequest: It is no integer of at least 1.
+    """
+    if type(limit) is not int or limit < 1:
+        raise InvalidRequest.at("limit", "must be an integer of at least 1")
+
+
 def check_flags(values: Mapping[str, object], *names: str) -> None:
     """Check that those of these values that are there are true or false.
 

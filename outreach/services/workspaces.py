@@ -17,7 +17,7 @@ from outreach.operations import workspaces as operations
 from outreach.operations.common import note, workspace_of
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import is_region
-from outreach.services.checks import changes_of, check_choice, check_flags, check_integer, check_name
+from outreach.services.checks import changes_of, check_choice, check_flags, check_integer, check_limit, check_name
 from outreach.services.context import ServiceContext
 from outreach.services.known_keys import KnownKeys
 from outreach.working_set import Transaction
@@ -205,7 +205,9 @@ class Workspaces:
 
         Raises:
             NotFound: There is no such workspace.
+            InvalidRequest: The limit is none.
         """
+        check_limit(limit)
 
         def operation(tx: Transaction) -> Sequence[AuditEntry]:
             _require(tx, workspace_id)

@@ -35,6 +35,13 @@ DICT: Any = {"name": "Spring"}
 SPRING = NewSmsCampaign(name="Spring", message_body="Hi {{first_name}}")
 CALLS = NewCallCampaign(name="Spring", agent_id=new_id())
 
+
+async def call_with(engine: Outreach, workspace_id: str, variables: Any) -> None:
+    """Call with variables."""
+    agent = await engine.agents.create(workspace_id, "Ada")
+    await engine.calls.create(workspace_id, NewCall(agent_id=agent.id, to="+14155550101", variables=variables))
+
+
 Wrong = Callable[[Outreach, str], Awaitable[Any]]
 
 WRONG: list[tuple[str, Wrong]] = [
@@ -95,6 +102,18 @@ WRONG: list[tuple[str, Wrong]] = [
     ("csv_column_headers", lambda e, w: e.create_campaign.sms(w, attrs.evolve(SPRING, csv_column_headers=TEXT), [])),
     ("cli_group_config", lambda e, w: e.create_campaign.call(w, attrs.evolve(CALLS, cli_group=TEXT), [])),
     ("cli_group_config[0]", lambda e, w: e.create_campaign.call(w, attrs.evolve(CALLS, cli_group=[DICT]), [])),
+    ("search", lambda e, w: e.campaigns.list(w, search=NUMBER)),
+    ("limit", lambda e, w: e.messages.list_inbound(w, limit=TEXT)),
+    ("limit", lambda e, w: e.workspaces.audit(w, limit=TEXT)),
+    ("limit", lambda e, w: e.dispatches.unknown(w, limit=TEXT)),
+    ("limit", lambda e, w: e.callbacks.list(w, limit=0)),
+    (
+        "written_at",
+        lambda e, w: e.messages.receive(w, sender="+14155550101", to="+14155550102", body="Hi", written_at=TEXT),
+    ),
+    ("steps", lambda e, w: e.flows.create(w, "F", steps=NUMBER)),
+    ("variables", lambda e, w: call_with(e, w, NUMBER)),
+    ("variables.plan", lambda e, w: call_with(e, w, {"plan": object()})),
     ("double_dial", lambda e, w: e.create_campaign.call(w, attrs.evolve(CALLS, double_dial=YES), [])),
     ("stop_text", lambda e, w: e.replies.update(w, ReplySettingsChange(stop_text=NUMBER))),
 ]
