@@ -169,7 +169,7 @@ class Outreach:
         self.call_settings = CallingSettings(context)
         self.replies = Replies(context)
         self.unsubscribes = Unsubscribes(context)
-        self.campaigns = Campaigns(context)
+        self.campaigns = Campaigns(context, vault)
         self.create_campaign = CampaignCreation(context)
         self.calls = Calls(context)
         self.messages = Messages(context)

@@ -131,7 +131,8 @@ class NotFound(OutreachError):
     code = "not_found"
 
     def __init__(self, kind: str, identifier: str) -> None:
-        super().__init__(f"There is no {kind} {identifier!r} in this workspace.")
+        where = "" if kind == "workspace" else " in this workspace"
+        super().__init__(f"There is no {kind} {identifier!r}{where}.")
         self.kind = kind
         self.identifier = identifier
 

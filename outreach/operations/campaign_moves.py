@@ -104,11 +104,13 @@ def start(
     actor: str,
     allow_unknown_placeholders: bool = False,
     suits_nobody: ErrorDetail | None = None,
+    unlisted: Sequence[ErrorDetail] = (),
 ) -> Campaign:
     """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
 
     One whose text has placeholders that nothing fills is refused, unless that is allowed, and one whose text suits
-    none of its contacts, which somebody has found out before: `suits_nobody` says why.
+    none of its contacts, which somebody has found out before: `suits_nobody` says why. So
+    it is with caller IDs that calls could not be placed from: `unlisted`.
 
     Raises:
         NotFound: The workspace has no such campaign.
@@ -123,7 +125,12 @@ def start(
     if campaign.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
         raise IllegalTransition("campaign", campaign.status, CampaignMove.START, moves_to_ask_for(campaign.status))
     found = start_obstacles(
-        tx, campaign, now, allow_unknown_placeholders=allow_unknown_placeholders, suits_nobody=suits_nobody
+        tx,
+        campaign,
+        now,
+        allow_unknown_placeholders=allow_unknown_placeholders,
+        suits_nobody=suits_nobody,
+        unlisted=unlisted,
     )
     if found:
         raise CannotStart(found)
@@ -182,8 +189,18 @@ def pause(
     return move(tx, campaign, CampaignMove.PAUSE, now=now, actor=actor, pause_reason=reason)
 
 
-def resume(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
+def resume(
+    tx: Transaction,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    now: datetime,
+    actor: str,
+    unlisted: Sequence[ErrorDetail] = (),
+) -> Campaign:
     """Let a paused campaign go on: active, or scheduled when its start is still ahead.
+
+    `unlisted` is as in `start`.
 
     Raises:
         NotFound: The workspace has no such campaign.
@@ -196,7 +213,7 @@ def resume(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetim
     ahead = campaign.started_at is None and _start_is_ahead(campaign, now)
     step = CampaignMove.RESUME_SCHEDULE if ahead else CampaignMove.RESUME
     next_campaign_status(campaign.status, step)
-    _require_startable(tx, campaign, now)
+    _require_startable(tx, campaign, now, unlisted)
     return move(tx, campaign, step, now=now, actor=actor)
 
 
@@ -319,6 +336,7 @@ def start_obstacles(
     *,
     allow_unknown_placeholders: bool = False,
     suits_nobody: ErrorDetail | None = None,
+    unlisted: Sequence[ErrorDetail] = (),
 ) -> tuple[ErrorDetail, ...]:
     """Return everything that is in the way of a campaign's first start: the field that says it, and a sentence.
 
@@ -328,7 +346,7 @@ def start_obstacles(
     # What a draft has no text for suits nobody either, which tells nothing more.
     misfit = () if suits_nobody is None or lacks else (suits_nobody,)
     unknown = () if allow_unknown_placeholders else unknown_placeholders(tx, campaign)
-    return (*lacks, *misfit, *_blanks(unknown), *_of_its_time_and_provider(tx, campaign, now))
+    return (*lacks, *misfit, *_blanks(unknown), *_of_its_time_and_provider(tx, campaign, now), *unlisted)
 
 
 def _of_its_time_and_provider(tx: Transaction, campaign: Campaign, now: datetime) -> list[ErrorDetail]:
@@ -356,8 +374,8 @@ def _blanks(unknown: Sequence[str]) -> Sequence[ErrorDetail]:
     return (ErrorDetail("placeholders", f"Nothing fills {names}{more}: a blank would be sent in its place."),)
 
 
-def _require_startable(tx: Transaction, campaign: Campaign, now: datetime) -> None:
-    found = [*setup_lacks(tx, campaign), *_of_its_time_and_provider(tx, campaign, now)]
+def _require_startable(tx: Transaction, campaign: Campaign, now: datetime, unlisted: Sequence[ErrorDetail]) -> None:
+    found = [*setup_lacks(tx, campaign), *_of_its_time_and_provider(tx, campaign, now), *unlisted]
     if found:
         raise CannotStart(found)
 

@@ -158,7 +158,7 @@ class Agents:
             NotFound: The workspace has no such agent.
             InvalidRequest: A value is out of its bounds.
         """
-        changes = changes_of(change, clearable=_CLEARABLE)
+        changes = changes_of(change, AgentChange, clearable=_CLEARABLE)
         if "name" in changes:
             check_name("name", changes["name"], 255)
         if changes.get("placeholders") is not None:

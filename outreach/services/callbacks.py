@@ -20,6 +20,7 @@ from outreach.protocols.analyser import Analyser
 from outreach.runners.connections import Connections
 from outreach.runners.verdicts import ToldAnalyser
 from outreach.runners.worker import backoff_of
+from outreach.services.checks import check_limit
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
@@ -109,7 +110,9 @@ class Callbacks:
 
         Raises:
             NotFound: There is no such workspace.
+            InvalidRequest: The limit is none.
         """
+        check_limit(limit)
 
         def operation(tx: Transaction) -> Sequence[CallbackRecord]:
             return tx.callbacks.list(workspace_of(tx, workspace_id).id, limit=limit)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import anyio
 
@@ -102,7 +102,7 @@ class Calls:
             require_available(workspace)
             agent = agent_of(tx, workspace_id, new.agent_id)
             # What the request says comes before the state of what it names.
-            _check_variables(new, agent.placeholders)
+            variables = _texts_of(new, agent.placeholders)
             singles.require_callable(agent)
             require_account(tx, workspace, agent.provider)
             call = Call(
@@ -114,7 +114,7 @@ class Calls:
                 # the numbering plans do not know is dialled as it stands, because the interface's pattern decides.
                 to=reached_at(new.to, workspace.default_region) or new.to,
                 sender=agent.from_number,
-                variables={key: as_text(value) for key, value in new.variables.items()},
+                variables=variables,
                 created_at=now,
             )
             singles.create_call(tx, call, now=now)
@@ -170,15 +170,25 @@ class Calls:
         return call
 
 
-def _check_variables(new: NewCall, placeholders: tuple[str, ...] | None) -> None:
-    if placeholders is None:
-        return
-    unknown = [key for key in new.variables if key not in placeholders]
+def _texts_of(new: NewCall, placeholders: tuple[str, ...] | None) -> Mapping[str, str]:
+    """Return the variables of a call as they are handed on."""
+    given: object = new.variables
+    if not isinstance(given, Mapping):
+        raise InvalidRequest.at("variables", f"must be values by name, not {type(given).__name__}")
+    unknown = [key for key in new.variables if placeholders is not None and key not in placeholders]
     if unknown:
-        expected = ", ".join(placeholders) or "none"
+        expected = ", ".join(placeholders or ()) or "none"
         raise InvalidRequest(
             details=[
                 ErrorDetail(f"variables.{key}", f"the agent expects no such variable; it expects: {expected}")
                 for key in unknown[:20]
             ]
         )
+    return {key: _text_of(key, value) for key, value in new.variables.items()}
+
+
+def _text_of(key: str, value: Any) -> str:
+    try:
+        return as_text(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest.at(f"variables.{key}", f"cannot be written as JSON: {error}") from None

@@ -22,9 +22,11 @@ from outreach.operations import campaign_moves as moves
 from outreach.operations.account_holds import hold_of_campaign
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, note, workspace_of
 from outreach.operations.histories import histories
+from outreach.services.caller_checks import unlisted_callers
 from outreach.services.checks import changes_of, check_choice, check_integer, check_name, written_number
 from outreach.services.context import ServiceContext
 from outreach.services.start_checks import look, suits_nobody
+from outreach.vault import Vault
 from outreach.working_set import Transaction
 
 MAX_PAGE_SIZE: Final = 100
@@ -35,8 +37,9 @@ _CLEARABLE: Final = ("message_body", "sms_carrier", "sms_from_number", "sms_flow
 class Campaigns:
     """The campaigns of workspaces; `outreach.services.creating` makes them."""
 
-    def __init__(self, context: ServiceContext) -> None:
+    def __init__(self, context: ServiceContext, vault: Vault) -> None:
         self._context = context
+        self._vault = vault
 
     async def get(self, workspace_id: str, campaign_id: str) -> Campaign:
         """Return a campaign.
@@ -67,8 +70,11 @@ class Campaigns:
         """
         now = self._context.now()
         misfit = await self._misfit(workspace_id, campaign_id)
+        unlisted = await self._unlisted(workspace_id, campaign_id)
         return await self._context.storage.read(
-            lambda tx: moves.start_obstacles(tx, campaign_of(tx, workspace_id, campaign_id), now, suits_nobody=misfit)
+            lambda tx: moves.start_obstacles(
+                tx, campaign_of(tx, workspace_id, campaign_id), now, suits_nobody=misfit, unlisted=unlisted
+            )
         )
 
     async def held_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
@@ -112,7 +118,7 @@ class Campaigns:
 
         Raises:
             NotFound: There is no such workspace.
-            InvalidRequest: The page, its size, the status or the channel is none.
+            InvalidRequest: The page, its size, the status, the channel or the search is none.
         """
         if status is not None:
             check_choice("status", status, tuple(CampaignStatus))
@@ -122,6 +128,9 @@ class Campaigns:
         for name, number in (("page", page), ("page_size", page_size)):
             if type(number) is not int or number < 1:
                 raise InvalidRequest.at(name, "must be an integer of at least 1")
+        written: object = search
+        if written is not None and not isinstance(written, str):
+            raise InvalidRequest.at("search", f"must be a text, not {type(written).__name__}")
         size = min(page_size, MAX_PAGE_SIZE)
         items, total = await self._context.storage.read(
             lambda tx: tx.campaigns.page(
@@ -155,7 +164,12 @@ class Campaigns:
                 one: it is over the cap of segments for each, or empty.
         """
         misfit = await self._misfit(workspace_id, campaign_id)
-        operation = partial(moves.start, allow_unknown_placeholders=allow_unknown_placeholders, suits_nobody=misfit)
+        operation = partial(
+            moves.start,
+            allow_unknown_placeholders=allow_unknown_placeholders,
+            suits_nobody=misfit,
+            unlisted=await self._unlisted(workspace_id, campaign_id),
+        )
         return await self._move(operation, workspace_id, campaign_id, actor)
 
     async def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
@@ -175,7 +189,8 @@ class Campaigns:
 
     async def resume(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Let a paused campaign go on."""
-        return await self._move(moves.resume, workspace_id, campaign_id, actor)
+        operation = partial(moves.resume, unlisted=await self._unlisted(workspace_id, campaign_id))
+        return await self._move(operation, workspace_id, campaign_id, actor)
 
     async def cancel(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Cancel a campaign for good."""
@@ -213,7 +228,7 @@ class Campaigns:
             InvalidRequest: A value is out of its bounds.
             Conflict: The campaign has started.
         """
-        changes = changes_of(change, clearable=_CLEARABLE)
+        changes = changes_of(change, CampaignUpdate, clearable=_CLEARABLE)
         _check_update(changes)
         now = self._context.now()
 
@@ -308,6 +323,10 @@ class Campaigns:
             lambda tx: moves.setup_lacks(tx, campaign_of(tx, workspace_id, campaign_id))
         )
         return None if lacks else _reason(await suits_nobody(self._context, workspace_id, campaign_id))
+
+    async def _unlisted(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        """Return which caller IDs calls could not be placed from."""
+        return await unlisted_callers(self._context, self._vault, workspace_id, campaign_id)
 
     async def _move(
         self, operation: Callable[..., Campaign], workspace_id: str, campaign_id: str, actor: str

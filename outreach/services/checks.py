@@ -24,12 +24,13 @@ def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
         raise InvalidRequest.at(path, problem)
 
 
-def changes_of(change: object, *, clearable: Collection[str] = ()) -> dict[str, Any]:
+def changes_of(change: object, kind: type, *, clearable: Collection[str] = ()) -> dict[str, Any]:
     """Return the fields of a change that are to be changed, by name.
 
     Raises:
-        InvalidRequest: One that cannot be empty is to be cleared.
+        InvalidRequest: It is no change of this kind, or a field that cannot be empty is to be cleared.
     """
+    check_kind("change", change, kind)
     changes = given(change)
     details = [
         ErrorDetail(name, "cannot be cleared: give a value, or leave it out (UNSET)")
@@ -79,6 +80,16 @@ def check_integer(path: str, value: object, least: int, most: int) -> None:
     # A boolean is an integer to Python, and to nobody else.
     if type(value) is not int or not least <= value <= most:
         raise InvalidRequest.at(path, f"must be an integer from {least} to {most}")
+
+
+def check_limit(limit: object) -> None:
+    """Check how many rows are asked for at the most.
+
+    Raises:
+        InvalidRequest: It is no integer of at least 1.
+    """
+    if type(limit) is not int or limit < 1:
+        raise InvalidRequest.at("limit", "must be an integer of at least 1")
 
 
 def check_flags(values: Mapping[str, object], *names: str) -> None:

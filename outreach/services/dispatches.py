@@ -11,6 +11,7 @@ from outreach.operations.common import workspace_of
 from outreach.operations.reconciling import Decision
 from outreach.runners.reconciler import deadlines_of
 from outreach.runners.worker import backoff_of
+from outreach.services.checks import check_limit
 from outreach.services.context import ServiceContext
 
 
@@ -26,7 +27,9 @@ class Dispatches:
 
         Raises:
             NotFound: There is no such workspace.
+            InvalidRequest: The limit is none.
         """
+        check_limit(limit)
         return await self._context.storage.read(
             lambda tx: tx.dispatches.unknown(workspace_of(tx, workspace_id).id, limit=limit)
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from outreach.errors import InvalidRequest
 from outreach.models.directory import Flow, FlowStep
 from outreach.models.unset import UNSET, Unset
 from outreach.operations.common import flow_of, note, workspace_of
@@ -57,8 +58,7 @@ class Flows:
             RequestInProgress: The first call with this key still runs.
         """
         check_name("name", name, 255)
-        for index, step in enumerate(steps):
-            check_kind(f"steps[{index}]", step, FlowStep)
+        _check_kinds(steps)
         check_steps(steps)
         flow = Flow(
             id=self._context.ids(),
@@ -99,12 +99,11 @@ class Flows:
             InvalidRequest: A step is not valid, or no step sends anything.
             Conflict: Its steps are to change, and a campaign that has been started and is not over is driven by it.
         """
-        changes = changes_of(change)
+        changes = changes_of(change, FlowChange)
         if "name" in changes:
             check_name("name", changes["name"], 255)
         if "steps" in changes:
-            for index, step in enumerate(changes["steps"]):
-                check_kind(f"steps[{index}]", step, FlowStep)
+            _check_kinds(changes["steps"])
             check_steps(changes["steps"])
             changes["steps"] = tuple(changes["steps"])
         now = self._context.now()
@@ -155,3 +154,10 @@ class Flows:
             return [flow for flow in tx.flows.list(workspace_of(tx, workspace_id).id) if flow.removed_at is None]
 
         return await self._context.storage.read(operation)
+
+
+def _check_kinds(steps: object) -> None:
+    if isinstance(steps, str) or not isinstance(steps, Sequence):
+        raise InvalidRequest.at("steps", f"must be a list of outreach.FlowStep, not {type(steps).__name__}")
+    for index, step in enumerate(steps):
+        check_kind(f"steps[{index}]", step, FlowStep)

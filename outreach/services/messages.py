@@ -21,7 +21,7 @@ from outreach.policy.segments import count_segments
 from outreach.policy.senders import sender_of
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import InboundText
-from outreach.services.checks import check_choice, check_kind, written_number
+from outreach.services.checks import check_choice, check_kind, check_limit, written_number
 from outreach.services.context import ServiceContext
 from outreach.services.once import KeyedRequest, Keys, Once
 from outreach.working_set import Transaction
@@ -167,8 +167,9 @@ class Messages:
         written_number("to", to)
         if provider_id is not None and provider is None:
             raise InvalidRequest.at("provider_id", "needs the provider that it is an identifier of")
-        if written_at is not None and written_at.tzinfo is None:
-            raise InvalidRequest.at("written_at", "must have a time zone")
+        given: object = written_at
+        if given is not None and not (isinstance(given, datetime) and given.tzinfo is not None):
+            raise InvalidRequest.at("written_at", "must be a datetime with a time zone")
         context = self._context
 
         def operation(tx: Transaction) -> InboundMessage | None:
@@ -208,7 +209,9 @@ class Messages:
 
         Raises:
             NotFound: There is no such workspace.
+            InvalidRequest: The limit is none.
         """
+        check_limit(limit)
         return await self._context.storage.read(
             lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=unclear, limit=limit)
         )

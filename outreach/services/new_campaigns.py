@@ -8,8 +8,9 @@ from typing import Any, Final, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.business_hours import DAYS, BusinessHours
-from outreach.models.campaign import NewCallCampaign, NewSmsCampaign
+from outreach.models.campaign import CliGroupEntry, NewCallCampaign, NewSmsCampaign
 from outreach.models.carriers import CARRIERS, CliMode, ScheduleType, SmsMessageSource, SmsMode
+from outreach.models.holidays import HolidayCalendar
 from outreach.policy.texts import text_problem
 from outreach.policy.zones import is_zone
 from outreach.services.checks import check_kind, choice_problem
@@ -59,23 +60,25 @@ def check_new_call_campaign(campaign: NewCallCampaign) -> None:
         details += _integer("batch_concurrency", campaign.batch_concurrency, _MOST_CONCURRENCY)
     if campaign.cli_mode == "group" and not campaign.cli_group:
         details.append(ErrorDetail("cli_group_config", "must have at least 1 element when cli_mode is group"))
-    for index, entry in enumerate(campaign.cli_group or ()):
-        details += _integer(f"cli_group_config[{index}].count", entry.count, _MOST_TURNS)
+    details += _rotation("cli_group_config", campaign.cli_group)
+    for name in ("ivr_enabled", "call_screen_enabled", "double_dial"):
+        details += _kind(name, getattr(campaign, name), bool, "True or False")
     _refuse(details)
 
 
 def _shared_problems(campaign: NewSmsCampaign | NewCallCampaign) -> list[ErrorDetail]:
     details = _text("name", campaign.name, 1, _LONGEST_NAME)
     details += _text("description", campaign.description, 0, _LONGEST_DESCRIPTION)
-    for index, header in enumerate(campaign.csv_column_headers):
-        details += _text(f"csv_column_headers[{index}]", header, 0, None)
+    details += _headers("csv_column_headers", campaign.csv_column_headers)
     details += _choice("schedule_type", campaign.schedule_type, get_args(ScheduleType))
     if campaign.business_hours is not None:
         details += _hours("business_hours", campaign.business_hours)
+    if campaign.holidays is not None:
+        details += _kind("holidays", campaign.holidays, HolidayCalendar)
     start, expiry = campaign.scheduled_start_at, campaign.scheduled_expires_at
-    naive = _naive("scheduled_start_at", start) + _naive("scheduled_expires_at", expiry)
-    if naive or campaign.schedule_type != "scheduled":
-        return details + naive
+    unusable = _moment("scheduled_start_at", start) + _moment("scheduled_expires_at", expiry)
+    if unusable or campaign.schedule_type != "scheduled":
+        return details + unusable
     if start is None:
         details.append(ErrorDetail("scheduled_start_at", "is required when schedule_type is scheduled"))
     elif expiry is not None and expiry <= start:
@@ -84,8 +87,11 @@ def _shared_problems(campaign: NewSmsCampaign | NewCallCampaign) -> list[ErrorDe
 
 
 def _hours(path: str, hours: BusinessHours) -> list[ErrorDetail]:
+    wrong = _kind(path, hours, BusinessHours)
+    if wrong:
+        return wrong
     # Found out when they are written, and not by a campaign that is active for ever and reaches nobody.
-    details = []
+    details: list[ErrorDetail] = []
     if not is_zone(hours.timezone):
         details.append(ErrorDetail(f"{path}.timezone", "must be a time zone such as America/New_York"))
     details += [
@@ -118,9 +124,37 @@ def _choice(path: str, value: object, choices: Sequence[str]) -> list[ErrorDetai
     return [ErrorDetail(path, problem)] if problem else []
 
 
-def _naive(path: str, moment: datetime | None) -> list[ErrorDetail]:
-    if moment is None or moment.utcoffset() is not None:
+def _kind(path: str, value: object, kind: type, called: str | None = None) -> list[ErrorDetail]:
+    if isinstance(value, kind):
         return []
+    return [ErrorDetail(path, f"must be {called or f'an outreach.{kind.__name__}'}, not {type(value).__name__}")]
+
+
+def _headers(path: str, headers: object) -> list[ErrorDetail]:
+    # A text is a sequence of texts to Python, and no list of headers to anybody.
+    if isinstance(headers, str) or not isinstance(headers, Sequence):
+        return [ErrorDetail(path, f"must be several texts, such as a list of them, not {type(headers).__name__}")]
+    return [problem for n, header in enumerate(headers) for problem in _text(f"{path}[{n}]", header, 0, None)]
+
+
+def _rotation(path: str, group: object) -> list[ErrorDetail]:
+    if group is None:
+        return []
+    if isinstance(group, str) or not isinstance(group, Sequence):
+        return [ErrorDetail(path, f"must be a list of outreach.CliGroupEntry, not {type(group).__name__}")]
+    details = []
+    for index, entry in enumerate(group):
+        wrong = _kind(f"{path}[{index}]", entry, CliGroupEntry)
+        details += wrong or _integer(f"{path}[{index}].count", entry.count, _MOST_TURNS)
+    return details
+
+
+def _moment(path: str, moment: datetime | None) -> list[ErrorDetail]:
+    if moment is None:
+        return []
+    wrong = _kind(path, moment, datetime, "a datetime")
+    if wrong or moment.utcoffset() is not None:
+        return wrong
     return [ErrorDetail(path, "must tell its offset from UTC: use datetime(..., tzinfo=UTC)")]
 
 

@@ -104,7 +104,7 @@ class Numbers:
             NotFound: The workspace has no such number or trunk.
             InvalidRequest: A value is out of its bounds.
         """
-        changes = changes_of(change, clearable=("carrier", "trunk_id", "rate_per_minute"))
+        changes = changes_of(change, NumberChange, clearable=("carrier", "trunk_id", "rate_per_minute"))
         _check(changes.get("carrier"), changes.get("rate_per_minute"))
         now = self._context.now()
 

@@ -55,7 +55,7 @@ class Replies:
             NotFound: There is no such workspace.
             InvalidRequest: A text is too long, blank or cannot be stored everywhere; nothing was changed.
         """
-        changes = changes_of(change, clearable=_TEXTS)
+        changes = changes_of(change, ReplySettingsChange, clearable=_TEXTS)
         check_flags(changes, "enabled", "help_when_opted_out")
         details = [
             ErrorDetail(name, problem)

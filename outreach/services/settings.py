@@ -81,7 +81,7 @@ class CallingSettings:
             NotFound: There is no such workspace.
             InvalidRequest: A value is out of its bounds; nothing was changed.
         """
-        details = _out_of_bounds(changes_of(change), CALL_BOUNDS)
+        details = _out_of_bounds(changes_of(change, CallSettingsChange), CALL_BOUNDS)
         if details:
             raise InvalidRequest(details=details)
         now = self._context.now()
@@ -112,7 +112,7 @@ def _out_of_bounds(changes: Mapping[str, Any], bounds: Mapping[str, tuple[int, i
 
 
 def _check(change: SmsSettingsChange) -> None:
-    changes = changes_of(change)
+    changes = changes_of(change, SmsSettingsChange)
     check_flags(changes, "footer_enabled", "retry_enabled")
     details = _out_of_bounds(changes, BOUNDS)
     footer = changes.get("footer_text")

@@ -99,7 +99,7 @@ class Trunks:
             NotFound: The workspace has no such trunk.
             InvalidRequest: A value is out of its bounds.
         """
-        changes = changes_of(change, clearable=("provider_trunk_id",))
+        changes = changes_of(change, TrunkChange, clearable=("provider_trunk_id",))
         for name in ("name", "address"):
             if name in changes:
                 check_name(name, changes[name], 255)

@@ -14,7 +14,7 @@ from outreach.operations.common import note, workspace_of
 from outreach.operations.opting_out import end_waiting
 from outreach.operations.register import lift_hold, put_on_register, take_off_register
 from outreach.policy.phones import normalise, reached_at
-from outreach.services.checks import check_choice, written_number
+from outreach.services.checks import check_choice, check_flags, written_number
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
@@ -191,9 +191,10 @@ class Unsubscribes:
 
         Raises:
             NotFound: There is no such workspace.
-            InvalidRequest: It is no phone number.
+            InvalidRequest: It is no phone number, or the decision is neither True nor False.
             Conflict: The number is not held back: there is nothing to decide.
         """
+        check_flags({"opted_out": opted_out}, "opted_out")
 
         def operation(tx: Transaction) -> None:
             now = self._context.now()

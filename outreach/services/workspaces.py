@@ -17,7 +17,7 @@ from outreach.operations import workspaces as operations
 from outreach.operations.common import note, workspace_of
 from outreach.operations.workspaces import WorkspaceChange
 from outreach.policy.phones import is_region
-from outreach.services.checks import changes_of, check_choice, check_flags, check_integer, check_name
+from outreach.services.checks import changes_of, check_choice, check_flags, check_integer, check_limit, check_name
 from outreach.services.context import ServiceContext
 from outreach.services.known_keys import KnownKeys
 from outreach.working_set import Transaction
@@ -97,7 +97,7 @@ class Workspaces:
             NotFound: There is no such workspace.
             InvalidRequest: A value is out of its bounds.
         """
-        changes = changes_of(change, clearable=("request_limit", "default_region", "frequency_cap"))
+        changes = changes_of(change, WorkspaceChange, clearable=("request_limit", "default_region", "frequency_cap"))
         if "name" in changes:
             check_name("name", changes["name"], 255)
         if "status" in changes:
@@ -205,7 +205,9 @@ class Workspaces:
 
         Raises:
             NotFound: There is no such workspace.
+            InvalidRequest: The limit is none.
         """
+        check_limit(limit)
 
         def operation(tx: Transaction) -> Sequence[AuditEntry]:
             _require(tx, workspace_id)

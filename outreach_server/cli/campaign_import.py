@@ -18,7 +18,7 @@ from outreach_server.cli.campaign_options import CampaignOptions, campaign_optio
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Encoding, Source
 from outreach_server.cli.csv_records import Delimiter
-from outreach_server.cli.obstacles import explain_draft, explain_placeholders
+from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders
 from outreach_server.cli.output import console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.values import WORKSPACE, name_of
@@ -161,7 +161,7 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
     if made.unknown_placeholders:
         note(explain_placeholders(made.unknown_placeholders, campaign))
     if made.missing:
-        note(explain_draft(made.missing, campaign))
+        note(explain_obstacles(made.missing, campaign))
     else:
         note(f"Start it with: outreach-server campaigns start {campaign.id}")
 

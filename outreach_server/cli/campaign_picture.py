@@ -20,11 +20,12 @@ from outreach import (
     RecipientGroup,
 )
 from outreach_server.cli import documents
-from outreach_server.cli.obstacles import explain_draft
+from outreach_server.cli.obstacles import explain_obstacles
 
 _SHARE: Final = 20.0
 """What takes long is done so seldom that it takes a twentieth of the time at the most."""
 
+_NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 NOBODY: Final = "nobody is dispatching"
 
 
@@ -36,7 +37,7 @@ class Snapshot:
         holds: What keeps it from going on although its state would let it.
         waits: For each state and reason, until when the first of its recipients waits, where that is known.
         sent: What its requests came to at the provider.
-        missing: What a draft lacks to be ready.
+        missing: What is in the way of the start of one that has not been started.
         rate_per_minute: Recipients that ended a minute, lately.
         eta_seconds: How long the rest takes at this rate; None when nothing moves.
     """
@@ -94,7 +95,7 @@ class Look:
             holds=await engine.holdups.of_campaign(*place),
             waits=await engine.holdups.of_recipients(*place),
             sent=self._sent,
-            missing=await engine.campaigns.obstacles(*place) if campaign.status is CampaignStatus.DRAFT else (),
+            missing=await engine.campaigns.obstacles(*place) if campaign.status in _NOT_STARTED else (),
             rate_per_minute=0.0,
             eta_seconds=None,
         )
@@ -104,7 +105,7 @@ def hints(snapshot: Snapshot) -> list[str]:
     """Return what people have to know or to do before a campaign goes on, each in a line."""
     campaign = snapshot.campaign
     paused = PAUSES.get(campaign.pause_reason or "")
-    waits_for = explain_draft(snapshot.missing, campaign) if snapshot.missing else what_it_waits_for(campaign)
+    waits_for = explain_obstacles(snapshot.missing, campaign) if snapshot.missing else what_it_waits_for(campaign)
     return [
         *([f"It is paused: {paused}."] if paused else []),
         *([waits_for] if waits_for is not None else []),

@@ -24,7 +24,7 @@ from outreach_server.cli.campaign_picture import what_it_waits_for
 from outreach_server.cli.campaign_show import in_words, recipients_, show_, show_campaign
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
-from outreach_server.cli.obstacles import explain_draft, explain_failing, explain_start, not_ahead
+from outreach_server.cli.obstacles import explain_failing, explain_obstacles, explain_start, not_ahead
 from outreach_server.cli.output import echo_json, note, show_list
 from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text, changed
 
@@ -98,13 +98,12 @@ def update(campaign_id: str, **options: Any) -> None:
     async def work(engine: Outreach) -> tuple[Campaign, Sequence[ErrorDetail]]:
         workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
         updated = await engine.campaigns.update(workspace_id, campaign_id, change, actor=actor())
-        is_draft = updated.status is CampaignStatus.DRAFT
-        return updated, await engine.campaigns.obstacles(workspace_id, campaign_id) if is_draft else ()
+        return updated, await engine.campaigns.obstacles(workspace_id, campaign_id)
 
     updated, missing = with_engine(work)
     show_campaign({**documents.campaign(updated), "missing": documents.plain(missing)})
     if missing:
-        note(explain_draft(missing, updated))
+        note(explain_obstacles(missing, updated))
 
 
 @campaigns.command()

@@ -32,9 +32,10 @@ def explain_start(error: CannotStart, campaign: Campaign) -> str:
     return "\n".join([*lines, *_commands(error.details, campaign)])
 
 
-def explain_draft(missing: Sequence[ErrorDetail], campaign: Campaign) -> str:
-    """Return what a draft lacks, and what to type."""
-    lines = ["It is a draft: " + " ".join(detail.message for detail in missing)]
+def explain_obstacles(missing: Sequence[ErrorDetail], campaign: Campaign) -> str:
+    """Return what is in the way of a campaign that has not been started, and what to type."""
+    head = "It is a draft: " if campaign.status == "draft" else "It cannot be started yet: "
+    lines = [head + " ".join(detail.message for detail in missing)]
     return "\n".join([*lines, *_commands(missing, campaign)])
 
 
@@ -57,9 +58,10 @@ def explain_placeholders(names: Sequence[str], campaign: Campaign) -> str:
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     known = ", ".join(cell(name[:_LONGEST_NAME]) for name in (campaign.variable_names or ())[:_MOST_NAMES])
     variables = f" and these variables: {known}" if known else ", and no variables of their own"
+    where = "flows update" if campaign.sms_message_source == "flow" else "campaigns update"
     return (
         f"Nothing fills {listed}{more}: a blank would stand there. The contacts have first_name, last_name, email, "
-        f"company, phone_number{variables}. Correct the text (campaigns update), give a fallback such as "
+        f"company, phone_number{variables}. Correct the text ({where}), give a fallback such as "
         "{{first_name|there}}, declare the variable (settings set --variable NAME), or start the campaign with "
         "--allow-unknown-placeholders."
     )
@@ -91,6 +93,8 @@ def _command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
     match kind:
         case "account":
             return f"accounts connect {campaign.workspace_id} {rest}"
+        case "max_segments" if campaign.sms_message_source == "flow":
+            return f"flows update {campaign.workspace_id} {campaign.sms_flow_id} --file FILENAME"
         case "max_segments":
             return f"campaigns update {campaign.id} --message TEXT"
         case "placeholders":

@@ -78,6 +78,7 @@ def test_a_live_campaign_without_an_account_names_the_command(cli: Cli, file: st
     options = ("--message", "Hi", "--from", SENDER, "--carrier", "twilio")
     made = load(cli, live, file, *options)
     assert f"outreach-server accounts connect {live} twilio" in cli.refuse("campaigns", "start", made["id"])
+    assert f"outreach-server accounts connect {live} twilio" in cli.tell("campaigns", "show", made["id"])
 
 
 def test_a_flow_drives_a_campaign(cli: Cli, workspace_id: str, file: str, flow_id: str) -> None:
@@ -262,3 +263,16 @@ def test_a_start_whose_time_has_passed_says_so(cli: Cli, workspace_id: str, file
     until(lambda: SystemClock().now() > soon, "the start")
     told = cli.tell("campaigns", "start", made["id"])
     assert "has passed: it starts at once" in told
+
+
+def test_what_is_in_the_way_of_a_ready_campaign_is_told_before_its_start(
+    cli: Cli, workspace_id: str, file: str
+) -> None:
+    """As its text is changed, and whenever somebody looks; and not that it only waits to be started."""
+    made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER)
+    changed = cli.ask("campaigns", "update", made["id"], "--message", "Hi {{fist_name}}")
+    assert (changed["status"], [lack["path"] for lack in changed["missing"]]) == ("ready", ["placeholders"])
+    for command in ("show", "update"):
+        told = cli.tell("campaigns", command, made["id"], *(["--rate", "30"] if command == "update" else []))
+        assert "It cannot be started yet: Nothing fills {{fist_name}}" in told
+        assert "It waits to be started" not in told

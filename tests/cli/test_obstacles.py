@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from outreach import CannotStart, ErrorDetail
-from outreach.testing.builders import make_call_campaign
-from outreach_server.cli.obstacles import explain_start
+from outreach.testing.builders import make_call_campaign, make_campaign, new_id
+from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders, explain_start
 
 AGENT = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 
@@ -35,3 +35,12 @@ def test_each_obstacle_that_a_command_mends_comes_with_it(paths: list[str], comm
         *(f"  Sentence about {path}." for path in paths),
         *wanted,
     ]
+
+
+def test_what_a_flow_says_is_changed_in_the_flow() -> None:
+    """A text of the campaign's own would take the flow away."""
+    campaign = make_campaign(sms_message_source="flow", sms_flow_id=new_id())
+    told = explain_obstacles([ErrorDetail("max_segments", "Too long.")], campaign)
+    change = f"outreach-server flows update {campaign.workspace_id} {campaign.sms_flow_id} --file FILENAME"
+    assert told.splitlines()[1:] == [f"  {change}"]
+    assert "Correct the text (flows update)" in explain_placeholders(["plan"], campaign)

@@ -35,6 +35,7 @@ _BY_NAME: dict[str, Any] = {
     "address": "sip.example.com",
     "steps": (FlowStep(kind="send", body="Hi"),),
     "decision": "retry",
+    "opted_out": True,
     "api_key": "outreach_00000000",
     "actor": "library",
     "action": "test",

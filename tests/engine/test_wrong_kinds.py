@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import attrs
 import pytest
 
 from outreach import (
@@ -32,6 +33,14 @@ YES: Any = "yes"
 TEXT: Any = "5"
 DICT: Any = {"name": "Spring"}
 SPRING = NewSmsCampaign(name="Spring", message_body="Hi {{first_name}}")
+CALLS = NewCallCampaign(name="Spring", agent_id=new_id())
+
+
+async def call_with(engine: Outreach, workspace_id: str, variables: Any) -> None:
+    """Call with variables."""
+    agent = await engine.agents.create(workspace_id, "Ada")
+    await engine.calls.create(workspace_id, NewCall(agent_id=agent.id, to="+14155550101", variables=variables))
+
 
 Wrong = Callable[[Outreach, str], Awaitable[Any]]
 
@@ -57,6 +66,7 @@ WRONG: list[tuple[str, Wrong]] = [
     ("new", lambda e, w: e.calls.create(w, DICT)),
     ("phones[1]", lambda e, w: e.unsubscribes.add(w, "+14155550101", NUMBER)),
     ("phones[0]", lambda e, w: e.unsubscribes.remove(w, NUMBER)),
+    ("opted_out", lambda e, w: e.unsubscribes.decide(w, "+14155550101", opted_out=YES)),
     ("phone", lambda e, w: e.campaigns.why(w, new_id(), NUMBER)),
     ("page", lambda e, w: e.campaigns.list(w, page=TEXT)),
     ("page_size", lambda e, w: e.campaigns.list(w, page_size=0)),
@@ -77,6 +87,34 @@ WRONG: list[tuple[str, Wrong]] = [
     ("custom_variables", lambda e, w: e.settings.update(w, SmsSettingsChange(custom_variables="name"))),
     ("retry_delay_minutes", lambda e, w: e.call_settings.update(w, CallSettingsChange(retry_delay_minutes=TEXT))),
     ("enabled", lambda e, w: e.replies.update(w, ReplySettingsChange(enabled=YES))),
+    ("change", lambda e, w: e.workspaces.update(w, DICT)),
+    ("change", lambda e, w: e.agents.update(w, new_id(), DICT)),
+    ("change", lambda e, w: e.trunks.update(w, new_id(), DICT)),
+    ("change", lambda e, w: e.numbers.update(w, new_id(), DICT)),
+    ("change", lambda e, w: e.flows.update(w, new_id(), DICT)),
+    ("change", lambda e, w: e.campaigns.update(w, new_id(), AgentChange(name="Ada"))),  # type: ignore[arg-type]
+    ("change", lambda e, w: e.settings.update(w, DICT)),
+    ("change", lambda e, w: e.call_settings.update(w, DICT)),
+    ("change", lambda e, w: e.replies.update(w, DICT)),
+    ("business_hours", lambda e, w: e.create_campaign.sms(w, attrs.evolve(SPRING, business_hours=DICT), [])),
+    ("holidays", lambda e, w: e.create_campaign.sms(w, attrs.evolve(SPRING, holidays=DICT), [])),
+    ("scheduled_start_at", lambda e, w: e.create_campaign.sms(w, attrs.evolve(SPRING, scheduled_start_at=TEXT), [])),
+    ("csv_column_headers", lambda e, w: e.create_campaign.sms(w, attrs.evolve(SPRING, csv_column_headers=TEXT), [])),
+    ("cli_group_config", lambda e, w: e.create_campaign.call(w, attrs.evolve(CALLS, cli_group=TEXT), [])),
+    ("cli_group_config[0]", lambda e, w: e.create_campaign.call(w, attrs.evolve(CALLS, cli_group=[DICT]), [])),
+    ("search", lambda e, w: e.campaigns.list(w, search=NUMBER)),
+    ("limit", lambda e, w: e.messages.list_inbound(w, limit=TEXT)),
+    ("limit", lambda e, w: e.workspaces.audit(w, limit=TEXT)),
+    ("limit", lambda e, w: e.dispatches.unknown(w, limit=TEXT)),
+    ("limit", lambda e, w: e.callbacks.list(w, limit=0)),
+    (
+        "written_at",
+        lambda e, w: e.messages.receive(w, sender="+14155550101", to="+14155550102", body="Hi", written_at=TEXT),
+    ),
+    ("steps", lambda e, w: e.flows.create(w, "F", steps=NUMBER)),
+    ("variables", lambda e, w: call_with(e, w, NUMBER)),
+    ("variables.plan", lambda e, w: call_with(e, w, {"plan": object()})),
+    ("double_dial", lambda e, w: e.create_campaign.call(w, attrs.evolve(CALLS, double_dial=YES), [])),
     ("stop_text", lambda e, w: e.replies.update(w, ReplySettingsChange(stop_text=NUMBER))),
 ]
 """The place that the error names, and what is wrong there."""

@@ -66,7 +66,7 @@ async def open_reader(path: Path) -> tuple[aiosqlite.Connection, Session]:
 
 def _require_file(path: Path) -> None:
     if not path.exists():
-        raise DatabaseMissing(f"There is no database at {str(path)!r}.")
+        raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
 
 
 def _create_private(path: Path) -> None:
