@@ -48,6 +48,7 @@ _BY_NAME: dict[str, Any] = {
     "request": None,
     "render": lambda _: Answer(body=b"{}"),
     "headers": {},
+    "opted_out": True,
 }
 """What a required argument is by its name."""
 
@@ -105,10 +106,13 @@ class Method:
 
 
 def every_method(engine: Outreach) -> Iterator[Method]:
-    """Find every public method of every service of an engine that waits for something."""
+    """Find every public method of every service of an engine that waits for something; some are called themselves."""
     for service, instance in vars(engine).items():
         if service.startswith("_") or not type(instance).__module__.startswith("outreach.services."):
             continue
+        itself = inspect.getattr_static(instance, "__call__", None)
+        if inspect.iscoroutinefunction(itself) and "workspace_id" in inspect.signature(itself).parameters:
+            yield Method(name=f"{service}.__call__", function=instance.__call__, takes_workspace=True)
         for name, function in inspect.getmembers(instance, inspect.ismethod):
             waits = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
             if name.startswith("_") or not waits or f"{service}.{name}" in _OF_THE_ENGINE:
