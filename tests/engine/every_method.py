@@ -48,7 +48,6 @@ _BY_NAME: dict[str, Any] = {
     "request": None,
     "render": lambda _: Answer(body=b"{}"),
     "headers": {},
-    "opted_out": True,
 }
 """What a required argument is by its name."""
 
