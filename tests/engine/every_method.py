@@ -35,7 +35,6 @@ _BY_NAME: dict[str, Any] = {
     "address": "sip.example.com",
     "steps": (FlowStep(kind="send", body="Hi"),),
     "decision": "retry",
-    "opted_out": True,
     "api_key": "outreach_00000000",
     "actor": "library",
     "action": "test",
@@ -48,6 +47,7 @@ _BY_NAME: dict[str, Any] = {
     "request": None,
     "render": lambda _: Answer(body=b"{}"),
     "headers": {},
+    "opted_out": True,
 }
 """What a required argument is by its name."""
 
