@@ -13,6 +13,7 @@ from outreach import (
     CampaignStatus,
     CampaignUpdate,
     CannotStart,
+    Dispatching,
     ErrorDetail,
     Outreach,
     StartCheck,
@@ -116,7 +117,7 @@ def update(campaign_id: str, **options: Any) -> None:
 def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
     """Start a ready campaign; one with a start ahead becomes scheduled."""
 
-    async def work(engine: Outreach) -> tuple[Campaign, StartCheck]:
+    async def work(engine: Outreach) -> tuple[Campaign, StartCheck, Dispatching]:
         campaign = await engine.campaigns.find(campaign_id)
         try:
             # Before, so that it is told of those who wait to be sent to, and not of those who have been.
@@ -129,23 +130,23 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
             )
         except CannotStart as error:
             raise click.ClickException(explain_start(error, campaign)) from None
-        return started, checked
+        return started, checked, (await engine.status(campaign.workspace_id)).dispatching
 
-    started, checked = with_engine(work)
+    started, checked, dispatching = with_engine(work)
     check = {"looked_at": checked.looked_at, "will_fail": dict(checked.will_fail)}
-    _tell_moved(started, _follow, check)
+    _tell_moved(started, _follow(started, dispatching), check)
     if checked.failing:
         note(explain_failing(checked, started))
     if not_ahead(started):
         note(f"Its start, {documents.plain(started.scheduled_start_at)}, has passed: it starts at once.")
 
 
-def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -> click.Command:
+def _move(name: str, description: str, hint: Callable[[Campaign, Dispatching], str | None]) -> click.Command:
     """Return the command that moves a campaign."""
 
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
-        async def work(engine: Outreach) -> Campaign:
+        async def work(engine: Outreach) -> tuple[Campaign, Dispatching]:
             campaign = await engine.campaigns.find(campaign_id)
             try:
                 moved: Campaign = await getattr(engine.campaigns, name)(
@@ -153,36 +154,36 @@ def _move(name: str, description: str, hint: Callable[[Campaign], str | None]) -
                 )
             except CannotStart as error:
                 raise click.ClickException(explain_start(error, campaign)) from None
-            return moved
+            return moved, (await engine.status(campaign.workspace_id)).dispatching
 
-        _tell_moved(with_engine(work), hint)
+        moved, dispatching = with_engine(work)
+        _tell_moved(moved, hint(moved, dispatching))
 
     return click.command(name, cls=Command, help=description)(command)
 
 
-def _tell_moved(
-    moved: Campaign, hint: Callable[[Campaign], str | None], more: Mapping[str, object] = MappingProxyType({})
-) -> None:
+def _tell_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = MappingProxyType({})) -> None:
     if state().as_json:
         echo_json({**documents.campaign(moved), **more})
         return
     click.echo(f"Campaign {moved.name!r} is {moved.status}.")
-    text = hint(moved)
-    if text is not None:
-        note(text)
+    if hint is not None:
+        note(hint)
 
 
-def _follow(campaign: Campaign) -> str | None:
+def _follow(campaign: Campaign, dispatching: Dispatching) -> str | None:
+    if dispatching.why_not is not None:
+        return f"{dispatching.why_not} Send what is due with: outreach-server serve"
     if campaign.status is CampaignStatus.SCHEDULED:
         return what_it_waits_for(campaign)
-    return f"A running server sends it. Follow it with: outreach-server campaigns watch {campaign.id}"
+    return f"The running server sends it. Follow it with: outreach-server campaigns watch {campaign.id}"
 
 
-def _nothing(_: Campaign) -> str | None:
+def _nothing(_: Campaign, __: Dispatching) -> str | None:
     return None
 
 
-def _resumable(campaign: Campaign) -> str | None:
+def _resumable(campaign: Campaign, _: Dispatching) -> str | None:
     return f"Go on with: outreach-server campaigns resume {campaign.id}"
 
 

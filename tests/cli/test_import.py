@@ -385,6 +385,19 @@ def dispatched_at(cli: Cli, moment: datetime) -> None:
     anyio.run(write)
 
 
+def test_a_start_says_whether_anybody_sends(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """Nobody who starts a campaign waits for a process that is not there; nor who resumes one."""
+    campaign = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), "--from", "+14155550100")["id"]
+    told = cli.tell("campaigns", "start", campaign)
+    assert "No process sends from this database, and none ever has." in told
+    assert "outreach-server serve" in told
+    cli.ask("campaigns", "pause", campaign)
+    dispatched_at(cli, SystemClock().now())
+    told = cli.tell("campaigns", "resume", campaign)
+    assert "No process" not in told
+    assert f"outreach-server campaigns watch {campaign}" in told
+
+
 def test_stop_pauses_what_runs(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """Of one workspace, or of all."""
     file = csv_file("phone\n+14155550101\n")
