@@ -125,7 +125,7 @@ class Outreach:
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
     ) -> None:
-        _check_kinds(storage=storage, config=config, simulator=simulator)
+        _check_kinds(storage=storage, dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator)
         self._storage = storage
         self._dispatch = dispatch
         self._clock = clock or SystemClock()
@@ -345,14 +345,22 @@ class Outreach:
         self._dispatcher = None
 
 
-def _check_kinds(*, storage: object, config: object, simulator: object) -> None:
-    """Check what is easily confused: an address is no storage, and a mapping no configuration.
+def _check_kinds(
+    *, storage: object, dispatch: object, clock: object, rng: object, config: object, simulator: object
+) -> None:
+    """Check what is easily confused: an address is no storage, a mapping no configuration, "no" no boolean.
 
     Raises:
         ConfigError: Something is of another kind.
     """
     if isinstance(storage, str):
         raise ConfigError("Outreach takes a storage. For a database by its URL: Outreach.open(url).")
+    if type(dispatch) is not bool:
+        raise ConfigError(f"dispatch is {dispatch!r}; it must be True or False.")
+    if clock is not None and not all(callable(getattr(clock, name, None)) for name in ("now", "monotonic")):
+        raise ConfigError(f"clock is {clock!r}; it must be an outreach.Clock.")
+    if rng is not None and not isinstance(rng, random.Random):
+        raise ConfigError(f"rng is {rng!r}; it must be a random.Random.")
     for name, value, kind in (("config", config, EngineConfig), ("simulator", simulator, SimulatorConfig)):
         if value is not None and not isinstance(value, kind):
             raise ConfigError(f"{name} is {value!r}; it must be an outreach.{kind.__name__}.")

@@ -49,9 +49,12 @@ def create_app(
             files by default.
 
     Raises:
-        ConfigError: An engine is given together with what it has itself, or the limit is not positive.
+        ConfigError: An engine is given together with what it has itself, or is none; the limit is not positive.
     """
-    if engine is not None:
+    given: object = engine
+    if given is not None:
+        if not isinstance(given, Outreach):
+            raise ConfigError(f"engine is {given!r}; it must be an outreach.Outreach.")
         _require_nothing_of_the_engines(database_url=database_url, dispatch=dispatch, public_url=public_url)
     if max_body_bytes < 1:
         raise ConfigError(f"max_body_bytes is {max_body_bytes}; it must be at least 1.")

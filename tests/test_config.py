@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -165,3 +166,9 @@ def test_an_engine_is_made_of_what_it_takes() -> None:
         Outreach.open("memory://", config={"poll_seconds": 1})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="must be a URL such as"):
         Outreach.open(Path("app.db"))  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="dispatch is 'no'; it must be True or False"):
+        Outreach.open("memory://", dispatch="no")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"it must be an outreach\.Clock"):
+        Outreach.open("memory://", clock=time)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"it must be a random\.Random"):
+        Outreach.open("memory://", rng=5)  # type: ignore[arg-type]

@@ -190,7 +190,8 @@ class Workspaces:
         Raises:
             Unauthorized: The key is malformed, unknown or revoked.
         """
-        if not api_key.startswith(KEY_PREFIX) or not api_key.isascii():
+        given: object = api_key
+        if not isinstance(given, str) or not given.startswith(KEY_PREFIX) or not given.isascii():
             raise Unauthorized(f"The API key is malformed. Keys begin with {KEY_PREFIX}.")
         digest = _digest(api_key)
         known = self._known.get(digest)

@@ -50,7 +50,8 @@ async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Out
     assert await engine.workspaces.authenticate(key.api_key) == mine
     assert key.api_key.startswith("outreach_")
     assert key.api_key not in repr(key)
-    for wrong in ("", "x", "outreach_", key.api_key[:-1], key.api_key + "x", key.api_key.upper(), "outreach_é"):
+    number: Any = 5
+    for wrong in ("", "x", "outreach_", key.api_key[:-1], key.api_key + "x", key.api_key.upper(), "outreach_é", number):
         with pytest.raises(Unauthorized):
             await engine.workspaces.authenticate(wrong)
     revoked = await engine.workspaces.revoke_key(mine.id, key.id)

@@ -152,6 +152,12 @@ def test_what_an_engine_has_itself_is_not_given_beside_it(given: dict[str, Any])
         create_app(engine=Outreach.open("memory://"), **given)
 
 
+def test_what_is_no_engine_is_refused() -> None:
+    """When the app is made, and not by its first request."""
+    with pytest.raises(ConfigError, match=r"it must be an outreach\.Outreach"):
+        create_app(engine="sqlite:///app.db")  # type: ignore[arg-type]
+
+
 def test_a_mounted_app_runs_in_its_hosts_lifespan() -> None:
     """`running` does what Starlette does not do for a mounted app."""
     api = create_app("memory://", dispatch=False)
