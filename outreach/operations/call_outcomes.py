@@ -148,6 +148,16 @@ def fall_silent(tx: Transaction, workspace_id: str, call_id: str, now: datetime)
     return after
 
 
+def begin_silence(tx: Transaction, workspace_id: str, call_id: str, now: datetime) -> None:
+    """Have the silence of a placed call begin now, where the clock was set back since it was dialed.
+
+    It would last until the time from before comes again otherwise.
+    """
+    call = tx.calls.get(workspace_id, call_id)
+    if call is not None and call.is_open and (call.dialed_at or call.created_at) > now:
+        tx.calls.update(attrs.evolve(call, dialed_at=now))
+
+
 def _spoken_for(tx: Transaction, dispatch: Dispatch) -> Call | None:
     """Return the call, when this dispatch speaks for it; each of a campaign's has a record of its own."""
     call = tx.calls.get(dispatch.workspace_id, dispatch.call_id or "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import attrs
@@ -14,6 +14,7 @@ from outreach.models.work import HighWater, Home, Lease
 from outreach.operations import clock_steps
 from outreach.operations.campaign_moves import move
 from outreach.operations.common import note, require_lease
+from outreach.operations.limits import sender_key
 from outreach.policy.pacing import first_slot, spacing
 from outreach.working_set import Transaction
 
@@ -26,11 +27,14 @@ class Takeover:
         epoch: The new epoch.
         held_back: Campaigns that were paused because the database is a copy or was restored.
         reason: Why; None when nothing was held back.
+        spacings: The paces that an earlier worker may have kept until now, by their key, each with the time that lies
+            between its last start and the first one of the new worker.
     """
 
     epoch: int
     held_back: Sequence[Campaign]
     reason: PauseReason | None
+    spacings: Mapping[str, timedelta]
 
 
 def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, now: datetime) -> Takeover:
@@ -57,12 +61,13 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
         held_back = [
             move(tx, campaign, CampaignMove.PAUSE, now=now, actor="engine", pause_reason=reason) for campaign in running
         ]
+    spacings: dict[str, timedelta] = {}
     # Paused and scheduled ones too: they may be running again a moment from now.
     for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED}):
-        _respace(tx, campaign, epoch, now)
+        spacings.update(_respace(tx, campaign, epoch, now))
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
-            _respace_number(tx, number, now)
+            spacings.update(_respace_number(tx, number, now))
     if clock_steps.was_set_back(tx, now):
         clock_steps.distrust(tx, epoch=epoch, now=now)
     else:
@@ -77,7 +82,7 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
         Lease(epoch=epoch, home=home, renewed_at=now, held_reason=held_reason, held_epoch=held_epoch),
     )
     note(tx, now=now, workspace_id=None, actor="engine", action="lease.take", subject=str(epoch), detail=reason)
-    return Takeover(epoch=epoch, held_back=tuple(held_back), reason=reason)
+    return Takeover(epoch=epoch, held_back=tuple(held_back), reason=reason, spacings=spacings)
 
 
 def high_water(tx: Transaction, epoch: int) -> HighWater:
@@ -123,21 +128,24 @@ def _is_behind(tx: Transaction, mark: HighWater | None, lease: Lease | None) -> 
     return same and mark.renewed_at is not None and lease is not None and mark.renewed_at > lease.renewed_at
 
 
-def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> None:
+def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> Mapping[str, timedelta]:
     run = tx.runs.get(campaign.workspace_id, campaign.id)
     if run is None:
-        return
-    slot = run.next_slot_at
+        return {}
+    slot, spacings = run.next_slot_at, {}
     if campaign.channel == "sms":
         # The places in flight are the pace of calls, and those that are taken stand in the ledger.
-        slot = first_slot(slot, now, spacing(campaign.sms_rate_per_minute or 1))
+        spacings[campaign.id] = spacing(campaign.sms_rate_per_minute or 1)
+        slot = first_slot(slot, now, spacings[campaign.id])
     # What else it remembers, such as how far the caller IDs of a group have gone round, stays.
     tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=slot))
+    return spacings
 
 
-def _respace_number(tx: Transaction, number: Number, now: datetime) -> None:
+def _respace_number(tx: Transaction, number: Number, now: datetime) -> Mapping[str, timedelta]:
     taken = tx.runs.sender_slot(number.workspace_id, number.phone)
     if number.rate_per_minute is None or taken is None:
-        return
-    slot = first_slot(taken, now, spacing(number.rate_per_minute))
-    tx.runs.put_sender_slot(number.workspace_id, number.phone, slot)
+        return {}
+    apart = spacing(number.rate_per_minute)
+    tx.runs.put_sender_slot(number.workspace_id, number.phone, first_slot(taken, now, apart))
+    return {sender_key(number.workspace_id, number.phone): apart}

@@ -37,7 +37,12 @@ class SenderPace:
     @property
     def key(self) -> str:
         """The key under which requests keep it (`runners.errand.Errand.paces`)."""
-        return f"{self.workspace_id}/{self.phone}"
+        return sender_key(self.workspace_id, self.phone)
+
+
+def sender_key(workspace_id: str, phone: str) -> str:
+    """Return what the pace of a sending number is known by."""
+    return f"{workspace_id}/{phone}"
 
 
 def sender_pace(tx: Transaction, campaign: Campaign, now: datetime) -> SenderPace | None:

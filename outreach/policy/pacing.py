@@ -30,7 +30,7 @@ def next_slot(noted: datetime | None, now: datetime, spacing: timedelta) -> date
 
     A slot beyond that was noted before the clock was set back, and holds nobody up: a moment that is reckoned from now
     would go on receding at each look. The pace is kept all the same: a process spaces its requests by its monotonic
-    clock, and one that takes over notes a slot of its own (`first_slot`).
+    clock, those of the one before it included, and one that takes over notes a slot of its own (`first_slot`).
     """
     return noted if noted is None or noted <= now + spacing + MOST_AHEAD else None
 

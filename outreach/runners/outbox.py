@@ -224,7 +224,8 @@ class Outbox:
             await anyio.sleep(left)
 
     def _latest_turn(self, paces: Iterable[str]) -> float:
-        return max((self._next_start.get(key, _LONG_AGO) for key in paces), default=_LONG_AGO)
+        turns = (max(self._next_start.get(key, _LONG_AGO), self._worker.first_turn(key)) for key in paces)
+        return max(turns, default=_LONG_AGO)
 
     def _take_turn(self, errand: Errand) -> bool:
         """Take the turn that was waited for; return False when another has taken it meanwhile."""

@@ -17,7 +17,7 @@ from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
-from outreach.operations import settling, singles
+from outreach.operations import call_outcomes, settling, singles
 from outreach.operations.common import workspace_of
 from outreach.operations.limits import SenderPace, pace_of_number
 from outreach.operations.singles import IntentTerms
@@ -133,7 +133,12 @@ class SinglesRunner:
         if now_known is None or not now_known.is_open:
             return None
         now = self._clock.now()
-        if now >= (call.dialed_at or call.created_at) + timedelta(seconds=self._config.call_silence_seconds):
+        silent_since = now_known.dialed_at or now_known.created_at
+        if silent_since > now:
+            await self._storage.write(
+                lambda tx: call_outcomes.begin_silence(tx, call.workspace_id, call.id, self._clock.now())
+            )
+        elif now >= silent_since + timedelta(seconds=self._config.call_silence_seconds):
             await self._storage.write(lambda tx: settling.end_silent_call(tx, accepted[-1], now=now))
             return None
         return now + timedelta(seconds=self._config.call_poll_seconds)

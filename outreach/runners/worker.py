@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -91,6 +91,7 @@ class Worker:
         self._epoch: int | None = None
         self._steps = StepWatch(clock)
         self._set_back = False
+        self._first_turns: Mapping[str, float] = {}
         self._told_pauses: dict[str, int] = {}
         self.backoff = backoff_of(config)
         self._settling = Batches(self._settle_all, most=_SLICE)
@@ -109,6 +110,13 @@ class Worker:
         """How long the lease still lasts, measured from before the request that renewed it."""
         return self._lease_ends - self._clock.monotonic()
 
+    def first_turn(self, pace: str) -> float:
+        """Return from when on requests of a pace may begin for what an earlier worker began, on the monotonic clock.
+
+        The slots say so too, as long as nobody sets the clock back.
+        """
+        return self._first_turns.get(pace, float("-inf"))
+
     async def take(self, *, checking: Callable[[], None] = lambda: None) -> int | None:
         """Take the right to dispatch, and settle what an earlier worker left; see `protocols.dispatcher.Worker`."""
         lock = self._storage.lock
@@ -121,14 +129,17 @@ class Worker:
             before = self._clock.monotonic()
             home, noted = lock.home(), lock.high_water()
 
-            def operation(tx: Transaction) -> leases.Takeover:
-                now = self._clock.now()
+            def operation(tx: Transaction) -> tuple[leases.Takeover, float]:
+                now, taken_at = self._clock.now(), self._clock.monotonic()
                 takeover = leases.take_over(tx, home=home, noted=noted, now=now)
                 if takeover.reason is not None:
                     singles.hold_back_singles(tx, reason=takeover.reason, now=now)
-                return takeover
+                return takeover, taken_at
 
-            takeover = await self._storage.write(operation)
+            takeover, taken_at = await self._storage.write(operation)
+            self._first_turns = {
+                pace: taken_at + spacing.total_seconds() for pace, spacing in takeover.spacings.items()
+            }
             self._lease_ends = before + self._config.lease_seconds
             self._epoch = takeover.epoch
             await self._settle_abandoned(takeover.epoch)

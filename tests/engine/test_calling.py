@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, TypeAlias
 
 import anyio
 import attrs
 import pytest
 
-from outreach import AgentChange, CannotStart, NewRecipient, SystemClock
+from outreach import AgentChange, CannotStart, NewCall, NewRecipient, SystemClock
 from outreach.models.campaign import CliGroupEntry, Counters
 from outreach.models.states import CallStatus, RecipientStatus
 from outreach.protocols.voice import CallRequest
 from outreach.testing.carriers import ScriptedVoice, Step, accept, hang, not_sent, refuse
+from outreach.testing.clock import ShiftedClock
 from tests.engine.calling import (
     BUSY,
     CALLS,
@@ -344,6 +346,30 @@ async def test_a_call_of_which_nothing_is_heard_ends_as_unconfirmed(open_storage
 
         await until(heard)
         assert (await reaches(rig.engine, campaign, "completed")).counters.successful == 1
+
+
+async def test_a_silence_that_began_by_a_wrong_time_ends_by_the_right_one(open_storage: OpenStorage) -> None:
+    """A call that was dialed an hour ahead of the present is not waited for until that hour comes."""
+
+    async def status(**_: object) -> None:
+        return None
+
+    voice = ScriptedVoice()
+    voice.status = status  # type: ignore[method-assign]
+    clock = ShiftedClock()
+    config = attrs.evolve(CALLS, call_silence_seconds=0.5, call_status_seconds=0.1)
+    async with dispatching(open_storage(clock), voice=voice, config=config, clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        agent = await given_agent(rig.engine, workspace)
+        clock.shift(timedelta(hours=1))
+        call = await rig.engine.calls.create(workspace.id, NewCall(agent_id=agent, to="+14155550101"))
+
+        async def is_now(*statuses: str) -> bool:
+            return (await rig.engine.calls.get(workspace.id, call.id)).status in statuses
+
+        await until(lambda: is_now("initiated"))
+        clock.shift(-timedelta(hours=1))
+        await until(lambda: is_now("unconfirmed"))
 
 
 async def test_stopping_does_not_wait_for_a_provider_that_does_not_tell(open_storage: OpenStorage) -> None:

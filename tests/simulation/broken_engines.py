@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
+import attrs
 import pytest
 
 from outreach.models.campaign import Counters
@@ -15,6 +16,7 @@ from outreach.models.states import DispatchState
 from outreach.models.work import Run
 from outreach.operations import (
     error_budget,
+    leases,
     recipient_outcomes,
     settling,
     waves,
@@ -68,18 +70,21 @@ def count_in_a_transaction_of_its_own(patch: pytest.MonkeyPatch) -> None:
 def keep_the_pace_in_memory(patch: pytest.MonkeyPatch) -> None:
     """Remember the slots that were taken as long as the process lives, which has an epoch of its own."""
     commit_wave = waves.commit_wave
-    taken: dict[tuple[int, str], Run] = {}
+    taken: dict[tuple[int, str], datetime | None] = {}
     taken_by_number: dict[tuple[int, str], datetime] = {}
 
     class _Runs:
-        def __init__(self, epoch: int) -> None:
+        def __init__(self, tx: Transaction, epoch: int) -> None:
+            self._tx = tx
             self._epoch = epoch
 
         def get(self, workspace_id: str, campaign_id: str) -> Run | None:
-            return taken.get((self._epoch, campaign_id))
+            run = self._tx.runs.get(workspace_id, campaign_id)
+            return run and attrs.evolve(run, next_slot_at=taken.get((self._epoch, campaign_id)))
 
         def put(self, run: Run) -> None:
-            taken[self._epoch, run.campaign_id] = run
+            taken[self._epoch, run.campaign_id] = run.next_slot_at
+            self._tx.runs.put(attrs.evolve(run, next_slot_at=None))
 
         def sender_slot(self, workspace_id: str, phone: str) -> datetime | None:
             return taken_by_number.get((self._epoch, phone))
@@ -88,9 +93,10 @@ def keep_the_pace_in_memory(patch: pytest.MonkeyPatch) -> None:
             taken_by_number[self._epoch, phone] = next_slot_at
 
     def forgetful(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime]) -> Committed:
-        return commit_wave(cast("Transaction", _With(tx, runs=_Runs(wave.epoch))), wave, clock_now=clock_now)
+        return commit_wave(cast("Transaction", _With(tx, runs=_Runs(tx, wave.epoch))), wave, clock_now=clock_now)
 
     patch.setattr(waves, "commit_wave", forgetful)
+    patch.setattr(leases, "first_slot", lambda noted, *_: noted)
 
 
 def ask_the_register_only_at_creation(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.message import InboundMessage
 from outreach.models.recipient import Recipient
@@ -103,7 +103,11 @@ def confirm_every_stop(patch: pytest.MonkeyPatch) -> None:
 
 def send_from_a_copy(patch: pytest.MonkeyPatch) -> None:
     """Go on with a database that has been moved as if nothing had happened."""
-    patch.setattr(leases, "move", lambda tx, campaign, *_, **__: campaign)
+
+    def not_moved(tx: Transaction, campaign: Campaign, *_: object, pause_reason: PauseReason, **__: object) -> Campaign:
+        return attrs.evolve(campaign, pause_reason=pause_reason)
+
+    patch.setattr(leases, "move", not_moved)
 
 
 def ask_twice(patch: pytest.MonkeyPatch) -> None:
