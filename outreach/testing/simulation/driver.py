@@ -318,7 +318,8 @@ class _Simulation:
             tasks.start_soon(self._processes(CALM).keep_one)
             ends = self._clock.monotonic() + PEACE_SECONDS
             while self._clock.monotonic() < ends and self._broken is None:
-                if self._clock.monotonic() >= right_at:
+                # Forth, as ever, with no request on its way (`_draw_step`).
+                if self._clock.monotonic() >= right_at and not self._world.under_way:
                     self._set_clock(-self._clock.wrong_by, everybody)
                 await anyio.sleep(20)
                 with suppress(OutreachError):

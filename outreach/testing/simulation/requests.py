@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignStatus, DispatchState
-from outreach.models.workspace import Workspace
 from outreach.operations.common import workspace_of
 from outreach.testing.simulation.books import Books, Reached
 from outreach.testing.simulation.intents import is_forbidden
@@ -77,7 +76,7 @@ class RequestChecks:
             raise Broken(f"The request of {dispatch_id} begins at {now}, outside its contact's hours.")
         if campaign.channel == "sms":
             self._check_pace(campaign.id, campaign.sms_rate_per_minute, really)
-        self._check_not_after(dispatch, campaign, workspace, not_after)
+        self._check_not_after(dispatch, campaign, not_after)
 
     def at_reach(self, entry: Reached) -> None:
         """Check that nobody is reached more often than was meant, at the moment that a provider takes a request.
@@ -110,14 +109,14 @@ class RequestChecks:
         # not tried again otherwise, whatever came of it.
         return entry.denied or (entry.told and dispatch.campaign_id is not None)
 
-    def _check_not_after(
-        self, dispatch: Dispatch, campaign: Campaign, workspace: Workspace, not_after: datetime | None
-    ) -> None:
+    def _check_not_after(self, dispatch: Dispatch, campaign: Campaign, not_after: datetime | None) -> None:
         """Check that the provider is told until when the contact may be reached, and nothing later."""
         expires = campaign.scheduled_expires_at
-        bounded = expires is not None or workspace.contact_hours or campaign.business_hours is not None
+        # As they were when its intent was committed: the same time bounds it as found them open.
+        under_hours = dispatch.id in self._ledger.under_hours
+        bounded = expires is not None or under_hours or campaign.business_hours is not None
         if not_after is None:
-            if expires is not None or workspace.contact_hours:
+            if expires is not None or under_hours:
                 raise Broken(f"The request of {dispatch.id} does not say until when its contact may be reached.")
             return
         last = not_after - timedelta(microseconds=1)
@@ -126,7 +125,7 @@ class RequestChecks:
             and not_after >= dispatch.valid_until
             and (expires is None or not_after <= expires)
             and campaign_is_open(campaign, last)
-            and (not workspace.contact_hours or person_is_awake(dispatch.to, last))
+            and (not under_hours or person_is_awake(dispatch.to, last))
         )
         if not told_rightly:
             raise Broken(f"The request of {dispatch.id} says that its contact may be reached until {not_after}.")
