@@ -172,11 +172,13 @@ def _tell_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = 
 
 
 def _follow(campaign: Campaign, dispatching: Dispatching) -> str | None:
-    if dispatching.why_not is not None:
-        return f"{dispatching.why_not} Send what is due with: outreach-server serve"
     if campaign.status is CampaignStatus.SCHEDULED:
-        return what_it_waits_for(campaign)
-    return f"The running server sends it. Follow it with: outreach-server campaigns watch {campaign.id}"
+        told = what_it_waits_for(campaign) or ""
+    else:
+        told = f"Follow it with: outreach-server campaigns watch {campaign.id}"
+    if dispatching.why_not is None:
+        return told
+    return f"{told}\n{dispatching.why_not} Send what is due with: outreach-server serve"
 
 
 def _nothing(_: Campaign, __: Dispatching) -> str | None:
