@@ -10,8 +10,10 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Final
 
@@ -155,8 +157,7 @@ class Server(uvicorn.Server):
         self._house = House(room=Room(most_connections or room_for_connections()))
         self._listener = Listener(listener, self._house, self._connection)
         self._on_started = on_started
-        self._end_for_sure = threading.Timer(END_SECONDS, _end_now)
-        self._end_for_sure.daemon = True
+        self._end_for_sure = _EndForSure()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Open the application, then listen.
@@ -178,9 +179,8 @@ class Server(uvicorn.Server):
 
         Another signal does not make it forget to close the engine, which takes seconds at most.
         """
-        if not self.should_exit:
-            self._end_for_sure.start()
         self.should_exit = True
+        self._end_for_sure.begin()
 
     async def on_tick(self, counter: int) -> bool:
         """Look after the connections once a second."""
@@ -204,6 +204,7 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """End at SIGINT and SIGTERM; do not raise them again, for the command has to clean up after it."""
         signals = (signal.SIGINT, signal.SIGTERM)
+        self._end_for_sure.start()
         before = {number: signal.signal(number, self.handle_exit) for number in signals}
         try:
             yield
@@ -211,6 +212,36 @@ class Server(uvicorn.Server):
             self._end_for_sure.cancel()
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+class _EndForSure(threading.Thread):
+    """Ends the process some time after a signal, unless it has ended in order until then.
+
+    It runs before the first signal: a handler that starts a thread, or takes a lock, stands still for ever where the
+    next signal finds it in the midst of that. Putting into a `SimpleQueue` is the one thing that may be broken into.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="outreach-end", daemon=True)
+        self._begun: SimpleQueue[bool] = SimpleQueue()
+
+    def begin(self) -> None:
+        """Count from now on, unless it does already; for a handler of signals."""
+        self._begun.put(True)
+
+    def cancel(self) -> None:
+        """Let the process live."""
+        self._begun.put(False)
+
+    def run(self) -> None:
+        """Wait for the first signal, and then for the end in order, but not for long."""
+        signalled = self._begun.get()
+        deadline = time.monotonic() + END_SECONDS
+        while signalled:
+            try:
+                signalled = self._begun.get(timeout=max(0.0, deadline - time.monotonic()))
+            except Empty:
+                _end_now()
 
 
 def _end_now() -> None:

@@ -348,3 +348,14 @@ def test_a_second_signal_does_not_keep_a_server_from_closing_its_database(
     assert process.wait() == 0
     database = cli.database.removeprefix("sqlite:///")
     assert not Path(f"{database}-wal").exists()
+
+
+def test_signals_that_break_into_one_another_do_not_keep_a_server_from_ending(start: Start) -> None:
+    """A handler that took a lock or started a thread would stand still for ever, or raise, at one of these."""
+    process = start("serve", "--port", "0")
+    process.says("Ctrl-C stops it.")
+    for number in range(400):
+        process.signal(signal.SIGINT)
+        for _ in range(number * 3):
+            pass
+    assert process.wait() == 0
