@@ -7,8 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SET_BACK: Final = timedelta(seconds=1)
-"""What the clock loses by less than this is being slewed, or read a moment late."""
+_STEP: Final = timedelta(seconds=1)
+"""A clock that moves by less than this is being slewed, or read a moment late."""
+
+_AT_ONCE_SECONDS: Final = 0.1
+_LOOKS: Final = 10
 
 
 class Clock(Protocol):
@@ -40,23 +43,35 @@ class SystemClock:
 
 
 class StepWatch:
-    """Tells whether the wall clock was set back, by looking at both clocks again and again.
+    """Tells by how much the wall clock was set, by looking at both clocks again and again.
 
     Args:
         clock: The clock that is looked at, for the first time now.
+
+    Attributes:
+        looked_at: What the wall clock showed at the last look.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._offset = self._look()
 
-    def set_back(self) -> bool:
-        """Return whether the wall clock was set back by a second or more since the last look."""
+    def step(self) -> timedelta:
+        """Return how far the wall clock was set since the last look, back or forth; nothing for less than a second."""
         before, self._offset = self._offset, self._look()
-        return self._offset <= before - _SET_BACK
+        step = self._offset - before
+        return step if abs(step) >= _STEP else timedelta()
 
     def _look(self) -> timedelta:
-        return self._clock.now() - _EPOCH - timedelta(seconds=self._clock.monotonic())
+        began = self._clock.monotonic()
+        self.looked_at = self._clock.now()
+        for _ in range(_LOOKS):
+            if self._clock.monotonic() - began < _AT_ONCE_SECONDS:
+                break
+            # A process that stood still between the two would take that for a step.
+            began = self._clock.monotonic()
+            self.looked_at = self._clock.now()
+        return self.looked_at - _EPOCH - timedelta(seconds=began)
 
 
 def to_text(moment: datetime) -> str:

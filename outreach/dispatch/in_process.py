@@ -276,7 +276,7 @@ class InProcessDispatcher:
         while not self.stopping:
             self._changed = anyio.Event()
             now = self._clock.now()
-            if steps.set_back():
+            if steps.step() < timedelta():
                 self._look_at_all(now)
             while self._queue and self._queue[0][0] <= now:
                 _, _, unit = heapq.heappop(self._queue)

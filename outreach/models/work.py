@@ -71,6 +71,9 @@ class Lease:
         epoch: Fencing number; each taking of the lease raises it.
         home: Where the database was when the lease was taken; None where that means nothing.
         renewed_at: The last heartbeat; each lies after the one before, also where the clock was set back between them.
+        steady_since: Since when the wall clock has not been set, as far as its holder can tell: the taking, or the last
+            step of the clock that it has seen.
+        steady_until: Until when that is known: what the clock showed at the last heartbeat.
         held_reason: Why the database was last kept from sending by itself: `moved` or `restored`; None for never.
         held_epoch: The epoch of that; what was asked of a provider under an earlier one is not asked again.
     """
@@ -78,6 +81,8 @@ class Lease:
     epoch: int
     home: Home | None
     renewed_at: datetime
+    steady_since: datetime | None = None
+    steady_until: datetime | None = None
     held_reason: str | None = None
     held_epoch: int | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import attrs
 
@@ -137,10 +137,10 @@ def judge(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Anal
     return after
 
 
-def fall_silent(tx: Transaction, workspace_id: str, call_id: str, now: datetime) -> Call | None:
-    """End a placed call of which nothing is heard any more; return it, None when it has ended by itself."""
+def fall_silent(tx: Transaction, workspace_id: str, call_id: str, silence: timedelta, now: datetime) -> Call | None:
+    """End a placed call of which nothing has been heard for so long; return it, None when it has not to end."""
     call = tx.calls.get(workspace_id, call_id)
-    if call is None or not call.is_open:
+    if call is None or not call.is_open or now < (call.dialed_at or call.created_at) + silence:
         return None
     after = attrs.evolve(call, status=CallStatus.UNCONFIRMED, error="no_news", ended_at=now)
     tx.calls.update(after)

@@ -10,6 +10,7 @@ import attrs
 
 from outreach.models.account import PROVIDERS
 from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignMove, CampaignStatus
 from outreach.models.work import Run
@@ -22,8 +23,13 @@ from outreach.policy.call_settlement import DOUBLE_DIAL, RETRIED_OUTCOMES
 from outreach.policy.settlement import PASSING_FAILURES
 from outreach.working_set import Transaction
 
-UNTRUSTED: Final = "the clock was set back"
-"""Written where a run says under which rules recipients wait: under none that stands."""
+_SET_BACK: Final = "the clock was set back"
+"""Written, with how far, where a run says under which rules recipients wait: under none that stands."""
+
+_SLICE: Final = 200
+
+_BEFORE: Final = timedelta(microseconds=1)
+"""What was made before a step lies before all that was made since, in the order in which requests went wrong too."""
 
 _AT_ONCE: Final = ("withdrawn", "operator_retry", "deferred", "flow", DOUBLE_DIAL)
 """What waits for a moment only; asked too early, a provider says so again."""
@@ -31,23 +37,33 @@ _AT_ONCE: Final = ("withdrawn", "operator_retry", "deferred", "flow", DOUBLE_DIA
 _LIVE: Final = frozenset({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED})
 
 
-def was_set_back(tx: Transaction, now: datetime) -> bool:
-    """Return whether the last heartbeat, or a change of a campaign that is not over, lies ahead of now."""
+def set_back_by(tx: Transaction, now: datetime) -> timedelta | None:
+    """Return by how much the clock was set back at the least since the last heartbeat; None when it was not.
+
+    Nothing where only a campaign that is not over was changed ahead of now, by whoever does not dispatch.
+    """
     lease = tx.leases.current()
-    if lease is not None and lease.renewed_at > now:
-        return True
-    return any(campaign.updated_at > now for campaign in tx.campaigns.in_status(_LIVE))
+    if lease is not None and (until := lease.steady_until or lease.renewed_at) > now:
+        return until - now
+    return timedelta() if any(campaign.updated_at > now for campaign in tx.campaigns.in_status(_LIVE)) else None
 
 
-def distrust(tx: Transaction, *, epoch: int, now: datetime) -> None:
+def distrust(tx: Transaction, back: timedelta, *, epoch: int, now: datetime) -> None:
     """Have everything looked at again that the time from before may hold up.
 
     Campaigns find out slice by slice who waits for too long (`retime`). The holds of providers last as long from now as
     they were meant to last at most. A campaign was started and changed before now: what it counts from then on, such
-    as replies and failures, would be missed otherwise.
+    as replies and failures, would be missed otherwise. So was what is unknown committed before now.
+
+    Args:
+        tx: The transaction.
+        back: By how much the clock was set back; nothing where that is not known.
+        epoch: Of whoever dispatches.
+        now: The present moment.
     """
     for campaign in tx.campaigns.in_status(_LIVE):
-        _distrust_campaign(tx, campaign, epoch, now)
+        _distrust_campaign(tx, campaign, back, epoch, now)
+    _correct_unknown(tx, now)
     correct_due_times(tx, now=now)
     for workspace in tx.workspaces.list():
         for provider in (*PROVIDERS, "simulator"):
@@ -66,7 +82,29 @@ def correct_due_times(tx: Transaction, *, now: datetime) -> None:
             tx.work.touch(unit, due)
 
 
-def _distrust_campaign(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> None:
+def made_at(tx: Transaction, dispatch: Dispatch, now: datetime) -> datetime:
+    """Return when a dispatch was made, as far as it is known: before the step, where that was noted by another time.
+
+    By a commit that lies ahead of now it would count as on its way until that time comes again.
+    """
+    lease = tx.leases.current()
+    # Where the last heartbeat lies ahead as well nobody has noticed yet: `distrust` comes to it.
+    noticed = lease is not None and lease.steady_until is not None and lease.steady_until <= now
+    if dispatch.created_at <= now or lease is None or lease.steady_since is None or not noticed:
+        return dispatch.created_at
+    return lease.steady_since - _BEFORE
+
+
+def _correct_unknown(tx: Transaction, now: datetime) -> None:
+    after: Dispatch | None = None
+    while found := tx.dispatches.unknown(None, limit=_SLICE, after=after):
+        after = found[-1]
+        for dispatch in found:
+            if dispatch.created_at > now:
+                tx.dispatches.update(attrs.evolve(dispatch, created_at=now - _BEFORE))
+
+
+def _distrust_campaign(tx: Transaction, campaign: Campaign, back: timedelta, epoch: int, now: datetime) -> None:
     started = campaign.started_at
     # A new revision: what was decided by the time from before is decided again.
     known = attrs.evolve(
@@ -82,23 +120,34 @@ def _distrust_campaign(tx: Transaction, campaign: Campaign, epoch: int, now: dat
         and known.scheduled_start_at > now
     ):
         # It was started by the time from before, and starts again by the present one.
-        paused = move(tx, known, CampaignMove.PAUSE, now=now, actor=ENGINE, detail=UNTRUSTED)
-        known = move(tx, paused, CampaignMove.RESUME_SCHEDULE, now=now, actor=ENGINE, detail=UNTRUSTED)
+        paused = move(tx, known, CampaignMove.PAUSE, now=now, actor=ENGINE, detail=_SET_BACK)
+        known = move(tx, paused, CampaignMove.RESUME_SCHEDULE, now=now, actor=ENGINE, detail=_SET_BACK)
     run = tx.runs.get(campaign.workspace_id, campaign.id) or Run(
         workspace_id=campaign.workspace_id, campaign_id=campaign.id, owner_epoch=epoch, next_slot_at=None
     )
-    tx.runs.put(attrs.evolve(run, held_under=UNTRUSTED))
+    tx.runs.put(attrs.evolve(run, held_under=f"{_SET_BACK} by {back.total_seconds()} s"))
     tx.work.touch(campaign_unit(campaign), due_time(known, now))
 
 
+def noted(run: Run) -> timedelta | None:
+    """Return by how much the clock was set back since the recipients of a run were put off; None when it was not."""
+    if run.held_under is None or not run.held_under.startswith(_SET_BACK):
+        return None
+    return timedelta(seconds=float(run.held_under.split()[-2]))
+
+
 def retime(
-    tx: Transaction, campaign: Campaign, *, receipt: timedelta, now: datetime, limit: int
+    tx: Transaction, campaign: Campaign, back: timedelta, *, receipt: timedelta, now: datetime, limit: int
 ) -> Iterator[tuple[Recipient, Recipient]]:
     """Yield recipients that wait for longer than any wait that begins now, each with what it waits for from now on.
+
+    That is as long as it had left before the step, and never longer than a wait that begins now: who waits until a
+    moment that may have been noted by the right time keeps it.
 
     Args:
         tx: The transaction.
         campaign: Whose recipients.
+        back: By how much the clock was set back; nothing where that is not known.
         receipt: How long a receipt is waited for.
         now: The present moment.
         limit: How many at the most.
@@ -106,10 +155,15 @@ def retime(
     left = limit
     for reason, longest in _waits(tx, campaign):
         for recipient in tx.recipients.put_off(campaign.workspace_id, campaign.id, reason, now + longest, limit=left):
-            yield recipient, attrs.evolve(recipient, due_at=now + _own_wait(tx, campaign, recipient, longest))
+            latest = now + _own_wait(tx, campaign, recipient, longest)
+            yield recipient, attrs.evolve(recipient, due_at=_sooner(recipient, back, latest))
             left -= 1
     for recipient in tx.recipients.in_progress_after(campaign.workspace_id, campaign.id, now + receipt, limit=left):
-        yield recipient, attrs.evolve(recipient, due_at=now + receipt)
+        yield recipient, attrs.evolve(recipient, due_at=_sooner(recipient, back, now + receipt))
+
+
+def _sooner(recipient: Recipient, back: timedelta, latest: datetime) -> datetime:
+    return latest if recipient.due_at is None else min(recipient.due_at - back, latest)
 
 
 def _waits(tx: Transaction, campaign: Campaign) -> Iterator[tuple[str, timedelta]]:

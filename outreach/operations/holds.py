@@ -49,8 +49,9 @@ def release(
     if run is None or workspace is None or campaign is None or not are_outdated(run, workspace):
         return
     left = limit
-    if run.held_under == clock_steps.UNTRUSTED:
-        for before, after in clock_steps.retime(tx, campaign, receipt=receipt, now=now, limit=limit):
+    back = clock_steps.noted(run)
+    if back is not None:
+        for before, after in clock_steps.retime(tx, campaign, back, receipt=receipt, now=now, limit=limit):
             put_recipient(tx, workspace_id, before, after, rule=Rule.DEFERRAL, now=now)
             left -= 1
     for reason in (CONTACT_HOURS, FREQUENCY_CAP):

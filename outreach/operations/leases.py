@@ -68,8 +68,9 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
             spacings.update(_respace_number(tx, number, now))
-    if clock_steps.was_set_back(tx, now):
-        clock_steps.distrust(tx, epoch=epoch, now=now)
+    back = clock_steps.set_back_by(tx, now)
+    if back is not None:
+        clock_steps.distrust(tx, back, epoch=epoch, now=now)
     else:
         # What was asked for by a wrong time while nobody dispatched has left nothing else that tells of it.
         clock_steps.correct_due_times(tx, now=now)
@@ -79,7 +80,15 @@ def take_over(tx: Transaction, *, home: Home | None, noted: HighWater | None, no
     if reason is not None:
         held_reason, held_epoch = reason, epoch
     tx.leases.put(
-        Lease(epoch=epoch, home=home, renewed_at=now, held_reason=held_reason, held_epoch=held_epoch),
+        Lease(
+            epoch=epoch,
+            home=home,
+            renewed_at=now,
+            steady_since=now,
+            steady_until=now,
+            held_reason=held_reason,
+            held_epoch=held_epoch,
+        )
     )
     note(tx, now=now, workspace_id=None, actor="engine", action="lease.take", subject=str(epoch), detail=reason)
     return Takeover(epoch=epoch, held_back=tuple(held_back), reason=reason, spacings=spacings)
@@ -96,24 +105,26 @@ def high_water(tx: Transaction, epoch: int) -> HighWater:
     )
 
 
-def renew(tx: Transaction, *, epoch: int, now: datetime, set_back: bool = False) -> HighWater:
+def renew(tx: Transaction, *, epoch: int, now: datetime, back: timedelta | None = None) -> HighWater:
     """Renew the lease; return how far the database has come.
 
     Args:
         tx: The transaction.
         epoch: Whose lease.
-        now: The present moment.
-        set_back: The clock was set back since the last time.
+        now: The present moment, as the clock showed it when it was looked at for a step.
+        back: By how much the clock was set back since the last time; nothing where it was set forth alone, and None
+            where it was not set.
 
     Raises:
         LeaseLost: Another worker has taken over.
     """
     lease = require_lease(tx, epoch)
-    if set_back:
-        clock_steps.distrust(tx, epoch=epoch, now=now)
+    if back:
+        clock_steps.distrust(tx, back, epoch=epoch, now=now)
     # It never goes back under an epoch: a note with a later heartbeat says that the database was restored.
     latest = max(now, lease.renewed_at + timedelta(microseconds=1))
-    tx.leases.put(attrs.evolve(lease, renewed_at=latest))
+    since = lease.steady_since if back is None else now
+    tx.leases.put(attrs.evolve(lease, renewed_at=latest, steady_since=since, steady_until=now))
     return high_water(tx, epoch)
 
 

@@ -42,7 +42,7 @@ class Deadlines:
 
     Attributes:
         retry_after: An operator may have it tried again, and that a provider has none of it is believed: until then
-            its request may still be on its way.
+            its request may still be on its way. By a clock that has not been set since.
         unconfirmed_after: It ends as unconfirmed.
     """
 
@@ -76,11 +76,14 @@ def confirm(
         backoff: How long one that was not sent waits.
         now: The present moment.
     """
-    too_early = asked_at < dispatch.created_at + deadlines.retry_after
-    if evidence is not None and evidence.state is DispatchState.NOT_SENT and too_early:
+    if (
+        evidence is not None
+        and evidence.state is DispatchState.NOT_SENT
+        and _left(tx, dispatch, deadlines.retry_after, asked_at)
+    ):
         evidence = None
     if evidence is None or evidence.state not in _EVIDENCE or _is_anothers(tx, dispatch, evidence):
-        if not overdue and now < dispatch.created_at + deadlines.unconfirmed_after:
+        if not overdue and _left(tx, dispatch, deadlines.unconfirmed_after, now):
             return dispatch
         evidence = Outcome(state=DispatchState.UNCONFIRMED, reason="no_evidence")
     return settle(tx, dispatch.workspace_id, dispatch.id, evidence, backoff=backoff, now=now, by=Rule.RECONCILIATION)
@@ -95,6 +98,19 @@ def _is_anothers(tx: Transaction, dispatch: Dispatch, evidence: Outcome) -> bool
         if any(rival.provider_id is None for rival in rivals):
             return True
     return evidence.provider_id is not None and is_held(tx, dispatch, evidence.provider_id)
+
+
+def _left(tx: Transaction, dispatch: Dispatch, wait: timedelta, moment: datetime) -> timedelta:
+    """Return how much of a wait since the commit was left at a moment; nothing when it was over for sure.
+
+    By the wall clock alone nobody knows: it may have been set forth since the commit. Whoever dispatches vouches for it
+    from one heartbeat to the next.
+    """
+    lease = tx.leases.current()
+    if lease is None or lease.steady_since is None or lease.steady_until is None:
+        return wait
+    over_at = max(dispatch.created_at, lease.steady_since) + wait
+    return max(over_at - min(moment, lease.steady_until), timedelta())
 
 
 def resolve(
@@ -122,11 +138,11 @@ def resolve(
         raise NotFound("dispatch", dispatch_id)
     if dispatch.state is not DispatchState.UNKNOWN:
         raise Conflict(f"The dispatch is {dispatch.state}, not unknown: there is nothing to decide.")
-    if decision == "retry" and now < dispatch.created_at + deadlines.retry_after:
-        wait = dispatch.created_at + deadlines.retry_after - now
+    left = _left(tx, dispatch, deadlines.retry_after, now)
+    if decision == "retry" and left:
         raise Conflict(
-            f"The request may still be on its way. It can be tried again in {int(wait.total_seconds()) + 1} s; "
-            "evidence that arrives meanwhile settles it."
+            f"The request may still be on its way. It can be tried again in {int(left.total_seconds()) + 1} s, when a "
+            "server has dispatched for so long from now on; evidence that arrives meanwhile settles it."
         )
     if decision == "assume_sent":
         outcome = Outcome(state=DispatchState.ACCEPTED, reason=ASSUMED_SENT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 import attrs
@@ -13,6 +13,9 @@ from outreach.working_set import Transaction
 
 RUNNING_LEASE: Final = timedelta(seconds=60)
 """A running request that has not kept its key for this long has died; another may take over."""
+
+_NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Until when nobody waits for an answer that is settled, whatever the clock is set to."""
 
 
 @attrs.frozen(kw_only=True)
@@ -58,6 +61,9 @@ def begin(
             raise InvalidRequest.at(where, "was used before with other content; use a new key")
         if stored.answer is not None and stored.locked_until <= now:
             return Begun(state="replay", answer=Answer(body=stored.answer, location=stored.location))
+        if stored.locked_until > now + RUNNING_LEASE:
+            # By a clock that was set back since.
+            tx.requests.put_stored(attrs.evolve(stored, locked_until=now + RUNNING_LEASE))
         if stored.locked_until > now and stored.token != token:
             return Begun(state="wait")
     tx.requests.put_stored(
@@ -110,7 +116,7 @@ def finish(
         RequestInProgress: Another request has taken the key over.
     """
     stored = keep(tx, workspace_id, operation, key, token=token, now=now)
-    locked_until = now - RUNNING_LEASE if settled else stored.locked_until
+    locked_until = _NEVER if settled else stored.locked_until
     tx.requests.put_stored(
         attrs.evolve(stored, answer=answer.body, location=answer.location, locked_until=locked_until)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import attrs
 
@@ -13,6 +13,7 @@ from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
 from outreach.models.trail import Rule
 from outreach.operations import call_outcomes, error_budget, message_outcomes, recipient_outcomes, register, trail
+from outreach.operations.clock_steps import made_at
 from outreach.policy.error_budget import OURS
 from outreach.policy.settlement import Backoff, may_settle
 from outreach.policy.standing import REACHED_NOBODY
@@ -67,6 +68,7 @@ def settle(
         error_code=outcome.error_code,
         error_message=outcome.error_message,
         settled_at=now,
+        created_at=made_at(tx, dispatch, now) if outcome.state is DispatchState.UNKNOWN else dispatch.created_at,
     )
     if dispatch.state is DispatchState.DISPATCHING and by is not Rule.PROVIDER_ANSWER:
         # Somebody else than who was to ask knows what became of it: it must not be asked any more.
@@ -135,13 +137,18 @@ def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analys
     return _report_message(tx, dispatch, event, now)
 
 
-def end_silent_call(tx: Transaction, dispatch: Dispatch, *, now: datetime) -> None:
-    """End the call of a dispatch of which nothing is heard any more; what is heard later still counts."""
-    call = call_outcomes.fall_silent(tx, dispatch.workspace_id, dispatch.call_id or "", now)
-    if call is not None:
-        trail.call_moved(tx, dispatch, call, rule=Rule.CALL_SILENCE, now=now)
-    if call is not None and dispatch.campaign_id is not None:
+def end_silent_call(tx: Transaction, dispatch: Dispatch, *, silence: timedelta, now: datetime) -> bool:
+    """End the call of a dispatch of which nothing has been heard for so long; return whether it has ended.
+
+    What is heard later still counts.
+    """
+    call = call_outcomes.fall_silent(tx, dispatch.workspace_id, dispatch.call_id or "", silence, now)
+    if call is None:
+        return False
+    trail.call_moved(tx, dispatch, call, rule=Rule.CALL_SILENCE, now=now)
+    if dispatch.campaign_id is not None:
         recipient_outcomes.call_ended(tx, dispatch, call, now)
+    return True
 
 
 def abandon(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, limit: int) -> int:

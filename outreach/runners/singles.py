@@ -29,6 +29,7 @@ from outreach.runners.desk import ProviderDesk
 from outreach.runners.errand import Ask, Errand, account_of
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
+from outreach.working_set import Transaction
 
 
 class SinglesRunner:
@@ -132,16 +133,17 @@ class SinglesRunner:
         now_known = await self._storage.read(lambda tx: tx.calls.get(call.workspace_id, call.id))
         if now_known is None or not now_known.is_open:
             return None
-        now = self._clock.now()
+        silence = timedelta(seconds=self._config.call_silence_seconds)
+
+        def operation(tx: Transaction) -> bool:
+            # By the time of the commit: the clock may have been set since it was looked at.
+            call_outcomes.begin_silence(tx, call.workspace_id, call.id, self._clock.now())
+            return settling.end_silent_call(tx, accepted[-1], silence=silence, now=self._clock.now())
+
         silent_since = now_known.dialed_at or now_known.created_at
-        if silent_since > now:
-            await self._storage.write(
-                lambda tx: call_outcomes.begin_silence(tx, call.workspace_id, call.id, self._clock.now())
-            )
-        elif now >= silent_since + timedelta(seconds=self._config.call_silence_seconds):
-            await self._storage.write(lambda tx: settling.end_silent_call(tx, accepted[-1], now=now))
+        if not silent_since <= self._clock.now() < silent_since + silence and await self._storage.write(operation):
             return None
-        return now + timedelta(seconds=self._config.call_poll_seconds)
+        return self._clock.now() + timedelta(seconds=self._config.call_poll_seconds)
 
     async def _ask_how_it_is(self, call: Call, dispatch: Dispatch) -> CallReport | None:
         """Ask the provider; one that fails or does not answer has told nothing, and is asked again later."""

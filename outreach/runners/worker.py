@@ -90,7 +90,7 @@ class Worker:
         self._lease_ends = float("-inf")
         self._epoch: int | None = None
         self._steps = StepWatch(clock)
-        self._set_back = False
+        self._back: timedelta | None = None
         self._first_turns: Mapping[str, float] = {}
         self._told_pauses: dict[str, int] = {}
         self.backoff = backoff_of(config)
@@ -127,6 +127,9 @@ class Worker:
                 checking()
                 await self._look_through()
             before = self._clock.monotonic()
+            # A step from before is found out by what the last worker has noted.
+            self._steps.step()
+            self._back = None
             home, noted = lock.home(), lock.high_water()
 
             def operation(tx: Transaction) -> tuple[leases.Takeover, float]:
@@ -182,13 +185,15 @@ class Worker:
     async def _renew(self, epoch: int, *, ended: bool) -> None:
         before = self._clock.monotonic()
         # Until it stands in the database: a heartbeat that fails leaves it to the next one.
-        self._set_back = self._steps.set_back() or self._set_back
+        step, now = self._steps.step(), self._steps.looked_at
+        if step:
+            self._back = max(-step, self._back or timedelta())
 
         def operation(tx: Transaction) -> HighWater:
-            return leases.renew(tx, epoch=epoch, now=self._clock.now(), set_back=self._set_back)
+            return leases.renew(tx, epoch=epoch, now=now, back=self._back)
 
         mark = await self._storage.write(operation)
-        self._lease_ends, self._set_back = before + self._config.lease_seconds, False
+        self._lease_ends, self._back = before + self._config.lease_seconds, None
         self._storage.lock.note(mark, ended=ended)
         self.notices.over(DATABASE, "The database takes writes again.", action="database_again")
 

@@ -54,6 +54,7 @@ class ShiftedClock:
     def __init__(self, start: datetime | None = None, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._shift = timedelta() if start is None else start - self._clock.now()
+        self._slept = 0.0
 
     def now(self) -> datetime:
         """Return the present moment, shifted."""
@@ -61,7 +62,12 @@ class ShiftedClock:
 
     def monotonic(self) -> float:
         """Return the seconds of the clock that makes it run; moving the wall clock does not change them."""
-        return self._clock.monotonic()
+        return self._clock.monotonic() + self._slept
+
+    def advance(self, seconds: float) -> None:
+        """Have time pass, as in a machine that sleeps meanwhile."""
+        self._shift += timedelta(seconds=seconds)
+        self._slept += seconds
 
     def shift(self, delta: timedelta) -> None:
         """Move the wall clock, forward or back."""

@@ -6,7 +6,9 @@ import anyio
 import pytest
 
 from outreach import Dispatch, DispatchState, Outreach, to_text
+from outreach.operations import leases
 from outreach.testing.builders import make_dispatch, make_message, new_id
+from outreach.working_set import Transaction
 from tests.cli.conftest import Cli
 
 LONG_AGO = datetime.now(UTC) - timedelta(minutes=5)
@@ -38,6 +40,21 @@ def given_unknown(cli: Cli, workspace_id: str, at: datetime = LONG_AGO) -> Dispa
     return dispatch
 
 
+def given_a_steady_clock(cli: Cli) -> None:
+    """Have a server run since long ago and until now."""
+
+    def operation(tx: Transaction) -> None:
+        now = datetime.now(UTC)
+        leases.take_over(tx, home=None, noted=None, now=LONG_AGO)
+        leases.renew(tx, epoch=1, now=now)
+
+    async def write() -> None:
+        async with Outreach.open(cli.database) as engine:
+            await engine._storage.write(operation)
+
+    anyio.run(write)
+
+
 def test_the_unknown_ones_are_listed_oldest_first_without_their_text(cli: Cli, workspace_id: str) -> None:
     """What nobody knows the end of is shown; what was written to somebody is not."""
     assert cli.ask("dispatches", "unknown", workspace_id) == []
@@ -60,6 +77,7 @@ def test_the_unknown_ones_are_listed_oldest_first_without_their_text(cli: Cli, w
 def test_an_operator_decides_once(cli: Cli, workspace_id: str, option: str, state: str, action: str) -> None:
     """Design, section 5, rule 6: the decision is kept in the audit trail; a second one is refused, in words."""
     dispatch = given_unknown(cli, workspace_id)
+    given_a_steady_clock(cli)
     resolved = cli.ask("dispatches", "resolve", dispatch.id, option)
     assert (resolved["id"], resolved["state"]) == (dispatch.id, state)
     assert cli.ask("dispatches", "unknown", workspace_id) == []
@@ -70,8 +88,17 @@ def test_an_operator_decides_once(cli: Cli, workspace_id: str, option: str, stat
 def test_a_retry_that_is_too_early_says_how_long_to_wait(cli: Cli, workspace_id: str) -> None:
     """Design, section 5, rule 6: until then the first request may still be on its way."""
     dispatch = given_unknown(cli, workspace_id, datetime.now(UTC))
+    given_a_steady_clock(cli)
     assert "It can be tried again in" in cli.refuse("dispatches", "resolve", dispatch.id, "--retry")
     assert [one["id"] for one in cli.ask("dispatches", "unknown", workspace_id)] == [dispatch.id]
+
+
+def test_a_retry_wants_a_server_that_can_tell_how_much_time_has_passed(cli: Cli, workspace_id: str) -> None:
+    """The clock of a machine on which none has run may have been set to anything."""
+    dispatch = given_unknown(cli, workspace_id)
+    said = cli.refuse("dispatches", "resolve", dispatch.id, "--retry")
+    assert "when a server has dispatched for so long from now on" in said
+    assert cli.ask("dispatches", "resolve", dispatch.id, "--assume-sent")["state"] == "accepted"
 
 
 @pytest.mark.parametrize("options", [[], ["--assume-sent", "--retry"], ["--retry", "--assume-sent"]])

@@ -32,20 +32,23 @@ pytestmark = pytest.mark.anyio
 
 HOUR = timedelta(hours=1)
 RECEIPT = timedelta(hours=4)
+BACK = timedelta(minutes=50)
 
 
-def test_a_watch_tells_of_a_clock_that_was_set_back_once() -> None:
-    """Neither of time that passes nor of a clock that is set forth or slewed."""
+def test_a_watch_tells_of_a_clock_that_was_set_once() -> None:
+    """And by how far; not of time that passes, nor of a clock that is slewed."""
     clock = ManualClock()
     watch = StepWatch(clock)
+    none = timedelta()
     clock.advance(3600)
-    assert not watch.set_back()
+    assert watch.step() == none
     clock.set(clock.now() + HOUR)
-    assert not watch.set_back()
+    assert (watch.step(), watch.step()) == (HOUR, none)
+    assert watch.looked_at == clock.now()
     clock.set(clock.now() - timedelta(seconds=0.9))
-    assert not watch.set_back()
+    assert watch.step() == none
     clock.set(clock.now() - timedelta(seconds=1))
-    assert (watch.set_back(), watch.set_back()) == (True, False)
+    assert (watch.step(), watch.step()) == (timedelta(seconds=-1), none)
 
 
 @pytest.mark.parametrize("step", [HOUR, timedelta(days=4000), -HOUR])
@@ -106,8 +109,11 @@ async def test_an_intent_from_before_the_clock_was_set_back_is_withdrawn_and_dec
     assert (DispatchState.WITHDRAWN, "clock_set_back") in {(one.state, one.reason) for one in tried}
 
 
-async def test_who_waits_since_a_time_ahead_waits_no_longer_than_who_begins_now(storage: Storage) -> None:
-    """Each by its own reason; who waits no longer than that keeps its time."""
+@pytest.mark.parametrize(("back", "retry"), [(0, 15), (9, 15), (50, 10)])
+async def test_who_waits_since_a_time_ahead_waits_no_longer_than_who_begins_now(
+    storage: Storage, back: int, retry: int
+) -> None:
+    """As long as was left before the step, where that is known; who waits no longer than that keeps its time."""
     campaign = await given_active(storage, 6)
     await given_settings(storage, retry_enabled=True, retry_delay_minutes=15)
     waits = [
@@ -119,16 +125,16 @@ async def test_who_waits_since_a_time_ahead_waits_no_longer_than_who_begins_now(
         (RecipientStatus.IN_PROGRESS, "awaiting_receipt", 3 * HOUR),
     ]
     await _given_waits(storage, campaign, waits)
-    await storage.write(lambda tx: clock_steps.distrust(tx, epoch=1, now=NOW))
+    await storage.write(lambda tx: clock_steps.distrust(tx, timedelta(minutes=back), epoch=1, now=NOW))
     # One at a time: what was given its time is not gone through again.
     for _ in range(9):
         await _release(storage, campaign, limit=1)
     due = [(await recipient(storage, campaign, position)).due_at for position in range(6)]
     minutes = [None if at is None else (at - NOW) / timedelta(minutes=1) for at in due]
-    assert minutes == [15, 10, 0, 0, 240, 180]
+    assert minutes == [retry, 10, 0, 0, 240, 180]
     run = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
     assert run is not None
-    assert run.held_under != clock_steps.UNTRUSTED
+    assert clock_steps.noted(run) is None
 
 
 async def test_a_step_of_a_flow_waits_for_its_own_wait_again(storage: Storage) -> None:
@@ -144,7 +150,7 @@ async def test_a_step_of_a_flow_waits_for_its_own_wait_again(storage: Storage) -
     await storage.write(lambda tx: tx.flows.insert(flow))
     campaign = await given_active(storage, 2, sms_message_source="flow", sms_flow_id=flow.id)
     await _given_waits(storage, campaign, [(RecipientStatus.WAITING, "flow_wait", 400 * 24 * HOUR)] * 2, steps=(2, 4))
-    await storage.write(lambda tx: clock_steps.distrust(tx, epoch=1, now=NOW))
+    await storage.write(lambda tx: clock_steps.distrust(tx, BACK, epoch=1, now=NOW))
     await _release(storage, campaign, limit=9)
     due = [(await recipient(storage, campaign, position)).due_at for position in range(2)]
     assert due == [NOW + timedelta(minutes=20), NOW + timedelta(minutes=4320)]
@@ -165,13 +171,14 @@ async def test_a_takeover_finds_out_that_the_clock_was_set_back(storage: Storage
     run = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
     # Units are looked at in any case: that changes nothing.
     assert due == dict.fromkeys((message.id, campaign.id), NOW)
-    assert (run is not None and run.held_under == clock_steps.UNTRUSTED) is ahead
+    assert run is not None or not ahead
+    assert (run and clock_steps.noted(run)) == (HOUR if ahead else None)
 
 
 async def test_a_campaign_was_changed_and_started_before_now(storage: Storage) -> None:
     """Else its failures and its replies of the next hour would count for nothing."""
     campaign = await given_active(storage, updated_at=NOW + HOUR, started_at=NOW + HOUR)
-    await storage.write(lambda tx: clock_steps.distrust(tx, epoch=1, now=NOW))
+    await storage.write(lambda tx: clock_steps.distrust(tx, BACK, epoch=1, now=NOW))
     after = await reread(storage, campaign)
     assert (after.updated_at, after.started_at, after.revision) == (NOW, NOW, campaign.revision + 1)
 

@@ -195,7 +195,7 @@ async def test_a_heartbeat_never_lies_before_the_one_before(storage: Storage) ->
     taken = await _take(storage, home=HOME)
     noted = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=NOW + TICK))
     early = NOW - timedelta(hours=1)
-    mark = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=early, set_back=True))
+    mark = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=early, back=timedelta(hours=1)))
     assert noted.renewed_at is not None
     assert mark.renewed_at is not None
     assert mark.renewed_at > noted.renewed_at

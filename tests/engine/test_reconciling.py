@@ -81,13 +81,31 @@ class Doubt:
 
     async def later(self, **delta: float) -> None:
         """Let time pass and look at what is unknown once."""
-        self.clock.shift(timedelta(**delta))
+        await time_passes(self.rig, self.clock, **delta)
+        await self.reconciler.round()
+
+    async def set_back(self, **delta: float) -> None:
+        """Set the clock back and look at what is unknown once."""
+        self.clock.shift(-timedelta(**delta))
         await self.reconciler.round()
 
     async def decide(self, decision: Any) -> Dispatch:
         """Decide as an operator."""
         dispatch = await self.first()
         return await self.rig.engine.dispatches.resolve(dispatch.workspace_id, dispatch.id, decision, actor="cli:ann")
+
+
+async def time_passes(rig: Rig, clock: ShiftedClock, **delta: float) -> None:
+    """Let time pass, and wait until the worker has noted that it did."""
+    clock.advance(timedelta(**delta).total_seconds())
+    now = clock.now()
+
+    async def noted() -> bool:
+        lease = await rig.storage.read(lambda tx: tx.leases.current())
+        # One that lies far ahead was noted before the clock was set back.
+        return lease is not None and lease.steady_until is not None and now <= lease.steady_until <= now + HOUR
+
+    await until(noted)
 
 
 @asynccontextmanager
@@ -342,7 +360,7 @@ async def many_in_doubt(
             message = NewMessage(to=f"+1415555{number:04d}", body="Hi", carrier="twilio", from_number="+14155550199")
             await rig.engine.messages.send(workspace.id, message)
         await _unknown_count(rig, workspace.id, count)
-        clock.shift(2 * HOUR)
+        await time_passes(rig, clock, hours=2)
         desk = desk_of(carrier, rig.voice)
         reconciler = Reconciler(storage=rig.storage, clock=clock, config=UNHURRIED, desk=desk, worker=rig.worker)
         yield reconciler, lambda left: _unknown_count(rig, workspace.id, left)
@@ -547,10 +565,40 @@ async def test_a_retry_is_refused_while_the_request_may_be_on_its_way(open_stora
 
 
 @channels
+async def test_a_clock_that_is_set_forth_does_not_make_a_request_arrive_sooner(
+    open_storage: OpenStorage, channel: str
+) -> None:
+    """Neither its provider is believed that it has nothing of it, nor may an operator have it tried again."""
+    quick = {"reconcile_after_seconds": 1.0, "reconcile_every_seconds": 1.0}
+    async with in_doubt(open_storage, channel=channel, look_up="authoritative", **quick) as doubt:
+        _answer(doubt, Outcome(state=D.NOT_SENT, reason="not_found"))
+        doubt.clock.shift(timedelta(days=1))
+        # Before the step is noted by a heartbeat, and after it.
+        for _ in range(2):
+            await doubt.reconciler.round()
+            with pytest.raises(Conflict, match="may still be on its way"):
+                await doubt.decide("retry")
+            await time_passes(doubt.rig, doubt.clock, seconds=20)
+        assert [one.state for one in await doubt.dispatches()] == [D.UNKNOWN]
+        await doubt.later(seconds=60)
+        assert (await doubt.first()).state is D.NOT_SENT
+
+
+@channels
+async def test_a_clock_that_is_set_back_makes_no_request_arrive_later(open_storage: OpenStorage, channel: str) -> None:
+    """By the commit, which lies ahead then, it could still be on its way for a day."""
+    async with in_doubt(open_storage, channel=channel) as doubt:
+        doubt.clock.shift(-timedelta(days=1))
+        await time_passes(doubt.rig, doubt.clock)
+        await time_passes(doubt.rig, doubt.clock, minutes=2)
+        assert (await doubt.decide("retry")).state is D.GIVEN_UP
+
+
+@channels
 async def test_a_retry_sends_once_more(open_storage: OpenStorage, channel: str) -> None:
     """The first is given up and stays in the ledger; the second is the same attempt."""
     async with in_doubt(open_storage, channel=channel) as doubt:
-        doubt.clock.shift(timedelta(minutes=2))
+        await time_passes(doubt.rig, doubt.clock, minutes=2)
         assert (await doubt.decide("retry")).state is D.GIVEN_UP
         if channel == "call":
             await doubt.rig.voice.wait_for_requests(2)
@@ -566,7 +614,7 @@ async def test_evidence_before_the_second_request_cancels_it(open_storage: OpenS
     """Design, section 5, rule 6: it has been reached after all, so it is not reached again."""
     async with in_doubt(open_storage, channel=channel) as doubt:
         await doubt.rig.engine.campaigns.pause(doubt.campaign.workspace_id, doubt.campaign.id)
-        doubt.clock.shift(timedelta(minutes=2))
+        await time_passes(doubt.rig, doubt.clock, minutes=2)
         await doubt.decide("retry")
         assert await doubt.contact() == (R.WAITING, "operator_retry")
         _hear(doubt)
@@ -587,7 +635,7 @@ async def test_evidence_before_the_second_request_cancels_it(open_storage: OpenS
 async def test_evidence_after_the_second_request_is_kept_beside_it(open_storage: OpenStorage, channel: str) -> None:
     """Design, section 5, rule 6: later both are kept and shown, and the second speaks for the contact."""
     async with in_doubt(open_storage, channel=channel, plan=[drop(), hang()], stop_grace_seconds=0.1) as doubt:
-        doubt.clock.shift(timedelta(minutes=2))
+        await time_passes(doubt.rig, doubt.clock, minutes=2)
         await doubt.decide("retry")
         provider: Any = doubt.rig.voice if channel == "call" else doubt.rig.carrier
         await provider.wait_for_requests(2)
@@ -608,7 +656,7 @@ async def test_a_second_request_that_reached_nobody_gives_way_to_the_first(
     """The first was heard after all while the second was on its way: there is no third."""
     steps = [drop(), attrs.evolve(not_sent(), seconds=1.0)]
     async with in_doubt(open_storage, channel=channel, plan=steps) as doubt:
-        doubt.clock.shift(timedelta(minutes=2))
+        await time_passes(doubt.rig, doubt.clock, minutes=2)
         await doubt.decide("retry")
         provider: Any = doubt.rig.voice if channel == "call" else doubt.rig.carrier
         await provider.wait_for_requests(2)
@@ -650,7 +698,7 @@ async def test_single_messages_and_calls_follow_the_same_rules(
         identifier = await _single(rig, workspace.id, channel)
         await _unknown_count(rig, workspace.id, 1)
         (dispatch,) = await rig.engine.dispatches.unknown(workspace.id)
-        clock.shift(timedelta(minutes=20))
+        await time_passes(rig, clock, minutes=20)
         provider: Any = voice if channel == "call" else carrier
 
         async def status() -> str:
@@ -660,7 +708,7 @@ async def test_single_messages_and_calls_follow_the_same_rules(
 
         wanted = {"sms": "accepted", "call": "initiated"}[channel]
         if decision == "deadline":
-            clock.shift(HOUR)
+            await time_passes(rig, clock, hours=1)
             desk = desk_of(carrier, voice)
             await Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker).round()
             assert await status() == "unconfirmed"
@@ -719,7 +767,7 @@ async def test_what_a_killed_worker_left_is_unknown_and_is_not_reached_again(tmp
         assert (one.status, one.reason) == (R.UNKNOWN, "worker_lost")
         desk = desk_of(carrier, voice)
         reconciler = Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker)
-        clock.shift(timedelta(minutes=2))
+        await time_passes(rig, clock, minutes=2)
         await reconciler.round()
         if channel == "call":
             voice.report(event(first_voice.requests[0], **POSITIVE))
@@ -751,7 +799,7 @@ async def test_a_worker_killed_before_the_request_leaves_a_dispatch_that_is_sent
     async with dispatching(SqliteStorage(path, clock=clock), carrier=carrier, config=CALLS, clock=clock) as rig:
         desk = desk_of(carrier, rig.voice)
         reconciler = Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker)
-        clock.shift(timedelta(minutes=2))
+        await time_passes(rig, clock, minutes=2)
         await reconciler.round()
         done = await reaches(rig.engine, campaign, "completed")
         assert done.counters.successful == 1
@@ -834,9 +882,9 @@ async def test_a_clock_that_is_set_back_keeps_no_look_up_waiting(open_storage: O
     """Neither the first one, by a commit that lies ahead, nor the next, by a look-up that does."""
     async with in_doubt(open_storage, look_up="evidence") as doubt:
         _answer(doubt, None)
-        await doubt.later(hours=-1)
-        await doubt.later(hours=-1)
+        await doubt.set_back(hours=1)
+        await doubt.set_back(hours=1)
         assert (await doubt.first()).state is D.UNKNOWN
         _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-1"))
-        await doubt.later(hours=-1)
+        await doubt.set_back(hours=1)
         assert (await doubt.first()).state is D.ACCEPTED

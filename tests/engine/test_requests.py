@@ -78,6 +78,21 @@ async def test_a_long_request_keeps_its_key(storage: Storage) -> None:
     assert (await _begin(storage, "b", after=RUNNING_LEASE * 2 - TICK)).state == "wait"
 
 
+@pytest.mark.parametrize("back", [timedelta(hours=1), timedelta(days=400)])
+async def test_a_clock_that_is_set_back_makes_nobody_wait_longer_than_for_a_dead_request(
+    storage: Storage, back: timedelta
+) -> None:
+    """What has an answer replays it at once; what died is taken over a minute after somebody has asked."""
+    await _begin(storage, "a", key="answered")
+    finish = {"token": "a", "answer": Answer(body=b"1"), "now": NOW}
+    await storage.write(lambda tx: requests.finish(tx, HERE, "op", "answered", **finish))  # type: ignore[arg-type]
+    assert (await _begin(storage, "b", key="answered", after=-back)).state == "replay"
+    await _begin(storage, "a")
+    assert (await _begin(storage, "b", after=-back)).state == "wait"
+    assert (await _begin(storage, "b", after=RUNNING_LEASE - TICK - back)).state == "wait"
+    assert (await _begin(storage, "b", after=RUNNING_LEASE - back)).state == "mine"
+
+
 async def _begin(
     storage: Storage,
     token: str,

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from outreach.operations import clock_steps, leases, limits, waves
+from outreach.models.dispatch import Dispatch
+from outreach.operations import clock_steps, leases, limits, reconciling, waves
 from outreach.policy.pacing import MOST_AHEAD
 from outreach.working_set import Transaction
 
@@ -41,3 +42,12 @@ def trust_every_due_time(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(clock_steps, "distrust", nothing)
     patch.setattr(clock_steps, "correct_due_times", nothing)
+
+
+def take_jumps_for_time(patch: pytest.MonkeyPatch) -> None:
+    """Believe that no request is on its way any more by the wall clock alone, which may have been set forth."""
+
+    def left(_: Transaction, dispatch: Dispatch, wait: timedelta, moment: datetime) -> timedelta:
+        return max(dispatch.created_at + wait - moment, timedelta())
+
+    patch.setattr(reconciling, "_left", left)

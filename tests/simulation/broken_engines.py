@@ -193,7 +193,11 @@ BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "a single message counts as accepted that was not": (broken_records.take_singles_for_sent, "its last request is"),
     "an opt-out is confirmed again and again": (broken_records.confirm_every_stop, "needs no confirmation"),
     "a database that was moved goes on sending": (broken_records.send_from_a_copy, "has moved"),
-    "that nothing has arrived is believed too early": (broken_waits.believe_too_early, "not_sent|is reached 2 times"),
+    "that time which a clock has jumped over counts as passed": (
+        broken_clocks.take_jumps_for_time,
+        r"not_sent|is reached \d times|is unconfirmed at",
+    ),
+    "that nothing has arrived is believed too early": (broken_waits.believe_too_early, r"not_sent|is reached \d times"),
     "what is reported of an unknown request is ignored": (broken_waits.ignore_reports_of_unknown, "has told of"),
     "what a look-up has found is thrown away": (broken_waits.ignore_look_ups, "the ledger says"),
     "another attempt is made without a delay": (broken_waits.retry_at_once, "until"),

@@ -47,6 +47,7 @@ PEACE_SECONDS: Final = 4_000.0
 _BETWEEN_DOINGS_SECONDS: Final = 8.0
 _TWO_WORKSPACES: Final = 0.15
 _CLOCK_SET: Final = 0.03
+_CLOCK_SET_WHILE_LATE: Final = 0.3
 _COMES_UP_WRONG: Final = 0.1
 _RIGHT_AGAIN_SECONDS: Final = 15.0
 _BACK: Final = 0.6
@@ -253,17 +254,12 @@ class _Simulation:
             self._database.read(lambda tx, one=invariants: one.after_step(tx, step))  # type: ignore[misc]
 
     def _draw_step(self) -> timedelta:
-        """Return by how much somebody sets the clock now; zero for nobody.
-
-        It is not set forth while a request is on its way: that one could arrive after the time by which the engine
-        believes that it cannot, which is reckoned by a wall clock where another process began it.
-        """
-        if self._time.random() >= _CLOCK_SET:
+        """Return by how much somebody sets the clock now; zero for nobody. Most when that could hide a late request."""
+        late = self._clock.monotonic() < self._world.late_until
+        if self._time.random() >= (_CLOCK_SET_WHILE_LATE if late else _CLOCK_SET):
             return timedelta()
         step = timedelta(seconds=_LONGEST_STEP_SECONDS ** self._time.random())
-        if self._time.random() < _BACK:
-            return -step
-        return timedelta() if self._world.under_way else step
+        return -step if self._time.random() < _BACK else step
 
     def _pounce(self) -> None:
         """Have the operators stop something while a decision waits to be committed, every third time."""
@@ -309,7 +305,7 @@ class _Simulation:
         """Let everything come to its end with nothing going wrong any more."""
         self._faults.on = False
         # Before the process of the peace comes up, or while it works: it must find out either way.
-        if self._time.random() < _COMES_UP_WRONG and not self._world.under_way:
+        if self._time.random() < _COMES_UP_WRONG:
             self._set_clock(timedelta(seconds=_LONGEST_STEP_SECONDS), everybody)
         right_at = self._clock.monotonic() + self._time.choice((0.0, _RIGHT_AGAIN_SECONDS))
         for operators, _ in everybody:
@@ -318,8 +314,7 @@ class _Simulation:
             tasks.start_soon(self._processes(CALM).keep_one)
             ends = self._clock.monotonic() + PEACE_SECONDS
             while self._clock.monotonic() < ends and self._broken is None:
-                # Forth, as ever, with no request on its way (`_draw_step`).
-                if self._clock.monotonic() >= right_at and not self._world.under_way:
+                if self._clock.monotonic() >= right_at:
                     self._set_clock(-self._clock.wrong_by, everybody)
                 await anyio.sleep(20)
                 with suppress(OutreachError):

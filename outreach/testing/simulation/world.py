@@ -67,8 +67,8 @@ class World:
         books: What really happened.
         trouble: Why requests are refused at the moment; None while the providers work.
         trouble_rate: How many of them are.
+        late_until: Until when a request that is late is on its way, by the loop's time.
         works_again: When the trouble is over, in seconds since the beginning.
-        under_way: Requests that have begun and have not come to the provider yet, whatever became of who asked.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class World:
         self.trouble: str | None = None
         self.trouble_rate = 1.0
         self.works_again = 0.0
-        self.under_way = 0
+        self.late_until = 0.0
         self._loop = loop
         self._context = Context()
         self._on_request = on_request
@@ -174,27 +174,20 @@ class World:
         if faults.draw("kill_in_request"):
             # What was written to the wire is heard or not, whatever became of the one who wrote it.
             if rng.random() < 0.5:
-                self._send(accept)
+                self._later(self._way(), accept)
             link.die()
             await anyio.sleep_forever()
         answer: asyncio.Future[Outcome] = self._loop.create_future()
-        self._send(lambda: self._hear(answer, dispatch_id, accept))
+        self._later(self._way(), lambda: self._hear(answer, dispatch_id, accept))
         return await answer
-
-    def _send(self, arrive: Callable[[], object]) -> None:
-        """Have a request arrive after its way, and count it until then."""
-        self.under_way += 1
-
-        def arrived() -> None:
-            self.under_way -= 1
-            arrive()
-
-        self._later(self._way(), arrived)
 
     def _way(self) -> float:
         """Return how long a request is on its way: now and then so long that nobody waits for its answer any more."""
-        late = self.faults.draw("late_arrival")
-        return self.rng.uniform(*_LATE_ARRIVAL) if late else self.rng.random() * 0.5
+        if not self.faults.draw("late_arrival"):
+            return self.rng.random() * 0.5
+        way = self.rng.uniform(*_LATE_ARRIVAL)
+        self.late_until = max(self.late_until, self._loop.time() + way)
+        return way
 
     async def look_up(self, link: Link, dispatch_id: str) -> Outcome | None:
         """Tell from the books what became of a dispatch, or fail to; who asks may die of it."""

@@ -91,6 +91,12 @@ def _held_numbers(database: Database) -> None:
     _run_script(database, "0011_held_numbers.sql")
 
 
+@MIGRATIONS(name="0014_steady_clock")
+def _steady_clock(database: Database) -> None:
+    """Know since when the clock has not been set."""
+    _run_script(database, "0014_steady_clock.sql")
+
+
 def bring_up_to_date(raw: sqlite3.Connection, *, migrate: bool = True) -> Sequence[str]:
     """Apply what a database lacks, all of it or nothing; return the names of the steps.
 
