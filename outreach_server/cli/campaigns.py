@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
 from outreach import (
     Campaign,
     CampaignStatus,
-    CampaignUpdate,
     CannotStart,
-    ErrorDetail,
     Outreach,
     StartCheck,
 )
@@ -21,13 +19,14 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_picture import what_it_waits_for
-from outreach_server.cli.campaign_show import in_words, recipients_, show_, show_campaign
+from outreach_server.cli.campaign_show import in_words, recipients_, show_
+from outreach_server.cli.campaign_update import update_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
 from outreach_server.cli.nobody import nobody_sends
-from outreach_server.cli.obstacles import explain_failing, explain_obstacles, explain_start, not_ahead
+from outreach_server.cli.obstacles import explain_failing, explain_start, not_ahead
 from outreach_server.cli.output import echo_json, note, show_list
-from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text, changed
+from outreach_server.cli.values import CAMPAIGN, WORKSPACE
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
 _PAGE = 100
@@ -40,6 +39,7 @@ def campaigns() -> None:
 
 campaigns.add_command(import_)
 campaigns.add_command(watch_)
+campaigns.add_command(update_)
 campaigns.add_command(why_)
 
 
@@ -79,32 +79,6 @@ def list_(
         _COLUMNS,
         empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE.csv …",
     )
-
-
-@campaigns.command()
-@click.argument("campaign_id", type=CAMPAIGN)
-@click.option("--name", type=Text(1, 100), help="A new name.")
-@click.option("--message", "message_body", type=Text(0, 1600), help="The message template.")
-@click.option("--from", "sms_from_number", metavar="NUMBER", help="The sending number.")
-@click.option("--carrier", "sms_carrier", type=CARRIER, help="The carrier that sends.")
-@click.option("--rate", "sms_rate_per_minute", type=click.IntRange(1, 600), help="Messages a minute.")
-@click.option("--flow", "sms_flow_id", type=FLOW, help="The automation flow that drives it.")
-@click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
-def update(campaign_id: str, **options: Any) -> None:
-    """Change a campaign that has not started; it becomes ready once it lacks nothing."""
-    change = CampaignUpdate(**changed(**options))
-    if change == CampaignUpdate():
-        raise click.UsageError("Name something to change; see --help.")
-
-    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ErrorDetail]]:
-        workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
-        updated = await engine.campaigns.update(workspace_id, campaign_id, change, actor=actor())
-        return updated, await engine.campaigns.obstacles(workspace_id, campaign_id)
-
-    updated, missing = with_engine(work)
-    show_campaign({**documents.campaign(updated), "missing": documents.plain(missing)})
-    if missing:
-        note(explain_obstacles(missing, updated))
 
 
 @campaigns.command()

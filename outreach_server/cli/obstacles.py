@@ -19,6 +19,8 @@ _UPDATES: Final = {
     "sms_from_number": "--from NUMBER",
     "sms_carrier": "--carrier NAME",
     "agent_id": "--agent AGENT",
+    "scheduled_expires_at": "--expires-at TIME",
+    "business_hours": "--hours 'DAYS FROM-TO' --timezone ZONE",
 }
 """The option of `campaigns update` that sets a field."""
 

@@ -19,7 +19,9 @@ AGENT = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
         (["message_body", "sms_flow_id"], ["campaigns update {id} --message TEXT --flow FLOW"]),
         (["max_segments"], ["campaigns update {id} --message TEXT"]),
         (["placeholders"], ["campaigns start {id} --allow-unknown-placeholders"]),
-        (["scheduled_expires_at", "business_hours", "agent.provider"], []),
+        (["scheduled_expires_at"], ["campaigns update {id} --expires-at TIME"]),
+        (["business_hours"], ["campaigns update {id} --hours 'DAYS FROM-TO' --timezone ZONE"]),
+        (["agent.provider"], []),
     ],
 )
 def test_each_obstacle_that_a_command_mends_comes_with_it(paths: list[str], commands: list[str]) -> None:
