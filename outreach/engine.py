@@ -158,7 +158,9 @@ class Outreach:
             dispatching=lambda: self.health().dispatching,
             notices=self.notices,
         )
-        self.readiness = ReadinessProbe(storage=storage, clock=self._clock, health=self.health, notices=self.notices)
+        self.readiness = ReadinessProbe(
+            home=self._home, storage=storage, clock=self._clock, health=self.health, notices=self.notices
+        )
         self.status = StatusLook(context)
         self.workspaces = Workspaces(context)
         self.agents = Agents(context)

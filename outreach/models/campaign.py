@@ -233,17 +233,25 @@ class CampaignCreated:
 class CampaignUpdate:
     """What may be changed before a campaign starts; `UNSET` leaves a field as it is.
 
-    None clears the message, the carrier, the sending number, the flow and the agent: such a campaign is a draft.
+    None clears the message, the carrier, the sending number, the flow and the agent: such a campaign is a draft. It
+    clears description, times, hours and holidays too, which a campaign does not need.
 
     Attributes:
         message_body: The campaign sends this text from then on, and no flow (`sms_message_source` is `custom`).
         sms_flow_id: This flow drives the campaign from then on (`sms_message_source` is `flow`).
+        scheduled_start_at: Once it is started it waits for this moment (`schedule_type` is `scheduled`); None has it
+            begin at once (`immediate`).
     """
 
     name: str | Unset = UNSET
+    description: str | Unset | None = UNSET
     message_body: str | Unset | None = UNSET
     sms_carrier: CarrierName | Unset | None = UNSET
     sms_from_number: str | Unset | None = UNSET
     sms_rate_per_minute: int | Unset = UNSET
     sms_flow_id: str | Unset | None = UNSET
     agent_id: str | Unset | None = UNSET
+    scheduled_start_at: datetime | Unset | None = UNSET
+    scheduled_expires_at: datetime | Unset | None = UNSET
+    business_hours: BusinessHours | Unset | None = UNSET
+    holidays: HolidayCalendar | Unset | None = UNSET

@@ -38,9 +38,12 @@ def _value(inner: str, values: Mapping[str, str]) -> str:
 
 
 def unfilled(template: str, known: Collection[str]) -> tuple[str, ...]:
-    """Return the names that a template uses without a fallback and that are not known, in the order of first use."""
+    """Return the names that a template uses without a fallback and that are not known, in the order of first use.
+
+    An empty name, as of `{{}}`, is one: a blank is sent for it too.
+    """
     names = (match[1].strip() for match in _PLACEHOLDER.finditer(template))
-    return tuple(dict.fromkeys(name for name in names if name and name not in known and "|" not in name))
+    return tuple(dict.fromkeys(name for name in names if name not in known and "|" not in name))
 
 
 def recipient_values(

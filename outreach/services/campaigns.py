@@ -25,13 +25,18 @@ from outreach.operations.histories import histories
 from outreach.services.caller_checks import unlisted_callers
 from outreach.services.checks import changes_of, check_choice, check_integer, check_name, written_number
 from outreach.services.context import ServiceContext
+from outreach.services.new_campaigns import check_description, check_times
 from outreach.services.start_checks import look, suits_nobody
 from outreach.vault import Vault
 from outreach.working_set import Transaction
 
 MAX_PAGE_SIZE: Final = 100
 _BATCH: Final = 500
-_CLEARABLE: Final = ("message_body", "sms_carrier", "sms_from_number", "sms_flow_id", "agent_id")
+_WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
+_CLEARABLE: Final = (
+    *("description", "message_body", "sms_carrier", "sms_from_number", "sms_flow_id", "agent_id"),
+    *_WHEN,
+)
 
 
 class Campaigns:
@@ -363,6 +368,8 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
             given["sms_message_source"] = "custom"
     if flow_id is not None:
         given["sms_message_source"] = "flow"
+    if "scheduled_start_at" in given:
+        given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
     if "sms_from_number" in given:
         given["sms_from_number"] = given["sms_from_number"] or None
     foreign = {"agent_id"} if before.channel == "sms" else {name for name in given if name.startswith("sms_")}
@@ -371,12 +378,17 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
         raise InvalidRequest(
             details=[ErrorDetail(name, f"does not apply to a campaign of channel {before.channel}") for name in wrong]
         )
-    return attrs.evolve(before, **given)
+    after = attrs.evolve(before, **given)
+    if not given.keys().isdisjoint(_WHEN):
+        check_times(after)
+    return after
 
 
 def _check_update(changes: Mapping[str, Any]) -> None:
     if "name" in changes:
         check_name("name", changes["name"], 100)
+    if "description" in changes:
+        check_description(changes["description"])
     if changes.get("message_body") is not None and changes.get("sms_flow_id") is not None:
         raise InvalidRequest.at("sms_flow_id", "excludes message_body: a campaign sends a text or runs a flow")
     if changes.get("message_body") is not None:

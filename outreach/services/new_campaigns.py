@@ -1,4 +1,4 @@
-"""The bounds of a campaign that is to be created, for those that no converter has read."""
+"""The bounds of a campaign that is to be created or changed, for those that no converter has read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.business_hours import DAYS, BusinessHours
-from outreach.models.campaign import CliGroupEntry, NewCallCampaign, NewSmsCampaign
+from outreach.models.campaign import Campaign, CliGroupEntry, NewCallCampaign, NewSmsCampaign
 from outreach.models.carriers import CARRIERS, CliMode, ScheduleType, SmsMessageSource, SmsMode
 from outreach.models.holidays import HolidayCalendar
 from outreach.policy.texts import text_problem
@@ -71,6 +71,29 @@ def _shared_problems(campaign: NewSmsCampaign | NewCallCampaign) -> list[ErrorDe
     details += _text("description", campaign.description, 0, _LONGEST_DESCRIPTION)
     details += _headers("csv_column_headers", campaign.csv_column_headers)
     details += _choice("schedule_type", campaign.schedule_type, get_args(ScheduleType))
+    return details + _time_problems(campaign)
+
+
+def check_times(campaign: Campaign) -> None:
+    """Check when a campaign that was changed is to run: its start and expiry, business hours and holidays.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each.
+    """
+    _refuse(_time_problems(campaign))
+
+
+def check_description(description: object) -> None:
+    """Check what people wrote about a campaign.
+
+    Raises:
+        InvalidRequest: It is no text, or too long.
+    """
+    _refuse(_text("description", description, 0, _LONGEST_DESCRIPTION))
+
+
+def _time_problems(campaign: NewSmsCampaign | NewCallCampaign | Campaign) -> list[ErrorDetail]:
+    details: list[ErrorDetail] = []
     if campaign.business_hours is not None:
         details += _hours("business_hours", campaign.business_hours)
     if campaign.holidays is not None:

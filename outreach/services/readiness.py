@@ -14,6 +14,7 @@ from outreach.errors import StorageError
 from outreach.notices import DATABASE, Notices
 from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.protocols.storage import Storage
+from outreach.services.home import Home
 
 WRITE_SECONDS: Final = 1.0
 """A database that takes longer for the smallest write is not ready."""
@@ -52,8 +53,9 @@ class ReadinessProbe:
     """Finds out whether this process is ready; many that ask at once share one write."""
 
     def __init__(
-        self, *, storage: Storage, clock: Clock, health: Callable[[], DispatcherHealth], notices: Notices
+        self, *, home: Home, storage: Storage, clock: Clock, health: Callable[[], DispatcherHealth], notices: Notices
     ) -> None:
+        self._home = home
         self._storage = storage
         self._clock = clock
         self._health = health
@@ -64,7 +66,12 @@ class ReadinessProbe:
         self._error: str | None = None
 
     async def __call__(self) -> Readiness:
-        """Write a little, and return how it is; takes `WRITE_SECONDS` and a little more at the most."""
+        """Write a little, and return how it is; takes `WRITE_SECONDS` and a little more at the most.
+
+        Raises:
+            ConfigError: The engine was opened elsewhere: nothing here answers for it.
+        """
+        self._home.require()
         async with self._turn:
             if self._clock.monotonic() - self._looked_at > _FRESH_SECONDS:
                 await self._write()

@@ -14,19 +14,16 @@ from outreach import (
     CarrierName,
     Channel,
     CliGroupEntry,
-    Holiday,
-    HolidayCalendar,
     NewCallCampaign,
     NewRecipient,
     NewSmsCampaign,
     Outreach,
-    SystemClock,
     Workspace,
-    parse_holidays,
     prepare,
 )
-from outreach_server.cli.hours import Opening, OpeningHours, schedule_of
-from outreach_server.cli.values import AGENT, CARRIER, DATE, FLOW, MOMENT, TRUNK, Text
+from outreach_server.cli.campaign_times import TIMES, business_hours, check_times, holiday_calendar
+from outreach_server.cli.hours import Opening
+from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, Text
 
 CONCURRENCY: Final = 10
 
@@ -61,23 +58,7 @@ _OPTIONS: Final = (
         help=f"Calls: so many at a time; by default {CONCURRENCY}.",
     ),
     click.option("--description", type=Text(0, 500), help="For people."),
-    click.option("--schedule-at", type=MOMENT, help="Start it then, and not at once when it is started."),
-    click.option("--expires-at", type=MOMENT, help="Reach nobody from then on."),
-    click.option(
-        "--hours",
-        type=OpeningHours(),
-        multiple=True,
-        metavar="'DAYS FROM-TO'",
-        help="Business hours, such as 'mon-fri 09:00-17:00'; repeat for more. Needs --timezone.",
-    ),
-    click.option("--timezone", metavar="ZONE", help="The time zone of --hours, such as America/New_York."),
-    click.option(
-        "--holidays",
-        "country",
-        metavar="COUNTRY[-PART]",
-        help="Reach nobody on the public holidays of a country, such as US, or of a part of one too, such as GB-ENG.",
-    ),
-    click.option("--holiday", "dates", type=DATE, multiple=True, help="Reach nobody on this date; repeat for more."),
+    *TIMES,
 )
 
 
@@ -129,9 +110,7 @@ class CampaignOptions:
             raise click.UsageError("A calling campaign needs an --agent.")
         if self.channel == "sms" and (self.message is None) == (self.flow_id is None):
             raise click.UsageError("Give it either a --message or a --flow.")
-        if bool(self.hours) != (self.timezone is not None):
-            raise click.UsageError("--hours and --timezone go together: opening hours are those of a place.")
-        _check_times(self.schedule_at, self.expires_at)
+        check_times(self.schedule_at, self.expires_at, self.hours, self.timezone)
 
     async def campaign(self, engine: Outreach, workspace: Workspace) -> NewSmsCampaign | NewCallCampaign:
         """Return the campaign that is asked for."""
@@ -152,7 +131,7 @@ class CampaignOptions:
             sms_message_source="custom" if self.flow_id is None else "flow",
             message_body=self.message,
             sms_flow_id=self.flow_id,
-            sms_carrier=self.carrier or await self._carrier(engine, workspace),
+            sms_carrier=self.carrier or await carrier_of(engine, workspace, self.from_number),
             sms_from_number=self.from_number,
             sms_rate_per_minute=self.rate,
         )
@@ -165,38 +144,11 @@ class CampaignOptions:
             "scheduled_start_at": self.schedule_at,
             "scheduled_expires_at": self.expires_at,
             "business_hours": self._hours(),
-            "holidays": self._holidays(),
+            "holidays": holiday_calendar(self.country, self.dates),
         }
 
-    def _holidays(self) -> HolidayCalendar | None:
-        if self.country is None and not self.dates:
-            return None
-        public = HolidayCalendar(country=None, holidays=())
-        if self.country is not None:
-            country, dash, part = self.country.partition("-")
-            wanted = {"country": country, "subdivision": part if dash else None}
-            public = parse_holidays(wanted, this_year=SystemClock().now().year, path="--holidays")
-        known = {holiday.date for holiday in public.holidays}
-        own = [Holiday(date=day, name="", enabled=True) for day in self.dates if day not in known]
-        return attrs.evolve(public, holidays=(*public.holidays, *own))
-
     def _hours(self) -> BusinessHours | None:
-        if self.timezone is None:
-            return None
-        return BusinessHours(
-            enabled=True,
-            timezone=self.timezone,
-            schedule=schedule_of(self.hours),
-            batch_concurrency=self.batch_concurrency or CONCURRENCY,
-        )
-
-    async def _carrier(self, engine: Outreach, workspace: Workspace) -> CarrierName | None:
-        """Return the carrier that the sending number belongs to; None where that is not known."""
-        if self.from_number is None:
-            return None
-        sender = prepare(NewRecipient(phone_number=self.from_number), workspace.default_region).phone
-        owned = [number for number in await engine.numbers.list(workspace.id) if number.phone == sender]
-        return owned[0].carrier if owned else None
+        return business_hours(self.hours, self.timezone, self.batch_concurrency or CONCURRENCY)
 
     async def _caller_ids(self, engine: Outreach, workspace: Workspace) -> list[CliGroupEntry]:
         owned = {number.phone: number.id for number in await engine.numbers.list(workspace.id)}
@@ -214,14 +166,10 @@ class CampaignOptions:
         return entries
 
 
-def _check_times(schedule_at: datetime | None, expires_at: datetime | None) -> None:
-    now = SystemClock().now()
-    if schedule_at is not None and schedule_at <= now:
-        raise click.UsageError(
-            f"--schedule-at {schedule_at:%Y-%m-%d %H:%M} UTC has passed: the campaign would start at once when it is "
-            "started. Name a time ahead, or leave it out."
-        )
-    if expires_at is not None and expires_at <= now:
-        raise click.UsageError(f"--expires-at {expires_at:%Y-%m-%d %H:%M} UTC has passed: nobody would be reached.")
-    if schedule_at is not None and expires_at is not None and expires_at <= schedule_at:
-        raise click.UsageError("--expires-at must come after --schedule-at.")
+async def carrier_of(engine: Outreach, workspace: Workspace, written: str | None) -> CarrierName | None:
+    """Return the carrier that a sending number belongs to; None where that is not known."""
+    if written is None:
+        return None
+    sender = prepare(NewRecipient(phone_number=written), workspace.default_region).phone
+    owned = [number for number in await engine.numbers.list(workspace.id) if number.phone == sender]
+    return owned[0].carrier if owned else None

@@ -20,13 +20,14 @@ from outreach import (
     RecipientGroup,
 )
 from outreach_server.cli import documents
+from outreach_server.cli.nobody import nobody_sends
 from outreach_server.cli.obstacles import explain_obstacles
 
 _SHARE: Final = 20.0
 """What takes long is done so seldom that it takes a twentieth of the time at the most."""
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
-NOBODY: Final = "nobody is dispatching"
+_NOBODY: Final = "nobody is dispatching"
 
 
 @attrs.frozen(kw_only=True)
@@ -115,9 +116,10 @@ def hints(snapshot: Snapshot) -> list[str]:
 
 def hold_text(hold: Holdup) -> str:
     """Return what keeps a campaign from going on, until when, and what to do."""
+    if hold.by == _NOBODY:
+        return nobody_sends(hold.why)
     until = f" Until {documents.plain(hold.until)}." if hold.until is not None else ""
-    todo = " Start one with: outreach-server serve" if hold.by == NOBODY else ""
-    return f"{hold.why}{until}{todo}"
+    return f"{hold.why}{until}"
 
 
 def message_counts(campaign: Campaign, sent: Sequence[DispatchGroup]) -> dict[str, int] | None:

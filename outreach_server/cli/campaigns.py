@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
 from outreach import (
     Campaign,
     CampaignStatus,
-    CampaignUpdate,
     CannotStart,
-    Dispatching,
-    ErrorDetail,
     Outreach,
     StartCheck,
 )
@@ -22,12 +19,14 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_picture import what_it_waits_for
-from outreach_server.cli.campaign_show import in_words, recipients_, show_, show_campaign
+from outreach_server.cli.campaign_show import in_words, recipients_, show_
+from outreach_server.cli.campaign_update import update_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
-from outreach_server.cli.obstacles import explain_failing, explain_obstacles, explain_start, not_ahead
+from outreach_server.cli.nobody import nobody_sends
+from outreach_server.cli.obstacles import explain_failing, explain_start, not_ahead
 from outreach_server.cli.output import echo_json, note, show_list
-from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, WORKSPACE, Text, changed
+from outreach_server.cli.values import CAMPAIGN, WORKSPACE
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
 _PAGE = 100
@@ -40,6 +39,7 @@ def campaigns() -> None:
 
 campaigns.add_command(import_)
 campaigns.add_command(watch_)
+campaigns.add_command(update_)
 campaigns.add_command(why_)
 
 
@@ -83,32 +83,6 @@ def list_(
 
 @campaigns.command()
 @click.argument("campaign_id", type=CAMPAIGN)
-@click.option("--name", type=Text(1, 100), help="A new name.")
-@click.option("--message", "message_body", type=Text(0, 1600), help="The message template.")
-@click.option("--from", "sms_from_number", metavar="NUMBER", help="The sending number.")
-@click.option("--carrier", "sms_carrier", type=CARRIER, help="The carrier that sends.")
-@click.option("--rate", "sms_rate_per_minute", type=click.IntRange(1, 600), help="Messages a minute.")
-@click.option("--flow", "sms_flow_id", type=FLOW, help="The automation flow that drives it.")
-@click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
-def update(campaign_id: str, **options: Any) -> None:
-    """Change a campaign that has not started; it becomes ready once it lacks nothing."""
-    change = CampaignUpdate(**changed(**options))
-    if change == CampaignUpdate():
-        raise click.UsageError("Name something to change; see --help.")
-
-    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ErrorDetail]]:
-        workspace_id = (await engine.campaigns.find(campaign_id)).workspace_id
-        updated = await engine.campaigns.update(workspace_id, campaign_id, change, actor=actor())
-        return updated, await engine.campaigns.obstacles(workspace_id, campaign_id)
-
-    updated, missing = with_engine(work)
-    show_campaign({**documents.campaign(updated), "missing": documents.plain(missing)})
-    if missing:
-        note(explain_obstacles(missing, updated))
-
-
-@campaigns.command()
-@click.argument("campaign_id", type=CAMPAIGN)
 @click.option(
     "--allow-unknown-placeholders",
     is_flag=True,
@@ -117,7 +91,7 @@ def update(campaign_id: str, **options: Any) -> None:
 def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
     """Start a ready campaign; one with a start ahead becomes scheduled."""
 
-    async def work(engine: Outreach) -> tuple[Campaign, StartCheck, Dispatching]:
+    async def work(engine: Outreach) -> tuple[Campaign, StartCheck, str | None]:
         campaign = await engine.campaigns.find(campaign_id)
         try:
             # Before, so that it is told of those who wait to be sent to, and not of those who have been.
@@ -130,23 +104,27 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
             )
         except CannotStart as error:
             raise click.ClickException(explain_start(error, campaign)) from None
-        return started, checked, (await engine.status(campaign.workspace_id)).dispatching
+        return started, checked, await _hint(engine, started, _follow)
 
-    started, checked, dispatching = with_engine(work)
+    started, checked, hint = with_engine(work)
     check = {"looked_at": checked.looked_at, "will_fail": dict(checked.will_fail)}
-    _tell_moved(started, _follow(started, dispatching), check)
+    _tell_moved(started, hint, check)
     if checked.failing:
         note(explain_failing(checked, started))
     if not_ahead(started):
         note(f"Its start, {documents.plain(started.scheduled_start_at)}, has passed: it starts at once.")
 
 
-def _move(name: str, description: str, hint: Callable[[Campaign, Dispatching], str | None]) -> click.Command:
+Hint = Callable[[Outreach, Campaign], Awaitable[str]]
+"""What people may want to do after a campaign was moved."""
+
+
+def _move(name: str, description: str, hint: Hint | None) -> click.Command:
     """Return the command that moves a campaign."""
 
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
-        async def work(engine: Outreach) -> tuple[Campaign, Dispatching]:
+        async def work(engine: Outreach) -> tuple[Campaign, str | None]:
             campaign = await engine.campaigns.find(campaign_id)
             try:
                 moved: Campaign = await getattr(engine.campaigns, name)(
@@ -154,12 +132,16 @@ def _move(name: str, description: str, hint: Callable[[Campaign, Dispatching], s
                 )
             except CannotStart as error:
                 raise click.ClickException(explain_start(error, campaign)) from None
-            return moved, (await engine.status(campaign.workspace_id)).dispatching
+            return moved, await _hint(engine, moved, hint)
 
-        moved, dispatching = with_engine(work)
-        _tell_moved(moved, hint(moved, dispatching))
+        _tell_moved(*with_engine(work))
 
     return click.command(name, cls=Command, help=description)(command)
+
+
+async def _hint(engine: Outreach, moved: Campaign, hint: Hint | None) -> str | None:
+    # It is for people: programs do not wait for what is looked up for it.
+    return None if hint is None or state().as_json else await hint(engine, moved)
 
 
 def _tell_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = MappingProxyType({})) -> None:
@@ -171,29 +153,24 @@ def _tell_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = 
         note(hint)
 
 
-def _follow(campaign: Campaign, dispatching: Dispatching) -> str | None:
+async def _follow(engine: Outreach, campaign: Campaign) -> str:
     if campaign.status is CampaignStatus.SCHEDULED:
         told = what_it_waits_for(campaign) or ""
     else:
         told = f"Follow it with: outreach-server campaigns watch {campaign.id}"
-    if dispatching.why_not is None:
-        return told
-    return f"{told}\n{dispatching.why_not} Send what is due with: outreach-server serve"
+    why_not = (await engine.status(campaign.workspace_id)).dispatching.why_not
+    return told if why_not is None else f"{told}\n{nobody_sends(why_not)}"
 
 
-def _nothing(_: Campaign, __: Dispatching) -> str | None:
-    return None
-
-
-def _resumable(campaign: Campaign, _: Dispatching) -> str | None:
+async def _resumable(_: Outreach, campaign: Campaign) -> str:
     return f"Go on with: outreach-server campaigns resume {campaign.id}"
 
 
 for name, description, hint in (
     ("pause", "Pause a campaign; what is not on its way stays unsent.", _resumable),
     ("resume", "Let a paused campaign go on.", _follow),
-    ("cancel", "Cancel a campaign for good.", _nothing),
-    ("unschedule", "Take a scheduled campaign back to ready.", _nothing),
+    ("cancel", "Cancel a campaign for good.", None),
+    ("unschedule", "Take a scheduled campaign back to ready.", None),
 ):
     campaigns.add_command(_move(name, description, hint))
 campaigns.add_command(show_)

@@ -19,6 +19,8 @@ _UPDATES: Final = {
     "sms_from_number": "--from NUMBER",
     "sms_carrier": "--carrier NAME",
     "agent_id": "--agent AGENT",
+    "scheduled_expires_at": "--expires-at TIME",
+    "business_hours": "--hours 'DAYS FROM-TO' --timezone ZONE",
 }
 """The option of `campaigns update` that sets a field."""
 
@@ -42,11 +44,14 @@ def explain_obstacles(missing: Sequence[ErrorDetail], campaign: Campaign) -> str
 def _commands(details: Sequence[ErrorDetail], campaign: Campaign) -> list[str]:
     """Return the commands that take obstacles away: one for each thing that is to be changed."""
     commands = []
+    # The text of a flow is the flow's: a text of the campaign's own would take the flow away.
+    of_flow = {"message_body"} if campaign.sms_message_source == "flow" else set()
+    paths = [detail.path for detail in details if detail.path not in of_flow]
     for what, known in (
         (f"campaigns update {campaign.id}", _UPDATES),
         (f"agents update {campaign.agent_id}", _OF_AGENTS),
     ):
-        options = [known[detail.path] for detail in details if detail.path in known]
+        options = [known[path] for path in paths if path in known]
         commands += [f"{what} {' '.join(options)}"] if options else []
     others = [_command_for(detail, campaign) for detail in details]
     return [f"  outreach-server {command}" for command in [*commands, *(one for one in others if one is not None)]]
@@ -93,7 +98,7 @@ def _command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
     match kind:
         case "account":
             return f"accounts connect {campaign.workspace_id} {rest}"
-        case "max_segments" if campaign.sms_message_source == "flow":
+        case "max_segments" | "message_body" if campaign.sms_message_source == "flow":
             return f"flows update {campaign.workspace_id} {campaign.sms_flow_id} --file FILENAME"
         case "max_segments":
             return f"campaigns update {campaign.id} --message TEXT"

@@ -11,6 +11,7 @@ import click
 from outreach import Dispatching, Outreach, PausedCampaign, Status
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.nobody import SERVE
 from outreach_server.cli.output import cell, echo_json
 from outreach_server.cli.values import WORKSPACE
 
@@ -73,7 +74,7 @@ def findings(found: Status) -> Iterator[Finding]:
             workspace_id=None,
             id=None,
             why=found.dispatching.why_not,
-            commands=["outreach-server serve"],
+            commands=[SERVE],
         )
     for campaign in found.paused:
         where = "" if found.workspace_id is not None else f" of workspace {campaign.workspace_id}"

@@ -15,6 +15,7 @@ from outreach import Call, CallStatus, CarrierName, Failure, Message, NewCall, N
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, with_engine
 from outreach_server.cli.holding import QUEUED, held_until, why_queued
+from outreach_server.cli.nobody import SERVE
 from outreach_server.cli.output import note
 from outreach_server.cli.sandboxed import note_sandbox
 from outreach_server.cli.values import AGENT, CARRIER, WORKSPACE
@@ -25,7 +26,7 @@ _HINT_SECONDS: Final = 10.0
 _REPORT_SECONDS: Final = 10.0
 """How long what a provider makes of a call is waited for after its end: that a mailbox answered comes with it."""
 
-_NOBODY: Final = "Nothing has taken it yet. Is a server running on this database (outreach-server serve)?"
+_NOBODY: Final = f"Nothing has taken it yet. Is a server running on this database ({SERVE})?"
 
 
 @click.command("test-send", cls=Command)

@@ -276,3 +276,63 @@ def test_what_is_in_the_way_of_a_ready_campaign_is_told_before_its_start(
         told = cli.tell("campaigns", command, made["id"], *(["--rate", "30"] if command == "update" else []))
         assert "It cannot be started yet: Nothing fills {{fist_name}}" in told
         assert "It waits to be started" not in told
+
+
+def test_a_new_sending_number_brings_its_carrier(cli: Cli, workspace_id: str, file: str) -> None:
+    """As at an import, however it is written; a named carrier counts, and a number of nobody's changes none."""
+    cli.ask("numbers", "add", workspace_id, "+14155550111", "--carrier", "telnyx")
+    made = load(cli, workspace_id, file, "--message", "Hi")
+    changed = cli.ask("campaigns", "update", made["id"], "--from", "+1 (415) 555-0111")
+    assert (changed["sms_carrier"], changed["status"], changed["missing"]) == ("telnyx", "ready", [])
+    named = cli.ask("campaigns", "update", made["id"], "--from", "+14155550111", "--carrier", "vonage")
+    assert named["sms_carrier"] == "vonage"
+    assert cli.ask("campaigns", "update", made["id"], "--from", "+14155550112")["sms_carrier"] == "vonage"
+
+
+def test_when_a_campaign_runs_is_changed(cli: Cli, workspace_id: str, file: str) -> None:
+    """Start, expiry, hours and holidays, each by the option of the import; each is cleared again."""
+    made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER)
+    start, end = (to_text(SystemClock().now() + timedelta(days=days)) for days in (1, 2))
+    when = ("--schedule-at", start, "--expires-at", end, "--hours", "mon-fri 09:00-17:00", "--timezone", "Europe/Oslo")
+    changed = cli.ask("campaigns", "update", made["id"], *when, "--holidays", "GB-ENG", "--description", "For us")
+    assert (changed["schedule_type"], changed["scheduled_start_at"]) == ("scheduled", start)
+    assert (changed["scheduled_expires_at"], changed["description"]) == (end, "For us")
+    assert changed["business_hours_only"] is True
+    assert changed["business_hours_config"]["timezone"] == "Europe/Oslo"
+    assert changed["holidays_config"]["subdivision"] == "ENG"
+    assert cli.ask("campaigns", "start", made["id"])["status"] == "scheduled"
+    cli.ask("campaigns", "unschedule", made["id"])
+    cleared = ("--no-schedule-at", "--no-expires-at", "--no-hours", "--no-holidays")
+    changed = cli.ask("campaigns", "update", made["id"], *cleared)
+    assert (changed["schedule_type"], changed["scheduled_start_at"], changed["scheduled_expires_at"]) == (
+        "immediate",
+        None,
+        None,
+    )
+    assert (changed["business_hours_config"], changed["holidays_config"]) == (None, None)
+    assert cli.ask("campaigns", "start", made["id"])["status"] == "active"
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "code"),
+    [
+        ("--schedule-at 2020-01-01T00:00:00Z", "has passed", 2),
+        ("--expires-at 2020-01-01T00:00:00Z", "nobody would be reached", 2),
+        ("--timezone Europe/Oslo", "go together", 2),
+        ("--hours mon~09:00-17:00 --timezone Europe/Oslo --no-hours", "exclude each other", 2),
+        ("--holidays US --no-holidays", "exclude each other", 2),
+        ("--holiday 2026-12-24 --no-holidays", "exclude each other", 2),
+        ("--expires-at 2099-01-01T00:00:00Z --no-expires-at", "exclude each other", 2),
+        ("--schedule-at 2099-01-01T00:00:00Z --no-schedule-at", "exclude each other", 2),
+        ("--hours mon~09:00-17:00 --timezone Nowhere/Land", "business_hours.timezone", 1),
+        ("--holidays XX", "--holidays.country", 1),
+        ("--expires-at 2098-01-01T00:00:00Z", "must be later than scheduled_start_at", 1),
+    ],
+)
+def test_a_time_that_cannot_be_is_refused_at_a_change(
+    cli: Cli, workspace_id: str, file: str, options: str, said: str, code: int
+) -> None:
+    """By the rules of the import, and against what the campaign has already."""
+    made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER, "--schedule-at", "2098-06-01T00:00:00Z")
+    words = [word.replace("~", " ") for word in options.split()]
+    assert said in cli.refuse("campaigns", "update", made["id"], *words, code=code)

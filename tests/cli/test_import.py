@@ -14,6 +14,7 @@ import pytest
 from outreach import Outreach
 from outreach.clock import SystemClock, to_text
 from outreach.models.work import Lease
+from outreach.services.status import StatusLook
 from tests.cli.conftest import Cli
 
 Write = Callable[[str | bytes], str]
@@ -409,3 +410,30 @@ def test_stop_pauses_what_runs(cli: Cli, workspace_id: str, csv_file: Write) -> 
     assert [(each["id"], each["status"], each["pause_reason"]) for each in paused] == [(first, "paused", "operator")]
     cli.ask("campaigns", "resume", first)
     assert "Paused 1 campaign." in cli.tell("stop", workspace_id)
+
+
+def test_what_says_nothing_of_who_sends_does_not_ask_for_it(
+    cli: Cli, workspace_id: str, csv_file: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs, and whoever pauses or cancels, do not wait for a look at the whole workspace."""
+    campaign = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), "--from", "+14155550100")["id"]
+    asked: list[object] = []
+
+    async def ask(_: StatusLook, *args: object) -> None:
+        asked.append(args)
+        raise AssertionError
+
+    monkeypatch.setattr(StatusLook, "__call__", ask)
+    for move in ("start", "pause", "resume"):
+        assert cli.ask("campaigns", move, campaign)["id"] == campaign
+    assert f"campaigns resume {campaign}" in cli.tell("campaigns", "pause", campaign)
+    assert "is cancelled" in cli.tell("campaigns", "cancel", campaign)
+    assert asked == []
+
+
+def test_nobody_sends_is_said_in_the_same_words_everywhere(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """At a start and where a campaign is shown."""
+    campaign = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), "--from", "+14155550100")["id"]
+    said = "No process sends from this database, and none ever has. Send what is due with: outreach-server serve"
+    assert said in cli.tell("campaigns", "start", campaign)
+    assert said in " ".join(cli.tell("campaigns", "show", campaign).split())

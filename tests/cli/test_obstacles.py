@@ -19,7 +19,9 @@ AGENT = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
         (["message_body", "sms_flow_id"], ["campaigns update {id} --message TEXT --flow FLOW"]),
         (["max_segments"], ["campaigns update {id} --message TEXT"]),
         (["placeholders"], ["campaigns start {id} --allow-unknown-placeholders"]),
-        (["scheduled_expires_at", "business_hours", "agent.provider"], []),
+        (["scheduled_expires_at"], ["campaigns update {id} --expires-at TIME"]),
+        (["business_hours"], ["campaigns update {id} --hours 'DAYS FROM-TO' --timezone ZONE"]),
+        (["agent.provider"], []),
     ],
 )
 def test_each_obstacle_that_a_command_mends_comes_with_it(paths: list[str], commands: list[str]) -> None:
@@ -40,7 +42,8 @@ def test_each_obstacle_that_a_command_mends_comes_with_it(paths: list[str], comm
 def test_what_a_flow_says_is_changed_in_the_flow() -> None:
     """A text of the campaign's own would take the flow away."""
     campaign = make_campaign(sms_message_source="flow", sms_flow_id=new_id())
-    told = explain_obstacles([ErrorDetail("max_segments", "Too long.")], campaign)
     change = f"outreach-server flows update {campaign.workspace_id} {campaign.sms_flow_id} --file FILENAME"
-    assert told.splitlines()[1:] == [f"  {change}"]
+    for path in ("max_segments", "message_body"):
+        told = explain_obstacles([ErrorDetail(path, "Too long, or empty.")], campaign)
+        assert told.splitlines()[1:] == [f"  {change}"]
     assert "Correct the text (flows update)" in explain_placeholders(["plan"], campaign)

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from datetime import date, datetime, timedelta
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -9,14 +10,19 @@ import pytest
 from outreach import (
     UNSET,
     AgentChange,
+    BusinessHours,
     CallSettingsChange,
     CampaignUpdate,
+    Holiday,
+    HolidayCalendar,
     InvalidRequest,
     Outreach,
     ReplySettingsChange,
     SmsSettingsChange,
+    Window,
     WorkspaceChange,
 )
+from outreach.clock import SystemClock
 from tests.engine.rig import given_campaign, given_workspace
 
 pytestmark = pytest.mark.anyio
@@ -30,12 +36,33 @@ CLEARABLE: dict[type[Any], dict[str, Any]] = {
     AgentChange: dict.fromkeys(
         ("from_number", "provider_agent_id", "placeholders", "voicemail", "max_call_seconds"), None
     ),
-    CampaignUpdate: dict.fromkeys(("message_body", "sms_carrier", "sms_from_number", "sms_flow_id"), None),
+    CampaignUpdate: dict.fromkeys(
+        (
+            *("message_body", "sms_carrier", "sms_from_number", "sms_flow_id", "description"),
+            *("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays"),
+        ),
+        None,
+    ),
     SmsSettingsChange: {},
     CallSettingsChange: {},
     ReplySettingsChange: dict.fromkeys(("stop_text", "start_text", "help_text"), ""),
 }
 """What can be cleared, and what it is then."""
+
+NOW = SystemClock().now()
+
+WHEN = CampaignUpdate(
+    description="For us",
+    scheduled_start_at=NOW + timedelta(days=1),
+    scheduled_expires_at=NOW + timedelta(days=2),
+    business_hours=BusinessHours(
+        enabled=True,
+        timezone="Europe/Oslo",
+        schedule={"monday": (Window(start_minute=540, end_minute=1020),)},
+        batch_concurrency=5,
+    ),
+    holidays=HolidayCalendar(country="NO", holidays=(Holiday(date=date(2026, 12, 24), name="", enabled=True),)),
+)
 
 TOGETHER = {"voicemail_message", "agent_id"}
 """Cleared only under a condition of its own, which other tests look at."""
@@ -62,6 +89,7 @@ async def given(engine: Outreach, change: type[Any]) -> tuple[Any, Update]:
         return agent, lambda some: engine.agents.update(workspace.id, agent.id, some)
     if change is CampaignUpdate:
         campaign = await given_campaign(engine, workspace)
+        campaign = await engine.campaigns.update(workspace.id, campaign.id, WHEN)
         return campaign, lambda some: engine.campaigns.update(workspace.id, campaign.id, some)
     if change is ReplySettingsChange:
         texts = ReplySettingsChange(stop_text="Bye", start_text="Hi", help_text="Ask", enabled=False)
@@ -116,6 +144,45 @@ async def test_a_campaign_from_which_something_is_taken_is_a_draft(engine: Outre
         cleared: dict[str, Any] = {name: None}
         changed = await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(**cleared))
         assert changed.status == "draft"
+
+
+async def test_a_campaign_runs_when_it_is_changed_to(engine: Outreach) -> None:
+    """A start ahead makes it a scheduled one, none an immediate one; all of it is kept."""
+    _, update = await given(engine, CampaignUpdate)
+    changed = await update(CampaignUpdate(name="Later"))
+    fields = ("description", "scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
+    assert [getattr(changed, name) for name in fields] == [getattr(WHEN, name) for name in fields]
+    assert changed.schedule_type == "scheduled"
+    assert (await engine.campaigns.start(changed.workspace_id, changed.id)).status == "scheduled"
+    await engine.campaigns.unschedule(changed.workspace_id, changed.id)
+    assert (await update(CampaignUpdate(scheduled_start_at=None))).schedule_type == "immediate"
+    assert (await engine.campaigns.start(changed.workspace_id, changed.id)).status == "active"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "path"),
+    [
+        ({"scheduled_expires_at": NOW + timedelta(hours=1)}, "scheduled_expires_at"),
+        ({"scheduled_start_at": NOW + timedelta(days=3)}, "scheduled_expires_at"),
+        ({"scheduled_start_at": "tomorrow"}, "scheduled_start_at"),
+        ({"scheduled_start_at": datetime(2030, 1, 1)}, "scheduled_start_at"),  # noqa: DTZ001 - it tells no offset
+        ({"business_hours": {"enabled": True}}, "business_hours"),
+        (
+            {"business_hours": attrs.evolve(cast("BusinessHours", WHEN.business_hours), timezone="Nowhere")},
+            "business_hours.timezone",
+        ),
+        ({"holidays": "NO"}, "holidays"),
+        ({"description": 5}, "description"),
+        ({"description": "x" * 501}, "description"),
+    ],
+)
+async def test_a_time_that_cannot_be_is_refused_by_its_path(engine: Outreach, wrong: dict[str, Any], path: str) -> None:
+    """By the rules of a new campaign, and together with what is there already; nothing is changed then."""
+    before, update = await given(engine, CampaignUpdate)
+    with pytest.raises(InvalidRequest) as caught:
+        await update(CampaignUpdate(**wrong))
+    assert [detail.path for detail in caught.value.details] == [path]
+    assert await engine.campaigns.get(before.workspace_id, before.id) == before
 
 
 async def test_unset_says_its_name_and_is_nothing() -> None:

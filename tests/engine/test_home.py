@@ -54,6 +54,18 @@ async def _next(stream: EventStream[Event]) -> None:
 
 
 @pytest.mark.anyio
+async def test_nobody_elsewhere_is_told_that_an_engine_is_ready(engine: Outreach) -> None:
+    """Whoever asks there could use nothing of it."""
+    assert (await engine.readiness()).ready
+    with anyio.fail_after(30), pytest.raises(ConfigError, match="opened in another thread"):
+        await anyio.to_thread.run_sync(lambda: asyncio.run(_ready(engine)))
+
+
+async def _ready(engine: Outreach) -> bool:
+    return (await engine.readiness()).ready
+
+
+@pytest.mark.anyio
 async def test_a_thread_hands_its_calls_to_the_loop(engine: Outreach) -> None:
     """By anyio or by asyncio: the call runs where the engine is."""
     workspace = await given_workspace(engine)

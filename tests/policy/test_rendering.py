@@ -90,8 +90,9 @@ def test_a_long_name_takes_linear_time() -> None:
 
 
 def test_placeholders_are_named_once_in_order() -> None:
-    """The names a template uses, without the nameless."""
-    assert unfilled("{{b}} {{ a }} {{b}} {{}} {c}", ()) == ("b", "a")
+    """The names a template uses; an empty one is sent as a blank like any other that nothing fills."""
+    assert unfilled("{{b}} {{ a }} {{b}} {{}} {{ }} {c}", ()) == ("b", "a", "")
+    assert unfilled("{{}} {{ | }}", {""}) == ()
 
 
 def test_what_is_known_or_has_a_fallback_is_filled() -> None:

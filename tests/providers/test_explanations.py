@@ -10,6 +10,7 @@ from outreach.models.account import PROVIDERS
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus
 from outreach.policy.failures import CLASSES, OWN_CODES
+from outreach.policy.settlement import PASSING_FAILURES
 from outreach.voice.elevenlabs import reasons as elevenlabs
 from outreach.voice.retell import reasons as retell
 from outreach.voice.vapi import reasons as vapi
@@ -114,3 +115,23 @@ def test_a_code_says_more_than_its_class() -> None:
     assert "10DLC" in told.meaning
     assert "Register" in told.advice
     assert told.source == "https://www.twilio.com/docs/api/errors/30034"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "word"),
+    [
+        ("30032", "bad_sender", "toll-free"),
+        ("30033", "bad_sender", "suspended"),
+        ("30023", "rate_limited", "daily limit"),
+        ("30036", "unreachable", "expired"),
+        ("30410", "provider_error", "may have delivered"),
+        ("63038", "rate_limited", "24 hours"),
+    ],
+)
+def test_codes_of_twilio_that_people_meet_are_explained(code: str, reason: str, word: str) -> None:
+    """What expired unsent is tried again; what a network may have delivered is not."""
+    assert import_module("outreach.carriers.twilio.errors").FAILURES[code] == reason
+    told = explain(provider="twilio", code=code, reason=reason)
+    assert told is not None
+    assert word in told.meaning
+    assert (reason in PASSING_FAILURES) == (code in {"30023", "30036", "63038"})

@@ -12,15 +12,20 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
     {
         # Said at once, in the answer to a request.
         "10001": "provider_funds",  # account not active: suspended, mostly for want of funds
+        "14107": "rate_limited",  # too many between the same two numbers
         "20003": "provider_auth",
         "20005": "provider_funds",  # account not active
+        "20008": "provider_auth",  # test credentials
         "20404": "provider_auth",  # the account in the address is not known
         "20429": "rate_limited",
         "21211": "invalid_number",
         "21212": "bad_sender",
         "21265": "invalid_number",  # a short code
         "21266": "invalid_number",  # the sender itself
+        "21267": "bad_sender",  # a trial account sends under no name
+        "21268": "invalid_number",  # a premium rate number
         "21408": "bad_sender",  # the account may not send to this region
+        "21601": "bad_sender",
         "21602": "bad_body",  # empty
         "21603": "bad_sender",  # none
         "21604": "invalid_number",  # none
@@ -30,14 +35,20 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "21611": "rate_limited",  # the sender's queue is full
         "21612": "bad_sender",  # this sender cannot reach this number
         "21614": "invalid_number",  # no number that takes messages
+        "21616": "bad_sender",  # it stands for several numbers
         "21617": "bad_body",  # longer than 1600 characters
+        "21618": "bad_body",
         "21619": "bad_body",  # neither text nor media
         "21624": "rejected",  # validity period
         "21635": "invalid_number",  # a landline
+        "21657": "bad_sender",  # a name that the country does not take
+        "21659": "bad_sender",  # no number of Twilio's, or a short code of another country
         "21660": "bad_sender",  # not of this account
+        "21661": "bad_sender",  # it cannot send messages
         "21703": "bad_sender",  # the messaging service has no numbers
         "21705": "bad_sender",  # no such messaging service
         "21730": "temporary",  # maintenance
+        "63038": "rate_limited",  # the account's messages of a day
         "90007": "rejected",  # validity period
         "90010": "provider_funds",  # account not active
         # Said later, in a status callback.
@@ -49,7 +60,22 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "30006": "invalid_number",  # landline
         "30007": "filtered",
         "30008": "unreachable",  # the carrier does not say why
+        "30017": "unreachable",  # congestion in the network
+        "30018": "bad_sender",  # the network asks for a registered sender
+        "30019": "bad_body",  # larger than the network takes
+        "30022": "rate_limited",  # the rate of the 10DLC campaign
+        "30023": "rate_limited",  # the day's messages of the 10DLC brand
+        "30024": "bad_sender",  # not provisioned at the network
+        "30027": "rate_limited",  # T-Mobile's daily limit
+        "30032": "bad_sender",  # a toll-free number that is not verified
+        "30033": "bad_sender",  # the 10DLC campaign is suspended
         "30034": "filtered",  # a number without a 10DLC registration
+        "30035": "bad_sender",  # a 10DLC number that is still being set up
+        "30036": "unreachable",  # expired in the queue
+        "30037": "provider_auth",  # the account may not send
+        "30042": "bad_sender",  # a name that is blocked
+        "30410": "provider_error",  # it may have been sent: Twilio, too, does not send it again
+        "30450": "unreachable",  # a block for half an hour, against fraud
     }
 )
 """Failure class by code; what is not here goes by the status of the answer."""

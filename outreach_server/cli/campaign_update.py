@@ -1,0 +1,99 @@
+"""`campaigns update`: changing a campaign that has not started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any
+
+import click
+
+from outreach import Campaign, CampaignUpdate, ErrorDetail, Outreach
+from outreach_server.cli import documents
+from outreach_server.cli.base import Command, actor, with_engine
+from outreach_server.cli.campaign_options import carrier_of
+from outreach_server.cli.campaign_show import show_campaign
+from outreach_server.cli.campaign_times import business_hours, check_times, holiday_calendar, time_options
+from outreach_server.cli.hours import Opening
+from outreach_server.cli.obstacles import explain_obstacles
+from outreach_server.cli.output import note
+from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, Text, changed, clear
+
+
+@click.command("update", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option("--name", type=Text(1, 100), help="A new name.")
+@click.option("--message", "message_body", type=Text(0, 1600), help="The message template.")
+@click.option("--from", "sms_from_number", metavar="NUMBER", help="The sending number.")
+@click.option(
+    "--carrier", "sms_carrier", type=CARRIER, help="The carrier that sends; by default that of a new sending number."
+)
+@click.option("--rate", "sms_rate_per_minute", type=click.IntRange(1, 600), help="Messages a minute.")
+@click.option("--flow", "sms_flow_id", type=FLOW, help="The automation flow that drives it.")
+@click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
+@click.option("--description", type=Text(0, 500), help="For people.")
+@time_options
+@click.option("--no-schedule-at", is_flag=True, help="Start it at once when it is started.")
+@click.option("--no-expires-at", is_flag=True, help="It does not expire.")
+@click.option("--no-hours", is_flag=True, help="Reach people at any hour of the day.")
+@click.option("--no-holidays", is_flag=True, help="Reach people on holidays too.")
+def update_(
+    campaign_id: str,
+    schedule_at: datetime | None,
+    expires_at: datetime | None,
+    hours: Sequence[Opening],
+    timezone: str | None,
+    country: str | None,
+    dates: Sequence[date],
+    no_schedule_at: bool,
+    no_expires_at: bool,
+    no_hours: bool,
+    no_holidays: bool,
+    **options: Any,
+) -> None:
+    """Change a campaign that has not started; it becomes ready once it lacks nothing.
+
+    Hours, and holidays, take the place of all that it had.
+    """
+    check_times(schedule_at, expires_at, hours, timezone)
+    changes = changed(
+        **options,
+        scheduled_start_at=schedule_at,
+        scheduled_expires_at=expires_at,
+    )
+    clear(changes, "scheduled_start_at", no_schedule_at, option="schedule-at")
+    clear(changes, "scheduled_expires_at", no_expires_at, option="expires-at")
+    _exclude("hours", bool(hours), no_hours)
+    _exclude("holidays", bool(country or dates), no_holidays)
+    times = bool(hours or no_hours or country or dates or no_holidays)
+    if not changes and not times:
+        raise click.UsageError("Name something to change; see --help.")
+
+    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ErrorDetail]]:
+        before = await engine.campaigns.find(campaign_id)
+        workspace_id = before.workspace_id
+        wanted = await _with_carrier(engine, workspace_id, changes)
+        if hours or no_hours:
+            wanted["business_hours"] = business_hours(hours, timezone, before.batch_concurrency)
+        if country or dates or no_holidays:
+            wanted["holidays"] = holiday_calendar(country, dates)
+        updated = await engine.campaigns.update(workspace_id, campaign_id, CampaignUpdate(**wanted), actor=actor())
+        return updated, await engine.campaigns.obstacles(workspace_id, campaign_id)
+
+    updated, missing = with_engine(work)
+    show_campaign({**documents.campaign(updated), "missing": documents.plain(missing)})
+    if missing:
+        note(explain_obstacles(missing, updated))
+
+
+async def _with_carrier(engine: Outreach, workspace_id: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the changes with the carrier of a new sending number, unless one is named, or none is known."""
+    if "sms_carrier" in changes or not changes.get("sms_from_number"):
+        return dict(changes)
+    carrier = await carrier_of(engine, await engine.workspaces.get(workspace_id), changes["sms_from_number"])
+    return {**changes, **({} if carrier is None else {"sms_carrier": carrier})}
+
+
+def _exclude(name: str, is_given: bool, is_cleared: bool) -> None:
+    if is_given and is_cleared:
+        raise click.UsageError(f"--{name} and --no-{name} exclude each other.")
