@@ -110,6 +110,8 @@ class EngineConfig:
         backoff_seconds: The first wait after a deferral; it doubles up to `backoff_max_seconds`.
         call_poll_seconds: How often a call in progress is asked for when no event comes.
         call_status_seconds: How long a provider has to tell how far a call has come.
+        call_verdict_seconds: For how long after a call's end its provider is asked for what the analysis says of it,
+            where no event has told: first after a tenth of it, then after twice as long each time.
         call_silence_seconds: A placed call of which nothing was heard for this long since it was dialed ends as
             unconfirmed.
         reconcile_after_seconds: How long after its commit an unknown dispatch is first looked up at the provider.
@@ -146,6 +148,7 @@ class EngineConfig:
     backoff_max_seconds: float = _time(300.0)
     call_poll_seconds: float = _time(10.0)
     call_status_seconds: float = _time(5.0)
+    call_verdict_seconds: float = _time(600.0)
     call_silence_seconds: float = _time(14_400.0)
     reconcile_after_seconds: float = _time(60.0)
     reconcile_every_seconds: float = _time(120.0)

@@ -296,7 +296,7 @@ class InProcessDispatcher:
             until = self._clock.monotonic() + self._config.slice_seconds
             due = await self._runner.run_slice(unit, epoch=epoch, until=until, nudge=state)
             state.failures = 0
-        except LeaseLost as error:
+        except (LeaseLost, DatabaseReplaced) as error:
             self._lose(error)
             due = None
         except Exception as error:
@@ -341,6 +341,9 @@ class InProcessDispatcher:
             await anyio.sleep(self._config.poll_seconds)
             try:
                 changes = await self._worker.since(change)
+            except DatabaseReplaced as error:
+                self._lose(error)
+                return
             except Exception as error:
                 self._count_failure(error)
                 self._notices.failed("changes_failed", error, "Changes could not be read.")

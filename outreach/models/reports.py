@@ -66,5 +66,10 @@ class CallReport:
     telephony_id: str | None = None
     raw: Any = None
 
+    @property
+    def lacks_verdict(self) -> bool:
+        """Whether it tells the end of a talk, and nothing of what the provider's analysis says of it."""
+        return self.status is CallStatus.COMPLETED and self.outcome is None and self.summary is None
+
 
 Report = MessageReport | CallReport

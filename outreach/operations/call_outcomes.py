@@ -104,7 +104,8 @@ def report(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Ana
         ended_at=event.at if ended else None,
     )
     tx.calls.update(after)
-    tx.work.touch(Unit("call", call.workspace_id, call.id), None if ended else now)
+    # What an analysis says of it comes later, and the event that tells it may never come: it is asked for then.
+    tx.work.touch(Unit("call", call.workspace_id, call.id), None if ended and not event.lacks_verdict else now)
     return after
 
 
@@ -124,6 +125,8 @@ def judge(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Anal
         return after
     if event.status is not call.status:
         return None
+    if not event.lacks_verdict:
+        stop_asking(tx, call)
     known = attrs.evolve(event, answered_by=call.answered_by or event.answered_by)
     after = attrs.evolve(
         call,
@@ -135,6 +138,14 @@ def judge(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Anal
         return None
     tx.calls.update(after)
     return after
+
+
+def stop_asking(tx: Transaction, call: Call) -> None:
+    """Have a call that has ended not be asked about any more."""
+    unit = Unit("call", call.workspace_id, call.id)
+    work = tx.work.get(unit)
+    if work is not None and work.due_at is not None:
+        tx.work.touch(unit, None)
 
 
 def fall_silent(tx: Transaction, workspace_id: str, call_id: str, silence: timedelta, now: datetime) -> Call | None:

@@ -91,8 +91,10 @@ class SinglesRunner:
     async def run_call(self, unit: Unit, *, epoch: int, nudge: Nudge) -> datetime | None:
         """Place a queued call, once, or ask how far a placed one has come; return when it is due next."""
         call = await self._storage.read(lambda tx: tx.calls.get(unit.workspace_id, unit.id))
-        if call is None or not call.is_open:
+        if call is None:
             return None
+        if not call.is_open:
+            return await self._ask_for_verdict(call)
         if call.status is not CallStatus.QUEUED:
             return await self._follow(call)
         account = account_of(unit.workspace_id, call.provider)
@@ -123,11 +125,10 @@ class SinglesRunner:
         """Ask the provider how a placed call is, for when its events do not arrive."""
         if call.status in {CallStatus.DISPATCHING, CallStatus.UNKNOWN}:
             return None
-        dispatches = await self._storage.read(lambda tx: tx.dispatches.of_call(call.workspace_id, call.id))
-        accepted = [dispatch for dispatch in dispatches if dispatch.state is DispatchState.ACCEPTED]
-        if not accepted:
+        accepted = await self._accepted(call)
+        if accepted is None:
             return None
-        report = await self._ask_how_it_is(call, accepted[-1])
+        report = await self._ask_how_it_is(call, accepted)
         if report is not None:
             await self._worker.report(report)
         now_known = await self._storage.read(lambda tx: tx.calls.get(call.workspace_id, call.id))
@@ -138,12 +139,38 @@ class SinglesRunner:
         def operation(tx: Transaction) -> bool:
             # By the time of the commit: the clock may have been set since it was looked at.
             call_outcomes.begin_silence(tx, call.workspace_id, call.id, self._clock.now())
-            return settling.end_silent_call(tx, accepted[-1], silence=silence, now=self._clock.now())
+            return settling.end_silent_call(tx, accepted, silence=silence, now=self._clock.now())
 
         silent_since = now_known.dialed_at or now_known.created_at
         if not silent_since <= self._clock.now() < silent_since + silence and await self._storage.write(operation):
             return None
         return self._clock.now() + timedelta(seconds=self._config.call_poll_seconds)
+
+    async def _ask_for_verdict(self, call: Call) -> datetime | None:
+        """Ask for what the analysis says of a call that has ended without a word of it.
+
+        The event that tells it may be lost, or too large; that somebody wants no more calls is told there alone.
+        """
+        accepted = await self._accepted(call)
+        if accepted is None or call.ended_at is None or call.status is not CallStatus.COMPLETED:
+            return None
+        window = timedelta(seconds=self._config.call_verdict_seconds)
+        since = self._clock.now() - call.ended_at
+        if timedelta() <= since < window / 10:
+            return call.ended_at + window / 10
+        report = await self._ask_how_it_is(call, accepted)
+        if report is not None:
+            await self._worker.report(report)
+        # Where the clock was set back nobody knows how long ago it was: it is asked once.
+        if (report is None or report.lacks_verdict) and timedelta() <= since <= window / 2:
+            return self._clock.now() + since
+        await self._storage.write(lambda tx: call_outcomes.stop_asking(tx, call))
+        return None
+
+    async def _accepted(self, call: Call) -> Dispatch | None:
+        """Return the latest dispatch of a call that its provider has accepted."""
+        dispatches = await self._storage.read(lambda tx: tx.dispatches.of_call(call.workspace_id, call.id))
+        return next((one for one in reversed(dispatches) if one.state is DispatchState.ACCEPTED), None)
 
     async def _ask_how_it_is(self, call: Call, dispatch: Dispatch) -> CallReport | None:
         """Ask the provider; one that fails or does not answer has told nothing, and is asked again later."""

@@ -121,6 +121,8 @@ class Worker:
         """Take the right to dispatch, and settle what an earlier worker left; see `protocols.dispatcher.Worker`."""
         lock = self._storage.lock
         if not lock.acquire():
+            # Who stands by looks at the database too, so that it is noticed here as well where another one lies there.
+            await self._storage.read(lambda _: None)
             return None
         try:
             if lock.crashed():

@@ -10,7 +10,7 @@ import anyio
 import attrs
 
 from outreach.clock import Clock
-from outreach.errors import StorageError
+from outreach.errors import DatabaseReplaced, StorageError
 from outreach.notices import DATABASE, Notices
 from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.protocols.storage import Storage
@@ -24,6 +24,11 @@ LATELY_SECONDS: Final = 10.0
 is left of a full disk."""
 
 _LOCKED: Final = "locked"
+
+_REPLACED: Final = (
+    "Another file was put in the place of the database: stop the server, and put the backup there with "
+    "`outreach-server db restore FILE`."
+)
 
 _FRESH_SECONDS: Final = 0.5
 """An answer so old is given again: whoever asks often does not make the database write more."""
@@ -115,6 +120,8 @@ class ReadinessProbe:
     def _storage_reasons(self) -> Sequence[str]:
         if self._error is None:
             return ()
+        if self._error == DatabaseReplaced.code:
+            return (_REPLACED,)
         if self._error == _LOCKED:
             return (f"The database takes no write within {WRITE_SECONDS:g} s.",)
         return (f"The database refuses writes ({self._error}).",)

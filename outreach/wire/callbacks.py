@@ -15,9 +15,6 @@ from outreach.protocols.adapter import CallbackRefused
 MESSAGE_BYTES: Final = 64 * 1024
 """The largest callback of a carrier: a message of ten segments in an encoding that takes twelve bytes a letter."""
 
-CALL_BYTES: Final = 4 * 1024 * 1024
-"""The largest callback of a voice provider: an hour's transcript, each word with its time, several times over."""
-
 LONGEST_ID: Final = 200
 """Characters of an identifier: no provider's is longer, and it is stored."""
 

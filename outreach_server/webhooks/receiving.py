@@ -9,7 +9,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import ConfigError
+from outreach import ConfigError, InvalidRequest
 from outreach_server.body import receive_callback_body
 from outreach_server.context import exchange_of, server_of
 from outreach_server.errors import error_response
@@ -35,6 +35,18 @@ class Webhooks(HTTPEndpoint):
                 await engine.callbacks.receive(
                     account_id, url=str(request.url), headers=dict(request.headers), body=body
                 )
+        except InvalidRequest as error:
+            server_of(request).engine.notices.trouble(
+                ("callbacks", account_id),
+                "not_received",
+                "A callback for account %s was not received: %s",
+                account_id,
+                error.message,
+                action="callback_not_received",
+                account_id=account_id,
+                request_id=exchange_of(request).request_id,
+            )
+            raise
         except ConfigError as error:
             server_of(request).engine.notices.trouble(
                 ("callbacks", account_id),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 from typing import Any, Final
 
+import attrs
 import pytest
 
 from outreach import Counters, SystemClock
@@ -10,6 +11,7 @@ from outreach.models.call import CallOutcome
 from outreach.models.dispatch import FailureClass
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, RecipientStatus
+from outreach.models.work import Unit
 from outreach.protocols.voice import CallRequest
 from outreach.testing.carriers import ScriptedVoice
 from tests.engine.calling import (
@@ -214,3 +216,38 @@ async def test_what_a_later_event_tells_is_taken_also_where_the_analyser_fails_a
 
         await until(heard)
         assert [one.outcome for one in await calls_of(rig, campaign)] == [None]
+
+
+@pytest.mark.parametrize("word", ["verdict", "no_more", "nothing"])
+async def test_a_verdict_of_which_no_event_comes_is_asked_for(open_storage: OpenStorage, word: str) -> None:
+    """The event may be lost, or too large to be taken in; that somebody wants no more calls is in it alone."""
+    voice = ScriptedVoice(look_up="none")
+    asked = 0
+
+    async def status(*, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
+        nonlocal asked
+        asked += 1
+        late: dict[str, Any] = {"verdict": JUDGED, "no_more": {**UNHAPPY, "do_not_call": True}}.get(word, ENDED)
+        return event(voice.requests[0], **(late if asked > 2 else ENDED))
+
+    voice.status = status  # type: ignore[method-assign]
+    config = attrs.evolve(CALLS, call_verdict_seconds=1.0)
+    async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+
+        async def over() -> bool:
+            unit = Unit("call", workspace.id, (await calls_of(rig, campaign))[0].id)
+            work = await rig.storage.read(lambda tx: tx.work.get(unit))
+            return work is None or work.due_at is None
+
+        await until(over)
+        call = (await calls_of(rig, campaign))[0]
+        outcomes = {"verdict": "positive", "no_more": "negative", "nothing": None}
+        assert call.outcome == outcomes[word]
+        entries = [entry async for entry in rig.engine.unsubscribes.list(workspace.id)]
+        assert [entry.phone for entry in entries] == ([call.to] if word == "no_more" else [])
+        # The end itself, and a few times more at the most.
+        assert asked <= 6

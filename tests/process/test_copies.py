@@ -186,3 +186,28 @@ def test_a_file_that_is_put_in_the_place_of_a_running_one_stops_the_sending(plac
     again = place.serve()
     prove_that_it_sends(place, again)
     assert {campaign["pause_reason"] for campaign in place.books.campaigns().values()} == {"restored"}
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_server_that_sends_nothing_notices_a_file_that_was_put_in_the_place(place: Place, waits: bool) -> None:
+    """One that stands by at once, one that is not to send with the first request; no answer is made of a mixture."""
+    backup = place.directory / "backup.db"
+    place.create(campaigns=1, recipients=300)
+    place.command("db", "backup", str(backup))
+    sending = place.serve()
+    other = place.serve() if waits else place.serve("--no-dispatch")
+    wait_for("some messages", lambda: place.books.sent() >= 10)
+    shutil.copyfile(backup, place.database)
+    with place.client(other) as client:
+        if waits:
+            assert wait_for("the refusal", lambda: other.health()["refused"]) == "replaced"
+        else:
+            wait_for("an error", lambda: client.get("/sms-campaigns").status_code == 500)
+    ready = httpx.get(f"{other.url}/readyz", timeout=PATIENCE)
+    assert ready.status_code == 503
+    assert any("db restore FILE" in reason for reason in ready.json()["reasons"])
+    wait_for("the log", lambda: "db restore FILE" in other.errors())
+    assert "Traceback" not in other.errors()
+    assert wait_for("the refusal", lambda: sending.health()["refused"]) == "replaced"
+    assert other.stop() == 0
+    assert sending.stop() == 0

@@ -17,6 +17,8 @@ from tests.process.waiting import PATIENCE, wait_for
 LIMIT = 600
 LOCKED_SECONDS = 4.0
 GETS = 40
+MOST_MORE = 4.0
+"""For the counting of the request, and a machine that is busy."""
 
 
 @pytest.fixture
@@ -60,3 +62,19 @@ def test_reads_need_no_writer(limited: Place) -> None:
 
         wait_for("what was let in to be counted", settled)
     assert "Traceback" not in server.errors()
+
+
+def test_writes_are_answered_soon_and_a_stop_is_in_time(limited: Place) -> None:
+    """Who wants to write is told to come again within seconds; the server ends while the lock is still held."""
+    server = limited.serve("--no-dispatch")
+    with limited.client(server) as client:
+        assert client.post("/sms-campaigns", json=body(limited.phones(2))).status_code == 201
+        with locked(limited.database):
+            asked = time.monotonic()
+            answer = client.patch("/sms/settings", json={"max_segments": 2}, timeout=PATIENCE)
+            assert time.monotonic() - asked < 5.0 + MOST_MORE
+            assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+            asked = time.monotonic()
+            assert server.stop() == 0
+            assert time.monotonic() - asked < 10.0
+        assert "Traceback" not in server.errors()

@@ -62,10 +62,14 @@ def test_an_address_that_names_no_account_is_not_found(caller: Caller) -> None:
     check_envelope(caller.service.client.get(caller.path), 405, "method_not_allowed")
 
 
-def test_a_callback_that_is_too_large_is_refused(caller: Caller) -> None:
-    """Before it is read."""
-    answer = caller.service.client.post(caller.path, content=b" " * (4 * 2**20 + 1))
-    check_envelope(answer, 400, "invalid_request")
+def test_a_callback_that_is_too_large_is_refused(caller: Caller, caplog: pytest.LogCaptureFixture) -> None:
+    """Before it is read; whoever has to know is told, once."""
+    with caplog.at_level(logging.WARNING, "outreach"):
+        for _ in range(3):
+            answer = caller.service.client.post(caller.path, content=b" " * (FakeAdapter.most_callback_bytes + 1))
+            check_envelope(answer, 400, "invalid_request")
+    (line,) = [record for record in caplog.records if getattr(record, "action", "") == "callback_not_received"]
+    assert "larger than" in line.getMessage()
 
 
 def test_what_cannot_be_opened_is_asked_for_again(

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
@@ -14,7 +15,7 @@ import pytest
 from outreach.clock import SystemClock
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.models.work import HighWater
-from outreach.storage.sqlite import SqliteStorage, watch
+from outreach.storage.sqlite import SqliteStorage, footprint, watch
 from outreach.storage.sqlite.footprint import has_commits
 from outreach.storage.sqlite.upkeep import back_up
 from outreach.testing.clock import ShiftedClock
@@ -194,8 +195,55 @@ async def test_a_file_that_is_put_in_the_place_of_an_open_one_is_noticed(
         await write_some(storage, 3, clock)
         what(database, copy)
         for _ in range(2):
-            with pytest.raises(DatabaseReplaced, match="nothing is written or sent"):
+            with pytest.raises(DatabaseReplaced, match="nothing is read, written or sent"):
                 await storage.write(appending("lost"))
+
+
+@pytest.mark.parametrize("what", [overwrite, rename, remove, cut])
+async def test_whoever_only_reads_notices_it_too(
+    database: Path, what: Callable[[Path, Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What SQLite makes of both files is not to be believed, and who stands by is not to begin with it."""
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.0)
+    copy, clock = database.with_name("copy.db"), ShiftedClock()
+    async with SqliteStorage(database, clock=clock) as writing, SqliteStorage(database, clock=clock) as reading:
+        await write_some(writing, 3, clock)
+        await asyncio.to_thread(plain_copy, database, copy)
+        await write_some(writing, 3, clock)
+        with opened(database) as other:
+            other.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        await write_some(writing, 3, clock)
+        assert len(await reading.read(subjects)) == 20 * 9
+        what(database, copy)
+        for _ in range(2):
+            with pytest.raises(DatabaseReplaced, match="db restore FILE"):
+                await reading.read(subjects)
+
+
+async def test_a_log_that_begins_anew_between_two_looks_is_looked_at_again(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first page of before with the name of the log of after would be taken for another file at the next look."""
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.0)
+    clock, read = ShiftedClock(), footprint._read
+    async with SqliteStorage(database, clock=clock) as storage, SqliteStorage(database, clock=clock) as writing:
+        await write_some(writing, 3, clock)
+        await storage.read(subjects)
+        due = [True]
+
+        def interrupted(file: int, size: int) -> bytes:
+            page = read(file, size)
+            if due and threading.current_thread() is not threading.main_thread():
+                due.clear()
+                with opened(database) as other:
+                    other.execute("PRAGMA wal_checkpoint(RESTART)")
+                    other.execute("PRAGMA user_version = 2000000000")
+            return page
+
+        monkeypatch.setattr(footprint, "_read", interrupted)
+        for _ in range(3):
+            assert len(await storage.read(subjects)) == 60
+        assert not due
 
 
 async def test_checkpoints_by_whomever_are_no_replacement(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ _LOG_HEADER: Final = 32
 _FRAME_HEADER: Final = 24
 _LOG_MAGICS: Final = frozenset({0x377F0682, 0x377F0683})
 _LARGEST_PAGE: Final = 65_536
+_LOOKS: Final = 5
 
 
 @attrs.frozen(kw_only=True)
@@ -83,11 +84,17 @@ class Look:
 
 def look(file: int, log: Path) -> Look | None:
     """Return what an opened file and its log are now; None when the file is no database (any more)."""
-    page = _read(file, _LARGEST_PAGE)
+    page, salts = b"", salts_of(log)
+    for _ in range(_LOOKS):
+        # Between the two the log may be taken into the file and begin anew: they would not be of one moment.
+        page, before = _read(file, _LARGEST_PAGE), salts
+        salts = salts_of(log)
+        if salts == before:
+            break
     if len(page) < _HEADER or not page.startswith(_MAGIC):
         return None
     page = page[: _page_size(page)]
-    return Look(page=page, written_at=os.fstat(file).st_mtime_ns, salts=salts_of(log))
+    return Look(page=page, written_at=os.fstat(file).st_mtime_ns, salts=salts)
 
 
 def has_commits(log: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,12 +23,14 @@ class Job:
 
     Attributes:
         bulk: It is a piece of large work.
+        since: When it was queued, in real seconds.
         dropped: Its caller went away; it is not started any more.
     """
 
     operation: Operation[Any]
     bulk: bool
     done: asyncio.Future[None]
+    since: float = attrs.field(factory=time.monotonic)
     dropped: bool = False
     result: Any = None
     error: BaseException | None = None
@@ -121,13 +124,14 @@ class Queue:
                 self._asleep.append(worker)
             return job
 
-    def take_all(self) -> Sequence[Job]:
-        """Return all jobs."""
+    def take_all(self, *, bulk_since: float = float("inf")) -> Sequence[Job]:
+        """Return all jobs; of large work what was queued no later than that, and leave the rest."""
         with self._lock:
-            jobs = [job for job in (*self._urgent, *self._bulk) if not job.dropped]
+            left = [job for job in self._bulk if job.since > bulk_since]
+            jobs = [*self._urgent, *(job for job in self._bulk if job.since <= bulk_since)]
             self._urgent.clear()
-            self._bulk.clear()
-            return jobs
+            self._bulk = deque(left)
+            return [job for job in jobs if not job.dropped]
 
     def sleep(self, worker: Callable[[], None]) -> bool:
         """Let a worker sleep when there is no job; return whether it may."""

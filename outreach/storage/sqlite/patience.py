@@ -9,8 +9,11 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-BUSY_SECONDS: Final = 30.0
-"""How long a transaction waits for another process's lock."""
+BUSY_SECONDS: Final = 5.0
+"""How long a transaction waits for another process's lock: somebody waits for its answer."""
+
+BULK_SECONDS: Final = 30.0
+"""How long large work waits for it: of a long load all would be lost."""
 
 LAST_SECONDS: Final = 0.5
 """How much longer once the storage is being closed."""
@@ -29,6 +32,11 @@ class Patience:
         """Have whoever waits now or later give up soon; to be called in any thread."""
         self._ends = time.monotonic() + LAST_SECONDS
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the storage is being closed."""
+        return self._ends != float("inf")
+
     def keep_trying(self, step: Callable[[], T]) -> T:
         """Return what a step returns, which has no effect where it fails for a lock; try it again until then.
 
@@ -40,7 +48,11 @@ class Patience:
             try:
                 return step()
             except sqlite3.OperationalError as error:
-                # The low byte is the kind, the rest says more of it.
-                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-                if not busy or time.monotonic() > min(until, self._ends):
+                if not is_busy(error) or time.monotonic() > min(until, self._ends):
                     raise
+
+
+def is_busy(error: Exception) -> bool:
+    """Return whether an error is another process's lock."""
+    # The low byte is the kind, the rest says more of it.
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY

@@ -17,22 +17,28 @@ from outreach.storage.sqlite.jobs import Job, Queue, deliver
 from outreach.storage.sqlite.patience import Patience
 from outreach.storage.sqlite.session import Session
 from outreach.storage.sqlite.thread import close, post
+from outreach.storage.sqlite.watch import Watch
 
 _CLOSE_SECONDS: Final = 0.5
 """Nothing is lost with a read that is interrupted."""
 
 
 class Readers:
-    """Runs operations over connections that only read, which it owns."""
+    """Runs operations over connections that only read, which it owns.
 
-    def __init__(self) -> None:
+    Args:
+        watch: Notices that it is not the database's file any more.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
         self._readers: list[_Reader] = []
         self._queue = Queue()
         self._patience = Patience()
 
     def add(self, connection: aiosqlite.Connection, session: Session) -> None:
         """Take a connection on."""
-        reader = _Reader(self._queue, connection, session, self._patience)
+        reader = _Reader(self._queue, connection, session, self._patience, self._watch)
         self._readers.append(reader)
         self._queue.add(reader.wake)
 
@@ -50,8 +56,11 @@ class Readers:
 class _Reader:
     """One connection and its thread."""
 
-    def __init__(self, queue: Queue, connection: aiosqlite.Connection, session: Session, patience: Patience) -> None:
+    def __init__(
+        self, queue: Queue, connection: aiosqlite.Connection, session: Session, patience: Patience, watch: Watch
+    ) -> None:
         self.connection = connection
+        self._watch = watch
         self._patience = patience
         self._queue = queue
         self._session = session
@@ -68,6 +77,7 @@ class _Reader:
     def _run(self, raw: sqlite3.Connection, job: Job) -> None:
         """Run one operation on the snapshot that its first query takes."""
         try:
+            self._watch.look()
             self._patience.keep_trying(lambda: _begin(raw))
             # What was read before may be out of date, and is the reader's own by now.
             self._session.rows.forget()

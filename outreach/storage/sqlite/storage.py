@@ -70,7 +70,7 @@ class SqliteStorage:
             writer = Writer(*opened, clock=self._clock, watch=self._watch)
             stack.push_async_callback(writer.close)
             self._watch.open()
-            readers = Readers()
+            readers = Readers(self._watch)
             stack.push_async_callback(readers.close)
             for _ in range(_READERS):
                 readers.add(*await open_reader(self._path))

@@ -14,7 +14,7 @@ from outreach.errors import DatabaseReplaced
 from outreach.storage.sqlite.footprint import Footprint, Look, follows, has_commits, look, salts_of
 
 LOOK_SECONDS: Final = 0.5
-"""How often the file is looked at while it is written; it takes a few microseconds."""
+"""How often the file is looked at while it is read or written; it takes a few microseconds."""
 
 _TRIES: Final = 4
 _TRY_AGAIN_SECONDS: Final = 0.05
@@ -82,7 +82,7 @@ def inode_of(path: Path) -> Inode | None:
 
 
 class Watch:
-    """Follows the file of one storage; its methods are called one at a time.
+    """Follows the file of one storage; any thread may look, and the others are its writer's.
 
     Args:
         path: The database.
@@ -100,7 +100,8 @@ class Watch:
         self._stamped_at: tuple[int, str | None] | None = None
         self._stamping = 0
         self._look_again = 0.0
-        self._replaced: DatabaseReplaced | None = None
+        self._replaced: str | None = None
+        self._lock = threading.Lock()
 
     def footprint(self) -> Footprint | None:
         """Return how the file lies now, to be noted beside it; None while it is not open. Any thread may call it."""
@@ -154,22 +155,27 @@ class Watch:
         Raises:
             DatabaseReplaced: It is not, once and for all.
         """
-        if self._replaced is not None:
-            raise self._replaced
-        if time.monotonic() < self._look_again:
+        if self._replaced is None and time.monotonic() < self._look_again:
             return
+        with self._lock:
+            if self._replaced is None and time.monotonic() >= self._look_again:
+                self._look_closely()
+        if self._replaced is not None:
+            # One of its own for each thread: an error keeps where it was raised.
+            raise DatabaseReplaced(self._replaced)
+
+    def _look_closely(self) -> None:
         for tries_left in range(_TRIES - 1, -1, -1):
             if self._look_once():
                 self._look_again = time.monotonic() + LOOK_SECONDS
                 return
             if tries_left:
                 time.sleep(_TRY_AGAIN_SECONDS)
-        self._replaced = DatabaseReplaced(
+        self._replaced = (
             f"Another file was put in the place of the database {str(self._path)!r} while it is open: nothing is "
-            "written or sent by this process any more. Stop it, and put the backup in the database's place with "
+            "read, written or sent by this process any more. Stop it, and put the backup in the database's place with "
             "`outreach-server db restore FILE` (restore_database)."
         )
-        raise self._replaced
 
     def stamp(self, raw: sqlite3.Connection) -> None:
         """Have the transaction that is about to be committed raise the stamp, where it has not been raised lately."""

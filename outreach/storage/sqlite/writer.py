@@ -19,7 +19,7 @@ from outreach.clock import Clock
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.groups import commit_group, lost
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
-from outreach.storage.sqlite.patience import Patience
+from outreach.storage.sqlite.patience import BULK_SECONDS, Patience, is_busy
 from outreach.storage.sqlite.session import Session
 from outreach.storage.sqlite.thread import close, post
 from outreach.storage.sqlite.watch import Watch
@@ -92,12 +92,18 @@ class Writer:
             commit_group(self._session, take, group, edges=self)
         except Exception as error:
             # Where it did not even begin, everybody else would wait as long and in vain: all are told.
-            told = group or self._queue.take_all()
+            told = group or self._queue.take_all(bulk_since=self._bulk_since(error))
             lost(told, error)
             return told
         had_bulk = bool(group) and group[-1].bulk
         self._groups_since_bulk = 0 if had_bulk or not self._queue.bulk_waits else self._groups_since_bulk + 1
         return group
+
+    def _bulk_since(self, error: Exception) -> float:
+        """Return since when large work has to have waited to be told of an error: only a lock is waited for longer."""
+        if self._patience.is_over or not is_busy(error):
+            return float("inf")
+        return time.monotonic() - BULK_SECONDS
 
     def begin(self, raw: sqlite3.Connection) -> None:
         """Begin a transaction on the database's own file; wait for another process that writes.

@@ -10,7 +10,6 @@ from outreach.protocols.voice import VoiceProvider
 from outreach.voice import base
 from outreach.voice.elevenlabs import callbacks
 from outreach.voice.elevenlabs.provider import CONVERSATIONS, NAME, USUAL_BASE, ElevenLabsVoice, headers_of
-from outreach.wire.callbacks import CALL_BYTES
 from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
 
 
@@ -19,7 +18,8 @@ class ElevenLabsAdapter:
 
     name = NAME
     replies_to_keywords = False
-    most_callback_bytes = CALL_BYTES
+    most_callback_bytes = 512 * 1024
+    """The report of half an hour of talk: its turns, with what each took; not its sound."""
     fields: Sequence[CredentialField] = (
         CredentialField(name="api_key", meaning="An API key that may use Agents, from the dashboard under API Keys."),
         CredentialField(name="webhook_secret", meaning="The secret that was shown when the webhook was made."),

@@ -9,7 +9,6 @@ from outreach.protocols.adapter import AccountCheck, Callback, CallbackEvent, Co
 from outreach.protocols.voice import VoiceProvider
 from outreach.voice.retell import callbacks
 from outreach.voice.retell.provider import NAME, USUAL_BASE, RetellVoice, headers_of
-from outreach.wire.callbacks import CALL_BYTES
 from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
 
 
@@ -18,7 +17,8 @@ class RetellAdapter:
 
     name = NAME
     replies_to_keywords = False
-    most_callback_bytes = CALL_BYTES
+    most_callback_bytes = 1024 * 1024
+    """The report of half an hour of talk: its words three times, each with its time."""
     fields: Sequence[CredentialField] = (
         CredentialField(name="api_key", meaning="An API key, from the dashboard under API Keys."),
         CredentialField(

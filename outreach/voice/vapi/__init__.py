@@ -10,7 +10,6 @@ from outreach.protocols.voice import VoiceProvider
 from outreach.voice import base
 from outreach.voice.vapi import callbacks
 from outreach.voice.vapi.provider import NAME, USUAL_BASE, VapiVoice, headers_of
-from outreach.wire.callbacks import CALL_BYTES
 from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
 
 
@@ -19,7 +18,8 @@ class VapiAdapter:
 
     name = NAME
     replies_to_keywords = False
-    most_callback_bytes = CALL_BYTES
+    most_callback_bytes = 1024 * 1024
+    """The report of half an hour of talk: its messages twice, with the time of each word, and the assistant."""
     fields: Sequence[CredentialField] = (
         CredentialField(name="api_key", meaning="The private key, from the dashboard under API Keys."),
         CredentialField(
