@@ -113,7 +113,7 @@ def test_what_waits_for_an_identifier_is_found_by_it(connection: sqlite3.Connect
 OVERVIEW = {
     ("campaigns", "count_in_status"): "campaigns_in_status",
     ("campaigns", "paused_by_engine"): "campaigns_in_status",
-    ("dispatches", "count_unknown"): "dispatches_unknown",
+    ("dispatches", "count_unknown"): "dispatches_open",
     ("register", "held"): "unsubscribes_held",
 }
 """What is asked over all workspaces, and the index of the few that it is about."""
