@@ -5,7 +5,7 @@ All of these wait for the disk: call them in a thread of their own where an even
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import attrs
@@ -119,20 +119,27 @@ def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
     return DatabaseCheck(problems=found.problems, size=found.size, log_size=found.log_size, lacking=found.lacking)
 
 
-def migrate_database(url: str) -> Sequence[str]:
+def migrate_database(url: str, *, tell: Callable[[str], None] | None = None) -> Sequence[str]:
     """Bring a database of an older version up to date, while nobody has it open; return the names of the steps.
+
+    Until it is done and looked through a copy of what it was lies beside it (`outreach.db.before-migration`), and for
+    as long as it has not succeeded.
+
+    Args:
+        url: The database.
+        tell: Is handed a sentence every 2 s that says how far it is, beginning after as long; None logs them.
 
     Raises:
         ConfigError: The URL names no file.
         DatabaseMissing: There is no database.
         DatabaseNewer: It was written by a newer version of this package; nothing was changed.
         DatabaseInUse: Some process has it open; nothing was changed.
-        StorageError: It cannot be used.
+        StorageError: It cannot be used, or is damaged, or there is no room for the copy; nothing was changed.
     """
     from outreach.storage.sqlite.upkeep import migrate
     from outreach.storage.sqlite.url import path_of
 
-    return migrate(path_of(url))
+    return migrate(path_of(url), tell=tell)
 
 
 def _key_file(path: Path) -> Path | None:

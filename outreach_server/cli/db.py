@@ -115,7 +115,7 @@ def check(quick: bool) -> None:
 @db.command()
 def migrate() -> None:
     """Bring a database of an older version up to date; no server may run on it."""
-    steps = migrate_database(state().database)
+    steps = migrate_database(state().database, tell=note)
     show({"database": state().database, "applied": list(steps)})
     if not steps:
         note("It was up to date.")

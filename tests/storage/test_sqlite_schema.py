@@ -160,6 +160,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0009_removed",
         "0010_stops",
         "0011_held_numbers",
+        "0013_narrow_indexes",
         "0014_steady_clock",
     ]
 

@@ -91,6 +91,13 @@ def test_recipients_are_read_in_the_order_of_an_index(connection: sqlite3.Connec
     assert not [row["detail"] for row in plan if "TEMP B-TREE" in row["detail"]]
 
 
+def test_the_latest_requests_are_read_in_the_order_of_an_index(connection: sqlite3.Connection) -> None:
+    """It is asked at every failure, and a wave's intents all have one moment: no look may be at all of these."""
+    query = sql.load("dispatches")["recent"]
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
+    assert not [row["detail"] for row in plan if "TEMP B-TREE" in row["detail"]]
+
+
 @pytest.mark.parametrize("aggregate", ["dispatches", "trail"])
 def test_what_is_asked_about_one_recipient_is_found_by_its_position(
     connection: sqlite3.Connection, aggregate: str
@@ -113,7 +120,7 @@ def test_what_waits_for_an_identifier_is_found_by_it(connection: sqlite3.Connect
 OVERVIEW = {
     ("campaigns", "count_in_status"): "campaigns_in_status",
     ("campaigns", "paused_by_engine"): "campaigns_in_status",
-    ("dispatches", "count_unknown"): "dispatches_unknown",
+    ("dispatches", "count_unknown"): "dispatches_open",
     ("register", "held"): "unsubscribes_held",
 }
 """What is asked over all workspaces, and the index of the few that it is about."""

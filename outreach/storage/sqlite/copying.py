@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 from outreach.errors import DatabaseMissing, StorageError
 from outreach.storage.sqlite.errors import translate
+from outreach.storage.sqlite.progress import Progress
 
 PAGES_AT_A_TIME: Final = 4096
 MOST_PROBLEMS: Final = 20
@@ -57,7 +59,7 @@ def beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
-def copy_whole(source: sqlite3.Connection, draft: Path) -> None:
+def copy_whole(source: sqlite3.Connection, draft: Path, *, progress: Progress | None = None) -> None:
     """Write what a connection sees into a new file that only its owner can read, and look it through.
 
     The source goes on being written meanwhile: the copy is one snapshot of it, which is held for as long as it takes.
@@ -65,6 +67,7 @@ def copy_whole(source: sqlite3.Connection, draft: Path) -> None:
     Args:
         source: Outside of a transaction.
         draft: The new file; one that is there is written over. It is removed where anything fails.
+        progress: Is told how far it is.
 
     Raises:
         StorageError: It cannot be written, or the source is damaged; the message says which.
@@ -76,10 +79,11 @@ def copy_whole(source: sqlite3.Connection, draft: Path) -> None:
             source.execute("BEGIN")
             try:
                 source.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
-                source.backup(target, pages=PAGES_AT_A_TIME)
+                source.backup(target, pages=PAGES_AT_A_TIME, progress=partial(_copied, progress))
             finally:
                 source.execute("ROLLBACK")
-            problems = problems_of(target, quick=True)
+            with progress.watching(target, "looking the copy through") if progress else nullcontext():
+                problems = problems_of(target, quick=True)
         if problems:
             raise StorageError(f"What was to be copied is damaged: {problems[0]}")
         sync(draft)
@@ -92,6 +96,11 @@ def copy_whole(source: sqlite3.Connection, draft: Path) -> None:
     except BaseException:
         _remove(draft)
         raise
+
+
+def _copied(progress: Progress | None, _: int, left: int, total: int) -> None:
+    if progress is not None and total:
+        progress.at("copying it first", 1 - left / total)
 
 
 def problems_of(raw: sqlite3.Connection, *, quick: bool) -> list[str]:

@@ -16,6 +16,7 @@ from outreach.storage.sqlite.connect import BUSY_SECONDS
 from outreach.storage.sqlite.copying import beside, copy_whole, looking_at, problems_of, sync
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
+from outreach.storage.sqlite.progress import Tell
 from outreach.storage.sqlite.schema import bring_up_to_date, version_of
 from outreach.storage.sqlite.watch import Watch
 
@@ -92,7 +93,7 @@ def check(path: Path, *, quick: bool = False) -> Checked:
         )
 
 
-def migrate(path: Path) -> Sequence[str]:
+def migrate(path: Path, *, tell: Tell | None = None) -> Sequence[str]:
     """Bring a database of an older version up to date; return the names of the steps.
 
     Raises:
@@ -106,6 +107,6 @@ def migrate(path: Path) -> Sequence[str]:
     SqliteDispatchLock(path, watch=Watch(path, clock=SystemClock())).look_before_opening()
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
-            return bring_up_to_date(raw)
+            return bring_up_to_date(raw, tell=tell)
     except sqlite3.Error as error:
         raise StorageError(f"The database {str(path)!r} cannot be used. {translate(error).message}") from error

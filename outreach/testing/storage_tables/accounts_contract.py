@@ -188,14 +188,17 @@ class AccountsContract(ContractBase):
         assert list(await storage.read(lambda tx: tx.callbacks.list(HERE, limit=1))) == [made[2]]
 
     async def test_old_events_are_swept_in_slices(self, storage: Storage) -> None:
-        """Those received before a moment, the oldest first, at most so many at a time."""
+        """Those received before a moment, of a workspace the oldest first, at most so many at a time in all."""
         made = [_at(NOW + TICK * later) for later in range(4)]
         for record in made:
             await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
         assert await storage.write(lambda tx: tx.callbacks.sweep(NOW + TICK * 3, limit=2)) == 2
         assert list(await storage.read(lambda tx: tx.callbacks.list(HERE))) == [made[3], made[2]]
-        assert await storage.write(lambda tx: tx.callbacks.sweep(NOW + TICK * 3, limit=2)) == 1
+        elsewhere = make_callback(workspace_id=THERE, received_at=NOW)
+        await storage.write(lambda tx: tx.callbacks.insert(elsewhere))
+        assert await storage.write(lambda tx: tx.callbacks.sweep(NOW + TICK * 3, limit=2)) == 2
         assert list(await storage.read(lambda tx: tx.callbacks.list(HERE))) == [made[3]]
+        assert list(await storage.read(lambda tx: tx.callbacks.list(THERE))) == []
 
     @awkward_moments
     async def test_a_hold_is_put_over_the_last_one_and_forgotten(self, storage: Storage, moment: datetime) -> None:

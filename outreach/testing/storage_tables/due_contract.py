@@ -207,16 +207,17 @@ class DueContract(ContractBase):
         assert await waiting_with("+14155550125") == []
 
     async def test_closable_ones_are_pending_and_waiting_ones(self, storage: Storage) -> None:
-        """By position, whatever their due time; no other state is closed by a stop."""
+        """The pending ones by position, then the waiting ones as they are due; no other state is closed by a stop."""
         campaign_id = await given_states(
             storage, waiting(LATER), *((status, NOW) for status in RecipientStatus), PENDING
         )
-        wanted = [0, *(1 + at for at, one in enumerate(RecipientStatus) if one in CLOSABLE_RECIPIENT_STATUSES)]
-        wanted.append(1 + len(RecipientStatus))
+        at = {status: 1 + position for position, status in enumerate(RecipientStatus)}
+        wanted = [at[RecipientStatus.PENDING], 1 + len(RecipientStatus), at[RecipientStatus.WAITING], 0]
+        assert set(CLOSABLE_RECIPIENT_STATUSES) == {RecipientStatus.PENDING, RecipientStatus.WAITING}
 
         async def closable(limit: int, owner: str = HERE) -> list[int]:
             return await storage.read(lambda tx: positions(tx.recipients.closable(owner, campaign_id, limit=limit)))
 
         assert await closable(100) == wanted
-        assert await closable(2) == wanted[:2]
+        assert await closable(3) == wanted[:3]
         assert await closable(100, THERE) == []

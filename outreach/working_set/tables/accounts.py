@@ -102,5 +102,5 @@ class Callbacks(Table):
         return self._list(CALLBACKS, "callbacks.list", workspace_id=workspace_id, limit=limit)
 
     def sweep(self, before: datetime, *, limit: int) -> int:
-        """Delete up to `limit` events received before a moment; return how many."""
+        """Delete up to `limit` events received before a moment, of each workspace the oldest first; return how many."""
         return self._rows.execute_on(CALLBACKS, "callbacks.sweep", before=to_text(before), limit=limit)

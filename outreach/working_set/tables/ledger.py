@@ -123,7 +123,7 @@ class Dispatches(Table):
     def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
         """Return a campaign's dispatches that are no more `dispatching`, created at or after a moment.
 
-        They come newest first by (created_at, id), both descending, at most `limit`.
+        They come newest first, those of one moment as they were written last to first, at most `limit`.
         """
         number = self._rows.number(workspace_id, campaign_id)
         return self._list(DISPATCHES, "dispatches.recent", number=number, since=to_text(since), limit=limit)

@@ -137,7 +137,7 @@ class Recipients(Table):
         return int(count)
 
     def closable(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[Recipient]:
-        """Return pending and waiting recipients by position."""
+        """Return pending recipients by position, then waiting ones by (due_at, position), at most `limit`."""
         return self._of("closable", workspace_id, campaign_id, limit=limit)
 
     def page(self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000) -> Sequence[Recipient]:

@@ -27,7 +27,12 @@ ORDER BY received_at DESC, account_id DESC, event_id DESC
 LIMIT :limit
 
 -- sweep --
--- In slices, the oldest first.
+-- In slices, of each workspace the oldest first: every callback would pay for an index of all of them.
 DELETE FROM callbacks WHERE rowid IN (
-    SELECT rowid FROM callbacks WHERE received_at < :before ORDER BY received_at LIMIT :limit
+    SELECT callbacks.rowid
+    FROM workspaces
+    CROSS JOIN callbacks INDEXED BY callbacks_by_time ON callbacks.workspace_id = workspaces.id
+    WHERE callbacks.received_at < :before
+    ORDER BY workspaces.rowid, callbacks.received_at
+    LIMIT :limit
 )

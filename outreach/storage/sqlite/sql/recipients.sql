@@ -65,16 +65,18 @@ SELECT MIN(due_at) AS due_at FROM (
         AND due_at IS NOT NULL
         AND campaign_number = :number
     UNION ALL
-    SELECT MIN(due_at) AS due_at FROM recipients INDEXED BY recipients_in_progress_due
-    WHERE status = 'in_progress'
+    SELECT MIN(due_at) AS due_at FROM recipients INDEXED BY recipients_in_flight
+    WHERE status IN ('dispatching', 'in_progress', 'unknown')
+        AND status = 'in_progress'
         AND due_at IS NOT NULL
         AND campaign_number = :number
 )
 
 -- overdue_in_progress --
--- Those whose receipt has been waited for long enough.
-SELECT {recipients} FROM recipients INDEXED BY recipients_in_progress_due
+-- Those whose receipt has been waited for long enough. The second condition is that of the index, word for word.
+SELECT {recipients} FROM recipients INDEXED BY recipients_in_flight
 WHERE campaign_number = :number
+    AND status IN ('dispatching', 'in_progress', 'unknown')
     AND status = 'in_progress'
     AND due_at <= :now
 ORDER BY due_at, position
@@ -82,8 +84,9 @@ LIMIT :limit
 
 -- in_progress_after --
 -- Those that wait for a receipt for longer than anybody does.
-SELECT {recipients} FROM recipients INDEXED BY recipients_in_progress_due
+SELECT {recipients} FROM recipients INDEXED BY recipients_in_flight
 WHERE campaign_number = :number
+    AND status IN ('dispatching', 'in_progress', 'unknown')
     AND status = 'in_progress'
     AND due_at > :after
 ORDER BY due_at, position
@@ -118,23 +121,20 @@ WHERE campaign_number = :number
 -- closable --
 -- Two indexes, each read in its order and no further than the limit: a campaign closes in many slices.
 SELECT * FROM (
-    SELECT * FROM (
-        SELECT {recipients} FROM recipients INDEXED BY recipients_pending
-        WHERE status = 'pending'
-            AND campaign_number = :number
-        ORDER BY position
-        LIMIT :limit
-    )
-    UNION ALL
-    SELECT * FROM (
-        SELECT {recipients} FROM recipients INDEXED BY recipients_waiting
-        WHERE status = 'waiting'
-            AND campaign_number = :number
-        ORDER BY position
-        LIMIT :limit
-    )
+    SELECT {recipients} FROM recipients INDEXED BY recipients_pending
+    WHERE status = 'pending'
+        AND campaign_number = :number
+    ORDER BY position
+    LIMIT :limit
 )
-ORDER BY position
+UNION ALL
+SELECT * FROM (
+    SELECT {recipients} FROM recipients INDEXED BY recipients_waiting_due
+    WHERE status = 'waiting'
+        AND campaign_number = :number
+    ORDER BY due_at, position
+    LIMIT :limit
+)
 LIMIT :limit
 
 -- page --
