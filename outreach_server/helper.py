@@ -82,7 +82,7 @@ def _work(directory: Path, reading: Reading) -> Outcome:
     try:
         read = read_campaign((directory / BODY_FILE).read_bytes(), reading)
         with (directory / _FRAMES_FILE).open("xb") as file:
-            for chunk in read.chunks():
+            for chunk in read.chunks:
                 # Plain tuples: marshal knows no others, and is several times as fast as pickle.
                 frame = marshal.dumps([tuple(recipient) for recipient in chunk])
                 file.write(_LENGTH.pack(len(frame)) + frame)

@@ -51,7 +51,7 @@ async def prepare_campaign(server: Server, body: Body, reading: Reading) -> Prep
 
 def _read(raw: bytes, reading: Reading) -> tuple[NewSmsCampaign | NewCallCampaign, list[list[PreparedRecipient]]]:
     read = read_campaign(raw, reading)
-    return read.campaign, list(read.chunks())
+    return read.campaign, list(read.chunks)
 
 
 async def _each(chunks: list[list[PreparedRecipient]]) -> AsyncIterator[list[PreparedRecipient]]:
