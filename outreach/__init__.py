@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from outreach.convert.campaigns import read_call_campaign, read_sms_campaign
     from outreach.convert.json_text import parse_json
+    from outreach.convert.plain_bodies import read_plain_body
     from outreach.convert.requests import read_new_call, read_new_message, read_settings_change
     from outreach.engine import Outreach
     from outreach.errors import (
@@ -292,6 +293,7 @@ __all__ = [
     "read_call_campaign",
     "read_new_call",
     "read_new_message",
+    "read_plain_body",
     "read_settings_change",
     "read_sms_campaign",
     "restore_database",
@@ -328,6 +330,7 @@ _NAMES: Final = {
         "read_sms_campaign",
     ),
     "convert.json_text": ("parse_json",),
+    "convert.plain_bodies": ("read_plain_body",),
     "convert.requests": (
         "read_new_call",
         "read_new_message",

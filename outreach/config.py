@@ -106,7 +106,7 @@ class EngineConfig:
         missed_start_seconds: A scheduled start missed by more than this pauses the campaign.
         idempotency_seconds: How long an idempotency key is remembered.
         idempotency_wait_seconds: How long a request waits for the first one with its key.
-        chunk_rows: Recipients written in one transaction.
+        chunk_rows: Recipients of a campaign that is created which are written in one transaction.
         backoff_seconds: The first wait after a deferral; it doubles up to `backoff_max_seconds`.
         call_poll_seconds: How often a call in progress is asked for when no event comes.
         call_status_seconds: How long a provider has to tell how far a call has come.
@@ -143,7 +143,7 @@ class EngineConfig:
     missed_start_seconds: float = _time_or_none(3600.0)
     idempotency_seconds: float = _time(86_400.0)
     idempotency_wait_seconds: float = _time_or_none(30.0)
-    chunk_rows: int = _count(250, 100_000)
+    chunk_rows: int = _count(2_500, 100_000)
     backoff_seconds: float = _time(1.0)
     backoff_max_seconds: float = _time(300.0)
     call_poll_seconds: float = _time(10.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 from outreach import PUBLIC_URL_VARIABLE, ConfigError, EngineConfig, Outreach, OutreachError
 from outreach_server.context import Server
 from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error
+from outreach_server.helping import default_command
 from outreach_server.lifespan import make_lifespan
 from outreach_server.request_id import ExchangeMiddleware
 from outreach_server.routes import ROUTES
@@ -31,6 +32,7 @@ def create_app(
     public_url: str | None = None,
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
     spool_directory: Path | None = None,
+    helper_command: Sequence[str] | None = None,
 ) -> Starlette:
     """Return an ASGI app that serves the HTTP interface; it may be mounted in another one.
 
@@ -47,6 +49,9 @@ def create_app(
         max_body_bytes: The largest body that is taken.
         spool_directory: Where large bodies are kept while they are worked on; the system's place for temporary
             files by default.
+        helper_command: How a program in one file, which holds Python in itself, starts itself to read a large body:
+            two arguments are added, with which it calls `outreach_server.helper.main`. Without it large bodies are read
+            in a thread there, which slows down other requests. A Python that runs from its own files needs none.
 
     Raises:
         ConfigError: An engine is given together with what it has itself, or is none; the limit is not positive.
@@ -58,7 +63,12 @@ def create_app(
         _require_nothing_of_the_engines(database_url=database_url, dispatch=dispatch, public_url=public_url)
     if max_body_bytes < 1:
         raise ConfigError(f"max_body_bytes is {max_body_bytes}; it must be at least 1.")
-    server = Server(engine_or_none=engine, max_body_bytes=max_body_bytes, spool_root=spool_directory)
+    server = Server(
+        engine_or_none=engine,
+        max_body_bytes=max_body_bytes,
+        spool_root=spool_directory,
+        helper=helper_command or default_command(),
+    )
     make_engine = (
         None
         if engine is not None

@@ -19,10 +19,13 @@ from outreach_server.spool import spool_directory
 MOST_SMALL_BYTES: Final = 1024 * 1024
 """The largest body of the operations that take no contacts."""
 
-MOST_IN_MEMORY: Final = 256 * 1024
-"""A larger body waits for its turn; one of contacts goes to disk then, and to a helper process."""
+MOST_WITHOUT_TURN: Final = 256 * 1024
+"""A larger body waits for its turn."""
 
-BODY_FILE: Final = "body.json"
+MOST_IN_MEMORY: Final = 2 * 1024 * 1024
+"""A larger body of contacts goes to disk, and to a helper process."""
+
+_FILE: Final = "body.json"
 
 _IDLE_SECONDS: Final = 30.0
 """A body that stops arriving for so long is given up."""
@@ -43,13 +46,13 @@ class Body:
 
     Attributes:
         digest: SHA-256 of it, in hexadecimal.
-        raw: All of it, when it is small; None when it is on disk.
-        directory: Where it is as `BODY_FILE`, when it is large.
+        raw: All of it, or nothing where it is in a file.
+        file: Where it is when it is large, in a directory of its own.
     """
 
     digest: str
-    raw: bytes | None
-    directory: Path | None
+    raw: bytes
+    file: Path | None = None
 
 
 async def read_small_body(request: Request) -> Body:
@@ -75,7 +78,7 @@ async def receive_callback_body(request: Request, limit: int, *, account_id: str
     chunks = _chunks(request, limit)
     raw = bytearray()
     async with AsyncExitStack() as stack:
-        if not await _read_small(request, chunks, raw, limit):
+        if not await _read_all(request, chunks, raw, MOST_WITHOUT_TURN, limit):
             await stack.enter_async_context(server_of(request).large_callbacks.turn(account_id))
             async for chunk in chunks:
                 raw += chunk
@@ -97,11 +100,14 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
     chunks = _chunks(request, limit)
     raw = bytearray()
     async with AsyncExitStack() as stack:
-        if await _read_small(request, chunks, raw, limit):
+        if await _read_all(request, chunks, raw, MOST_WITHOUT_TURN, limit):
             yield _in_memory(raw)
             return
         # From here on nothing is read from the socket until it is this body's turn.
         await stack.enter_async_context(server.large_bodies.turn(exchange_of(request).workspace_id or ""))
+        if await _read_all(request, chunks, raw, MOST_IN_MEMORY, limit):
+            yield _in_memory(raw)
+            return
         directory = await stack.enter_async_context(spool_directory(server.spool_root))
         yield await _spool(chunks, raw, directory)
 
@@ -113,19 +119,19 @@ def refuse_unread(request: Request, message: str) -> InvalidRequest:
 
 
 def _in_memory(raw: bytearray) -> Body:
-    return Body(digest=hashlib.sha256(raw).hexdigest(), raw=bytes(raw), directory=None)
+    return Body(digest=hashlib.sha256(raw).hexdigest(), raw=bytes(raw))
 
 
-async def _read_small(request: Request, chunks: AsyncIterator[bytes], raw: bytearray, limit: int) -> bool:
-    """Read a body as far as it needs no turn, and return whether that is all of it.
+async def _read_all(request: Request, chunks: AsyncIterator[bytes], raw: bytearray, most: int, limit: int) -> bool:
+    """Read a body as far as so many bytes, and return whether that is all of it.
 
-    Of one that says it is large nothing is read; one that says it is too large is refused without a turn.
+    Of one that says it is larger nothing is read; one that says it is larger than the limit is refused here.
     """
-    if MOST_IN_MEMORY < (_announced(request) or 0) <= limit:
+    if most < (_announced(request) or 0) <= limit:
         return False
     async for chunk in chunks:
         raw += chunk
-        if len(raw) > MOST_IN_MEMORY:
+        if len(raw) > most:
             return False
     return True
 
@@ -134,7 +140,7 @@ async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path
     """Write what has been received and what still comes to disk."""
     digest = hashlib.sha256()
     pending = begun
-    async with await anyio.open_file(directory / BODY_FILE, "xb") as file:
+    async with await anyio.open_file(directory / _FILE, "xb") as file:
         async for chunk in chunks:
             pending += chunk
             if len(pending) >= _WRITE_BYTES:
@@ -143,7 +149,7 @@ async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path
                 pending = bytearray()
         digest.update(pending)
         await file.write(pending)
-    return Body(digest=digest.hexdigest(), raw=None, directory=directory)
+    return Body(digest=digest.hexdigest(), raw=b"", file=directory / _FILE)
 
 
 async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,9 @@ MOST_LARGE_BODIES: Final = 8
 MOST_LARGE_CALLBACKS: Final = 8
 """The same for large callbacks: whoever calls back shows no key, and is not to keep the turns of those who do."""
 
+MOST_HELPERS: Final = 2
+"""Helper processes at a time, each of another workspace."""
+
 MOST_LARGE_EACH: Final = 2
 """How many of these turns one workspace, or one account that is called back, may have: the others are for others."""
 
@@ -36,7 +40,9 @@ class Server:
         spool_root: Where large bodies are kept while they are worked on; the system's place by default.
         large_bodies: Turns for large bodies, shared by workspace.
         large_callbacks: Turns for large bodies of callbacks, shared by account.
-        preparations: Turns for helper processes: one at a time, since each may need much memory.
+        helper: The command that starts a helper process for large bodies; None to read them in a thread.
+        helpers: Turns for helper processes, shared by workspace: few, since each may need much memory.
+        readers: Threads that read bodies: one, because they compute, and whatever else the server does waits for them.
     """
 
     engine_or_none: Outreach | None = None
@@ -44,7 +50,9 @@ class Server:
     spool_root: Path | None = None
     large_bodies: Turns = attrs.field(factory=lambda: Turns(MOST_LARGE_BODIES, MOST_LARGE_EACH))
     large_callbacks: Turns = attrs.field(factory=lambda: Turns(MOST_LARGE_CALLBACKS, MOST_LARGE_EACH))
-    preparations: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(1))
+    helper: Sequence[str] | None = None
+    helpers: Turns = attrs.field(factory=lambda: Turns(MOST_HELPERS, 1))
+    readers: anyio.CapacityLimiter = attrs.field(factory=lambda: anyio.CapacityLimiter(1))
 
     @property
     def engine(self) -> Outreach:

@@ -22,7 +22,7 @@ async def read_model(body: Body, read: Callable[[Any], T]) -> T:
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.
     """
-    raw = body.raw or b""
+    raw = body.raw
     if len(raw) <= _MOST_INLINE:
         return read(parse_json(raw))
     return await to_thread.run_sync(lambda: read(parse_json(raw)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 import attrs
@@ -11,11 +12,11 @@ from anyio import to_thread
 from outreach import NewCallCampaign, NewSmsCampaign, PreparedRecipient
 from outreach_server.body import Body
 from outreach_server.context import Server
-from outreach_server.helper import frames, read_in_helper
-from outreach_server.reading import Reading, read_campaign
+from outreach_server.helping import read_in_helper
+from outreach_server.reading import ReadCampaign, Reading, read_campaign
 
-_MOST_INLINE: Final = 16 * 1024
-"""What takes a few milliseconds at the most, whatever it holds."""
+_MOST_INLINE: Final = 32 * 1024
+"""What takes a millisecond or two, whatever it holds."""
 
 
 @attrs.frozen(kw_only=True)
@@ -30,30 +31,37 @@ class PreparedCampaign:
     chunks: AsyncIterator[list[PreparedRecipient]]
 
 
-async def prepare_campaign(server: Server, body: Body, reading: Reading) -> PreparedCampaign:
-    """Return the campaign that a body asks for.
+@asynccontextmanager
+async def prepared_campaign(
+    server: Server, body: Body, reading: Reading, *, workspace_id: str
+) -> AsyncIterator[PreparedCampaign]:
+    """Provide the campaign that a body asks for, with its contacts.
 
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.
         SmsCampaignsDisabled: It asks for an SMS campaign, which the workspace may not have.
     """
-    if body.directory is not None:
-        async with server.preparations:
-            campaign = await read_in_helper(body.directory, reading)
-        return PreparedCampaign(campaign=campaign, chunks=frames(body.directory))
-    raw = body.raw or b""
+    if body.file is not None and server.helper is not None:
+        async with (
+            server.helpers.turn(workspace_id),
+            read_in_helper(server.helper, body.file, reading) as (campaign, chunks),
+        ):
+            yield PreparedCampaign(campaign=campaign, chunks=chunks)
+        return
+    raw = await to_thread.run_sync(body.file.read_bytes) if body.file is not None else body.raw
     if len(raw) <= _MOST_INLINE:
-        campaign, chunks = _read(raw, reading)
+        read = read_campaign(raw, reading)
     else:
-        campaign, chunks = await to_thread.run_sync(_read, raw, reading)
-    return PreparedCampaign(campaign=campaign, chunks=_each(chunks))
+        read = await to_thread.run_sync(_read_all, raw, reading, limiter=server.readers)
+    yield PreparedCampaign(campaign=read.campaign, chunks=_each(read.chunks))
 
 
-def _read(raw: bytes, reading: Reading) -> tuple[NewSmsCampaign | NewCallCampaign, list[list[PreparedRecipient]]]:
+def _read_all(raw: bytes, reading: Reading) -> ReadCampaign:
+    """Read a body with all of its contacts."""
     read = read_campaign(raw, reading)
-    return read.campaign, list(read.chunks())
+    return ReadCampaign(campaign=read.campaign, chunks=iter(list(read.chunks)))
 
 
-async def _each(chunks: list[list[PreparedRecipient]]) -> AsyncIterator[list[PreparedRecipient]]:
+async def _each(chunks: Iterator[list[PreparedRecipient]]) -> AsyncIterator[list[PreparedRecipient]]:
     for chunk in chunks:
         yield chunk

@@ -7,6 +7,7 @@ a large one in a process of its own (`outreach_server.helper`), so that other re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import attrs
@@ -21,10 +22,11 @@ from outreach import (
     parse_json,
     prepare,
     read_call_campaign,
+    read_plain_body,
     read_sms_campaign,
 )
 
-CHUNK: Final = 500
+CHUNK: Final = 2_500
 """Contacts made ready at a time."""
 
 
@@ -47,24 +49,14 @@ class Reading:
 
 @attrs.frozen(kw_only=True)
 class ReadCampaign:
-    """A campaign that was asked for, and its contacts."""
+    """A campaign that was asked for, and its contacts.
+
+    Attributes:
+        chunks: The contacts, made ready some at a time as they are gone through, once.
+    """
 
     campaign: NewSmsCampaign | NewCallCampaign
-    recipients: Sequence[NewRecipient]
-    default_region: str | None
-
-    def chunks(self) -> Iterator[list[PreparedRecipient]]:
-        """Make the contacts ready, some at a time.
-
-        Raises:
-            InvalidRequest: A contact cannot be written.
-        """
-        for start in range(0, len(self.recipients), CHUNK):
-            part = self.recipients[start : start + CHUNK]
-            yield [
-                prepare(recipient, self.default_region, path=f"recipients[{start + index}]")
-                for index, recipient in enumerate(part)
-            ]
+    chunks: Iterator[list[PreparedRecipient]]
 
 
 def read_campaign(raw: bytes, reading: Reading) -> ReadCampaign:
@@ -74,16 +66,32 @@ def read_campaign(raw: bytes, reading: Reading) -> ReadCampaign:
         InvalidRequest: The body breaks a rule; the details name each place.
         SmsCampaignsDisabled: It asks for an SMS campaign, which the workspace may not have.
     """
-    data = parse_json(raw)
+    plain = read_plain_body(raw)
+    if plain is not None:
+        # What is wrong with the rest of it is told by the long way, which names all places.
+        with suppress(InvalidRequest):
+            campaign, _ = _read(plain.head, reading)
+            return ReadCampaign(campaign=campaign, chunks=plain.chunks(reading.default_region, size=CHUNK))
+    campaign, recipients = _read(parse_json(raw), reading)
+    return ReadCampaign(campaign=campaign, chunks=_prepared(recipients, reading.default_region))
+
+
+def _read(data: Any, reading: Reading) -> tuple[NewSmsCampaign | NewCallCampaign, Sequence[NewRecipient]]:
     if reading.channel_from_body and _channel(data) == "call":
-        campaign, recipients = read_call_campaign(data, this_year=reading.this_year)
-        return ReadCampaign(campaign=campaign, recipients=recipients, default_region=reading.default_region)
+        return read_call_campaign(data, this_year=reading.this_year)
     if not reading.sms_campaigns_enabled:
         raise SmsCampaignsDisabled(
             "SMS campaigns are not enabled for this workspace. An organization owner can turn them on."
         )
-    sms_campaign, recipients = read_sms_campaign(data, this_year=reading.this_year)
-    return ReadCampaign(campaign=sms_campaign, recipients=recipients, default_region=reading.default_region)
+    return read_sms_campaign(data, this_year=reading.this_year)
+
+
+def _prepared(recipients: Sequence[NewRecipient], default_region: str | None) -> Iterator[list[PreparedRecipient]]:
+    for start in range(0, len(recipients), CHUNK):
+        yield [
+            prepare(recipient, default_region, path=f"recipients[{start + index}]")
+            for index, recipient in enumerate(recipients[start : start + CHUNK])
+        ]
 
 
 def _channel(data: Any) -> str:

@@ -35,7 +35,7 @@ def parse_json(body: bytes) -> Any:
         raise _refusal("The body is empty; it must be JSON.")
     if body.startswith(_BYTE_ORDER_MARK):
         raise _refusal("The body begins with a byte order mark; JSON is written without one.")
-    if sum(body.count(character) for character in (b",", b"[", b"{")) > MOST_VALUES:
+    if holds_too_much(body):
         raise _refusal(f"The body holds more than {MOST_VALUES} values.")
     try:
         text = body.decode()
@@ -56,6 +56,11 @@ def parse_json(body: bytes) -> Any:
         ) from None
     except RecursionError:
         raise _refusal("The body is nested too deeply.") from None
+
+
+def holds_too_much(body: bytes) -> bool:
+    """Return whether a document holds more values than are parsed."""
+    return len(body) > MOST_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES
 
 
 def shown(key: str) -> str:

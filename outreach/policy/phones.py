@@ -33,6 +33,7 @@ _SEPARATOR_CATEGORIES: Final = frozenset({"Zs", "Pd", "Cf"})
 
 _DROP_ASCII_SEPARATORS: Final = str.maketrans("", "", " \t\r\n-.()[]/~")
 
+_NANP_E164: Final = re.compile(r"\+1[2-9][0-9]{9}")
 _NANP_WITH_CODE: Final = re.compile(r"\+?(1[2-9][0-9]{9})")
 _NANP_NATIONAL: Final = re.compile(r"[2-9][0-9]{9}")
 _NANP_CODE: Final = 1
@@ -53,6 +54,8 @@ def normalise(raw: str, default_region: str | None) -> str | None:
         default_region: Where numbers without a country code belong, as ISO 3166 alpha-2; a region that the
             numbering tables do not know counts as none.
     """
+    if _NANP_E164.fullmatch(raw):
+        return raw
     text = raw.translate(_DROP_ASCII_SEPARATORS) if len(raw) <= _LONGEST_INPUT else ""
     if (
         (match := _NANP_WITH_CODE.fullmatch(text)) is not None

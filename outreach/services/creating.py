@@ -221,9 +221,11 @@ class CampaignCreation:
             draft(tx)
             return workspace_of(tx, workspace_id).default_region
 
+        async def region() -> str | None:
+            return await context.storage.read(look)
+
         self._running += 1
         try:
-            region = await context.storage.read(look)
             async with aclosing(chunks(recipients, default_region=region, size=size)) as source:
                 first = await _next(source)
                 # A chunk that is not full is the last one.
@@ -243,13 +245,13 @@ class CampaignCreation:
         actor: str,
     ) -> CampaignCreated:
         """Write a campaign of few contacts in one transaction."""
-        if not contacts:
-            raise InvalidRequest.at("recipients", "must have at least 1 element")
         variables = VariableNames()
         variables.see(contacts)
 
         def create(tx: Transaction) -> CampaignCreated:
             campaign, now = draft(tx), self._context.now()
+            if not contacts:
+                raise InvalidRequest.at("recipients", "must have at least 1 element")
             loading.begin(tx, campaign, now=now)
             loaded = loading.load_chunk(tx, campaign, contacts, position=0, now=now)
             return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, once, actor)

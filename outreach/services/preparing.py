@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from typing import Any, Final
 
 import orjson
@@ -77,18 +86,25 @@ Supplied = NewRecipient | Sequence[PreparedRecipient]
 
 
 async def chunks(
-    source: RecipientSource, *, default_region: str | None, size: int
+    source: RecipientSource, *, default_region: Callable[[], Awaitable[str | None]], size: int
 ) -> AsyncGenerator[Sequence[PreparedRecipient], None]:
     """Cut contacts into chunks of `size`, the last one of what is left, preparing those that are not prepared.
+
+    Args:
+        source: The contacts.
+        default_region: Returns where local numbers belong; asked for the first contact that is not prepared.
+        size: How many make a chunk.
 
     Raises:
         InvalidRequest: One is no contact, or breaks a rule; the path says which one and where.
     """
     batch: list[PreparedRecipient] = []
     index = 0
+    regions: list[str | None] = []
     async for item in each_contact(source):
         if isinstance(item, NewRecipient):
-            batch.append(prepare(item, default_region, path=f"recipients[{index}]"))
+            regions = regions or [await default_region()]
+            batch.append(prepare(item, regions[0], path=f"recipients[{index}]"))
             index += 1
         else:
             batch.extend(item)

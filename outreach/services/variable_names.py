@@ -23,7 +23,8 @@ class VariableNames:
         """Take in the names of some contacts."""
         if self._names is None:
             return
-        texts = [contact.custom_variables for contact in chunk if contact.custom_variables is not None]
+        # Many have the same.
+        texts = {contact.custom_variables for contact in chunk if contact.custom_variables is not None}
         self._names.update(*orjson.loads(f"[{','.join(texts)}]"))
         if len(self._names) > MOST_NAMES:
             self._names = None

@@ -22,6 +22,9 @@ T = TypeVar("T")
 DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
 DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
 
+HELPER: Final = "read-body"
+"""The command that is not shown."""
+
 EXIT_FAILED: Final = 1
 EXIT_INTERRUPTED: Final = 130
 """What a shell reports of a command that Ctrl-C ended: 128 and the number of the signal."""
@@ -208,6 +211,14 @@ class Root(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in their order."""
         return list(self.commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, also the one that is not shown: this executable's own helper."""
+        if cmd_name == HELPER:
+            from outreach_server.cli.reading import read_body
+
+            return read_body
+        return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command is for, without importing one."""

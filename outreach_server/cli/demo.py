@@ -13,6 +13,7 @@ import click
 from outreach import Outreach
 from outreach_server.cli.base import EXIT_INTERRUPTED, OwnDatabaseCommand, state, unwrapped
 from outreach_server.cli.output import console, echo_json
+from outreach_server.cli.reading import helper_command
 from outreach_server.cli.sandbox import furnish
 from outreach_server.cli.serving import Server, bind_near, ending_on_sigterm, log_to_stderr, run_fast, url_of
 from outreach_server.cli.values import PORT
@@ -58,7 +59,9 @@ def demo(exit_: bool, port: int) -> None:
                     stays=not exit_,
                 )
                 up = anyio.Event()
-                server = Server(create_app(database), listener, level="warning", on_started=up.set)
+                server = Server(
+                    create_app(database, helper_command=helper_command()), listener, level="warning", on_started=up.set
+                )
 
                 async def telling() -> None:
                     await up.wait()

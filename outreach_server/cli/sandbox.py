@@ -12,6 +12,7 @@ import click
 from outreach import CarrierName, Outreach
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
+from outreach_server.cli.reading import helper_command
 from outreach_server.cli.serving import LOG_LEVELS, Server, bind, ending_on_sigterm, log_to_stderr, run_fast, url_of
 from outreach_server.cli.values import PORT
 
@@ -81,6 +82,8 @@ def sandbox(host: str, port: int, log_level: str) -> None:
                     console().print(fields(answer))
                 click.echo("Ctrl-C stops it and deletes the database.", err=True)
 
-            await Server(create_app(database), listener, level=log_level, on_started=started).serve()
+            await Server(
+                create_app(database, helper_command=helper_command()), listener, level=log_level, on_started=started
+            ).serve()
 
         run_fast(run)

@@ -22,7 +22,7 @@ from outreach import (
 from outreach_server.body import receive_body
 from outreach_server.context import Server, server_of
 from outreach_server.idempotency import idempotency_key, keyed_request
-from outreach_server.preparation import PreparedCampaign, prepare_campaign
+from outreach_server.preparation import PreparedCampaign, prepared_campaign
 from outreach_server.reading import Reading
 from outreach_server.replies import answer_of, created_response
 
@@ -54,10 +54,11 @@ async def create_campaign(
         default_region=workspace.default_region,
         this_year=server.engine.now().year,
     )
-    async with receive_body(request) as body:
-        # Read before the key is claimed: reading a large body may take longer than a claim lasts.
-        prepared = await prepare_campaign(server, body, reading)
-
+    # Read before the key is claimed: reading a large body may take longer than a claim lasts.
+    async with (
+        receive_body(request) as body,
+        prepared_campaign(server, body, reading, workspace_id=workspace.id) as prepared,
+    ):
         keyed = keyed_request(request, operation, digest=body.digest)
         return created_response(await _create(server, workspace, prepared, keyed))
 

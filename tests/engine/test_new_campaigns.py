@@ -12,8 +12,10 @@ from outreach import (
     EngineConfig,
     InvalidRequest,
     NewCallCampaign,
+    NewRecipient,
     NewSmsCampaign,
     Outreach,
+    prepare,
 )
 from outreach.testing.builders import NOW
 from outreach.working_set import Transaction
@@ -157,3 +159,18 @@ async def test_a_small_campaign_is_one_transaction(
     new = NewSmsCampaign(name="Few", message_body="x")
     made = await engine.create_campaign.sms(workspace.id, new, contacts(count), idempotency_key=key)
     assert (made.campaign.counters.total, writes) == (count, most + (key is not None))
+
+
+async def test_contacts_that_are_ready_need_nothing_but_the_transaction(
+    engine: Outreach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a local number belongs is asked for the sake of contacts that are not ready; a server's are."""
+    workspace = await given_workspace(engine)
+    ready = [prepare(NewRecipient(phone_number="+14155550102"), None)]
+
+    async def asked(operation: Callable[[Transaction], Any]) -> Any:
+        raise AssertionError(operation)
+
+    monkeypatch.setattr(engine._storage, "read", asked)
+    made = await engine.create_campaign.sms(workspace.id, NewSmsCampaign(name="One", message_body="x"), ready)
+    assert made.campaign.counters.total == 1

@@ -13,7 +13,8 @@ import pytest
 from outreach import ConfigError, InvalidRequest
 from outreach_server import create_app
 from outreach_server.body import MOST_IN_MEMORY, MOST_SMALL_BYTES
-from outreach_server.helper import HelperFailed, read_in_helper
+from outreach_server.cli.reading import helper_command
+from outreach_server.helping import HelperFailed, default_command, read_in_helper
 from outreach_server.reading import CHUNK, Reading
 from outreach_server.spool import sweep
 from tests.server.conftest import Service, Tenant, serve, sms_body
@@ -186,32 +187,86 @@ def test_a_large_body_for_the_other_channel(spooling: Service) -> None:
     assert (answer.status_code, answer.json()["channel"]) == (201, "call")
 
 
+def helper(directory: Path, *lines: str) -> tuple[str, ...]:
+    """Return the command of a helper of our own; what it is told is in `sys.argv[1:]`."""
+    script = directory / "helper.py"
+    script.write_text("\n".join(["import sys", *lines]), encoding="utf-8")
+    return sys.executable, str(script)
+
+
+HALF = [
+    "import io, json, pathlib",
+    "from outreach_server import helper, reading",
+    "out = io.BytesIO()",
+    "helper.read_body(pathlib.Path(sys.argv[1]), reading.Reading(**json.loads(sys.argv[2])), out)",
+    "sys.stdout.buffer.write(out.getvalue()[:-100_000])",
+]
+
+
+@pytest.mark.parametrize("lines", [["sys.exit('No memory left.')"], [*HALF, "sys.exit('No memory left.')"]])
 def test_a_helper_that_dies_is_a_500_and_leaves_nothing(
-    spooling: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, lines: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A helper that is killed, for want of memory for example, takes nothing else with it."""
-    tenant = spooling.tenant()
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    check_envelope(tenant.post("/sms-campaigns", content=large_body(), headers=JSON), 500, "internal_error")
-    assert list((tmp_path / "spool").iterdir()) == []
-    monkeypatch.undo()
-    assert tenant.post("/sms-campaigns", content=large_body(), headers=JSON).status_code == 201
+    """A helper that is killed takes nothing else with it, at its beginning or in the midst of its contacts."""
+    (tmp_path / "spool").mkdir()
+    for service in serve("memory://", spool_directory=tmp_path / "spool", helper_command=helper(tmp_path, *lines)):
+        tenant = service.tenant()
+        check_envelope(tenant.post("/sms-campaigns", content=large_body(), headers=JSON), 500, "internal_error")
+        assert list((tmp_path / "spool").iterdir()) == []
+        assert tenant.get("/sms-campaigns").json()["data"] == []
+        assert tenant.post("/sms-campaigns", sms_body()).status_code == 201
+    assert "No memory left." in caplog.text
 
 
 @pytest.mark.anyio
 async def test_a_helper_tells_why_it_died(tmp_path: Path) -> None:
     """The log gets the helper's own words."""
+    command = default_command()
+    assert command is not None
     with pytest.raises(HelperFailed, match=r"body\.json"):
-        await read_in_helper(tmp_path, READING)
+        async with read_in_helper(command, tmp_path / "body.json", READING):
+            pass
 
 
 @pytest.mark.anyio
 async def test_a_helper_hands_back_refusals(tmp_path: Path) -> None:
     """Details survive the way between the processes."""
     (tmp_path / "body.json").write_bytes(b"{}")
+    command = default_command()
+    assert command is not None
     with pytest.raises(InvalidRequest) as caught:
-        await read_in_helper(tmp_path, READING)
+        async with read_in_helper(command, tmp_path / "body.json", READING):
+            pass
     assert [detail.path for detail in caught.value.details] == ["name", "recipients"]
+
+
+def test_an_executable_that_is_no_python_reads_large_bodies_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One file that holds Python and a program in it takes no `-m`: without a command of its own, a thread reads."""
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    for service in serve("memory://", spool_directory=tmp_path):
+        answer = service.tenant().post("/sms-campaigns", content=large_body(), headers=JSON)
+        assert (answer.status_code, answer.json()["total_recipients"]) == (201, 4 * CHUNK + 1)
+
+
+def test_the_servers_own_executable_is_its_own_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a program in one file `serve` starts that file again, with a command that nobody sees."""
+    script, calls = tmp_path / "outreach-server", tmp_path / "calls"
+    script.write_text(
+        f"#!{sys.executable}\nimport sys\nfrom outreach_server.cli import main\n"
+        f"open({str(calls)!r}, 'a').write(sys.argv[1])\nmain()\n",
+        encoding="utf-8",
+    )
+    script.chmod(0o700)
+    (tmp_path / "spool").mkdir()
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", str(script))
+    for service in serve("memory://", spool_directory=tmp_path / "spool", helper_command=helper_command()):
+        answer = service.tenant().post("/sms-campaigns", content=large_body(), headers=JSON)
+        assert (answer.status_code, answer.json()["total_recipients"]) == (201, 4 * CHUNK + 1)
+    assert calls.read_text(encoding="utf-8") == "read-body"
 
 
 def test_what_a_killed_server_left_behind_is_deleted(tmp_path: Path) -> None:
