@@ -132,8 +132,8 @@ class Campaigns:
         if written is not None and not isinstance(written, str):
             raise InvalidRequest.at("search", f"must be a text, not {type(written).__name__}")
         size = min(page_size, MAX_PAGE_SIZE)
-        items, total = await self._context.storage.read(
-            lambda tx: tx.campaigns.page(
+        found, total = await self._context.storage.read(
+            lambda tx: tx.campaign_lists.page(
                 workspace_of(tx, workspace_id).id,
                 channel=channel,
                 status=status,
@@ -142,7 +142,7 @@ class Campaigns:
                 limit=size,
             )
         )
-        return Page(items=items, page=page, page_size=size, total=total)
+        return Page(items=[it.campaign() for it in found], page=page, page_size=size, total=total)
 
     async def start(
         self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool = False, actor: str = "library"

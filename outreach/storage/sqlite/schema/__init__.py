@@ -91,6 +91,12 @@ def _held_numbers(database: Database) -> None:
     _run_script(database, "0011_held_numbers.sql")
 
 
+@MIGRATIONS(name="0012_campaign_lists")
+def _campaign_lists(database: Database) -> None:
+    """List campaigns without looking at all of them."""
+    _run_script(database, "0012_campaign_lists.sql")
+
+
 def bring_up_to_date(raw: sqlite3.Connection, *, migrate: bool = True) -> Sequence[str]:
     """Apply what a database lacks, all of it or nothing; return the names of the steps.
 
