@@ -32,6 +32,7 @@ from outreach.working_set import Transaction
 
 MAX_PAGE_SIZE: Final = 100
 _BATCH: Final = 500
+_CHANNELS: Final = get_args(Channel)
 _CLEARABLE: Final = ("message_body", "sms_carrier", "sms_from_number", "sms_flow_id", "agent_id")
 
 
@@ -364,11 +365,11 @@ def _asked(
     Raises:
         InvalidRequest: The page, its size, the status, the channel or the search is none.
     """
-    if status is not None:
+    if status is not None and type(status) is not CampaignStatus:
         check_choice("status", status, tuple(CampaignStatus))
         status = CampaignStatus(status)
     if channel is not None:
-        check_choice("channel", channel, get_args(Channel))
+        check_choice("channel", channel, _CHANNELS)
     if type(page) is not int or page < 1:
         raise InvalidRequest.at("page", "must be an integer of at least 1")
     if type(page_size) is not int or page_size < 1:
