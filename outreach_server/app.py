@@ -18,6 +18,7 @@ from outreach_server.helping import default_command
 from outreach_server.lifespan import make_lifespan
 from outreach_server.request_id import ExchangeMiddleware
 from outreach_server.routes import ROUTES
+from outreach_server.shortcut import ShortcutMiddleware
 
 DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
 DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
@@ -76,7 +77,11 @@ def create_app(
     )
     app = Starlette(
         routes=list(ROUTES),
-        middleware=[Middleware(ExchangeMiddleware, server=server), Middleware(FaultMiddleware)],
+        middleware=[
+            Middleware(ExchangeMiddleware, server=server),
+            Middleware(FaultMiddleware),
+            Middleware(ShortcutMiddleware),
+        ],
         exception_handlers={OutreachError: answer_outreach_error, HTTPException: answer_http_exception},
         lifespan=make_lifespan(server, make_engine),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from starlette.datastructures import MutableHeaders
+from collections.abc import Sequence
+
 from starlette.requests import Request
 
 from outreach import Quota, RateLimited, Workspace
@@ -24,8 +25,11 @@ async def count_request(request: Request, workspace: Workspace) -> None:
         raise
 
 
-def set_limit_headers(headers: MutableHeaders, quota: Quota | None) -> None:
-    """Tell the client what its limit is and what is left; nothing where there is no limit or none was counted."""
-    if quota is not None:
-        headers["RateLimit-Policy"] = f'"workspace";q={quota.limit};w=60'
-        headers["RateLimit"] = f'"workspace";r={quota.remaining};t={quota.reset_seconds}'
+def limit_headers(quota: Quota | None) -> Sequence[tuple[bytes, bytes]]:
+    """Return what tells the client its limit and what is left; nothing where there is no limit or none was counted."""
+    if quota is None:
+        return ()
+    return (
+        (b"ratelimit-policy", b'"workspace";q=%d;w=60' % quota.limit),
+        (b"ratelimit", b'"workspace";r=%d;t=%d' % (quota.remaining, quota.reset_seconds)),
+    )

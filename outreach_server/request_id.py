@@ -6,18 +6,18 @@ import logging
 import re
 import time
 import uuid
+from collections.abc import Iterable
 from typing import Final
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach_server.context import Exchange, Server, put_exchange, put_server
-from outreach_server.limits import set_limit_headers
+from outreach_server.limits import limit_headers
 
-REQUEST_ID: Final = "X-Request-Id"
+REQUEST_ID: Final = b"x-request-id"
 
 # What comes from outside ends in log lines and headers: short, and of harmless characters only.
-_ACCEPTABLE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~:=+/-]{0,127}")
+_ACCEPTABLE: Final = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._~:=+/-]{0,127}")
 
 _log = logging.getLogger("outreach_server.access")
 
@@ -41,7 +41,7 @@ class ExchangeMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = Exchange(request_id=choose_request_id(Headers(scope=scope)))
+        exchange = Exchange(request_id=choose_request_id(scope["headers"]))
         put_server(scope, self._server)
         put_exchange(scope, exchange)
         began = time.monotonic()
@@ -51,11 +51,11 @@ class ExchangeMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers[REQUEST_ID] = exchange.request_id
-                set_limit_headers(headers, exchange.quota)
+                headers = [*message["headers"], (REQUEST_ID, exchange.request_id.encode())]
+                headers += limit_headers(exchange.quota)
                 if exchange.closes:
-                    headers["Connection"] = "close"
+                    headers.append((b"connection", b"close"))
+                message["headers"] = headers
             await send(message)
 
         try:
@@ -64,13 +64,19 @@ class ExchangeMiddleware:
             _log_exchange(scope, exchange, status, time.monotonic() - began)
 
 
-def choose_request_id(headers: Headers) -> str:
-    """Return the id that a request brings, or a new one where it brings none or a strange one."""
-    given = headers.get(REQUEST_ID, "")
-    return given if _ACCEPTABLE.fullmatch(given) else str(uuid.uuid4())
+def choose_request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """Return the id that a request brings, or a new one where it brings none or a strange one.
+
+    Args:
+        headers: As they came, their names in lower case.
+    """
+    given = next((value for name, value in headers if name == REQUEST_ID), b"")
+    return given.decode("ascii") if _ACCEPTABLE.fullmatch(given) else str(uuid.uuid4())
 
 
 def _log_exchange(scope: Scope, exchange: Exchange, status: int, seconds: float) -> None:
+    if not _log.isEnabledFor(logging.INFO):
+        return
     # The endpoint's name and not the path: a path may hold a phone number that somebody took for a call's id.
     endpoint = getattr(scope.get("endpoint"), "__name__", "none")
     _log.info(

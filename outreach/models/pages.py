@@ -25,3 +25,20 @@ class Page(Generic[T]):
     page: int
     page_size: int
     total: int
+
+
+@attrs.frozen(kw_only=True)
+class JsonPage:
+    """One page of a list as JSON, as the interface answers it.
+
+    Attributes:
+        items: The array of its items, encoded.
+        page: 1-based index of this page.
+        page_size: Items a page.
+        total: Matching items across all pages.
+    """
+
+    items: bytes
+    page: int
+    page_size: int
+    total: int

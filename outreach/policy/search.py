@@ -22,3 +22,23 @@ def fold(text: str) -> str:
     folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
     # The case folding of `İ` leaves a dot that nobody types.
     return unicodedata.normalize("NFC", folded.replace(_I_WITH_DOT, "i"))
+
+
+MOST_IN_A_PHRASE: Final = 32
+"""Characters of a text that an index is asked for; those that hold them are compared with all of it."""
+
+_LEAST_IN_A_PHRASE: Final = 3
+
+
+def phrase(folded: str) -> str | None:
+    """Return what an index of the three characters that follow each other is asked for; None for a shorter text.
+
+    Args:
+        folded: What is searched for, folded.
+
+    Returns:
+        The beginning of the text, quoted, so that none of its characters means anything else.
+    """
+    if len(folded) < _LEAST_IN_A_PHRASE:
+        return None
+    return '"' + folded[:MOST_IN_A_PHRASE].replace('"', '""') + '"'

@@ -110,6 +110,13 @@ class Storage(Protocol):
         """
         ...
 
+    def version(self) -> int | None:
+        """Return a number that differs from an earlier one when anybody has committed in between, at once.
+
+        What an operation reads that is begun after this call is at least as new. None where it cannot be told now.
+        """
+        ...
+
     @property
     def lock(self) -> DispatchLock:
         """The lock that one dispatching process holds."""

@@ -13,7 +13,7 @@ from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
 from outreach.models.campaign import Campaign, CampaignUpdate, Counters
 from outreach.models.carriers import CARRIERS, Channel
 from outreach.models.dispatch import Dispatch
-from outreach.models.pages import Page
+from outreach.models.pages import JsonPage, Page
 from outreach.models.recipient import Recipient, RecipientGroup
 from outreach.models.start_check import StartCheck
 from outreach.models.states import CampaignStatus
@@ -23,6 +23,7 @@ from outreach.operations.account_holds import hold_of_campaign
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, note, workspace_of
 from outreach.operations.histories import histories
 from outreach.services.caller_checks import unlisted_callers
+from outreach.services.campaign_pages import Asked, CampaignPages
 from outreach.services.checks import changes_of, check_choice, check_integer, check_name, written_number
 from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_description, check_times
@@ -32,6 +33,7 @@ from outreach.working_set import Transaction
 
 MAX_PAGE_SIZE: Final = 100
 _BATCH: Final = 500
+_CHANNELS: Final = get_args(Channel)
 _WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
 _CLEARABLE: Final = (
     *("description", "message_body", "sms_carrier", "sms_from_number", "sms_flow_id", "agent_id"),
@@ -45,6 +47,7 @@ class Campaigns:
     def __init__(self, context: ServiceContext, vault: Vault) -> None:
         self._context = context
         self._vault = vault
+        self._pages = CampaignPages(context)
 
     async def get(self, workspace_id: str, campaign_id: str) -> Campaign:
         """Return a campaign.
@@ -125,29 +128,39 @@ class Campaigns:
             NotFound: There is no such workspace.
             InvalidRequest: The page, its size, the status, the channel or the search is none.
         """
-        if status is not None:
-            check_choice("status", status, tuple(CampaignStatus))
-            status = CampaignStatus(status)
-        if channel is not None:
-            check_choice("channel", channel, get_args(Channel))
-        for name, number in (("page", page), ("page_size", page_size)):
-            if type(number) is not int or number < 1:
-                raise InvalidRequest.at(name, "must be an integer of at least 1")
-        written: object = search
-        if written is not None and not isinstance(written, str):
-            raise InvalidRequest.at("search", f"must be a text, not {type(written).__name__}")
-        size = min(page_size, MAX_PAGE_SIZE)
-        items, total = await self._context.storage.read(
-            lambda tx: tx.campaigns.page(
+        asked = _asked(workspace_id, channel, status, search, page, page_size)
+        found, total = await self._context.storage.read(
+            lambda tx: tx.campaign_lists.page(
                 workspace_of(tx, workspace_id).id,
-                channel=channel,
-                status=status,
-                search=search or None,
-                offset=(page - 1) * size,
-                limit=size,
+                channel=asked.channel,
+                status=asked.status,
+                search=asked.search,
+                offset=(page - 1) * asked.page_size,
+                limit=asked.page_size,
             )
         )
-        return Page(items=items, page=page, page_size=size, total=total)
+        return Page(items=[it.campaign() for it in found], page=page, page_size=asked.page_size, total=total)
+
+    async def list_json(
+        self,
+        workspace_id: str,
+        *,
+        channel: Channel | None = None,
+        status: CampaignStatus | None = None,
+        search: str | None = None,
+        page: int = 1,
+        page_size: int = 20,
+    ) -> JsonPage:
+        """Return the same page as `list` does, as JSON with the fields of the interface.
+
+        What was made before is given again while it is true; whoever has changed anything, here or in another process,
+        sees that at once.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: The page, its size, the status, the channel or the search is none.
+        """
+        return await self._pages.get(_asked(workspace_id, channel, status, search, page, page_size))
 
     async def start(
         self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool = False, actor: str = "library"
@@ -342,6 +355,34 @@ class Campaigns:
         )
         self._context.wake(campaign_unit(campaign))
         return campaign
+
+
+def _asked(
+    workspace_id: str,
+    channel: Channel | None,
+    status: CampaignStatus | None,
+    search: object,
+    page: object,
+    page_size: object,
+) -> Asked:
+    """Return what is asked for, with every part of it checked.
+
+    Raises:
+        InvalidRequest: The page, its size, the status, the channel or the search is none.
+    """
+    if status is not None and type(status) is not CampaignStatus:
+        check_choice("status", status, tuple(CampaignStatus))
+        status = CampaignStatus(status)
+    if channel is not None:
+        check_choice("channel", channel, _CHANNELS)
+    if type(page) is not int or page < 1:
+        raise InvalidRequest.at("page", "must be an integer of at least 1")
+    if type(page_size) is not int or page_size < 1:
+        raise InvalidRequest.at("page_size", "must be an integer of at least 1")
+    if search is not None and not isinstance(search, str):
+        raise InvalidRequest.at("search", f"must be a text, not {type(search).__name__}")
+    size = min(page_size, MAX_PAGE_SIZE)
+    return Asked(workspace_id, channel, status, search or None, page, size)
 
 
 def _reason(found: StartCheck | None) -> ErrorDetail | None:

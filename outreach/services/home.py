@@ -90,6 +90,15 @@ class HomeStorage:
         self._home.require()
         return await self._storage.read(operation)
 
+    def version(self) -> int | None:
+        """Return what tells whether anybody has committed; see `Storage.version`.
+
+        Raises:
+            ConfigError: The engine was opened elsewhere.
+        """
+        self._home.require()
+        return self._storage.version()
+
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
     try:

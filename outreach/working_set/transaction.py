@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from outreach.working_set.tables.accounts import AccountHolds, Accounts, Callbacks
+from outreach.working_set.tables.campaign_lists import CampaignLists
 from outreach.working_set.tables.campaigns import Campaigns
 from outreach.working_set.tables.directory import (
     Agents,
@@ -46,6 +47,7 @@ class Transaction:
         self.reply_settings = reply_settings(rows)
         self.register = Register(rows)
         self.campaigns = Campaigns(rows)
+        self.campaign_lists = CampaignLists(rows)
         self.recipients = Recipients(rows)
         self.dispatches = Dispatches(rows)
         self.calls = Calls(rows)

@@ -14,9 +14,14 @@ from outreach_server.endpoints.listing import list_campaigns
 class Campaigns(HTTPEndpoint):
     """List and create campaigns of both channels (design, section 3)."""
 
-    async def get(self, request: Request) -> Response:
+    @staticmethod
+    async def list(request: Request) -> Response:
         """List campaigns of both channels, newest first."""
         return await list_campaigns(request, await admit(request), channel=None)
+
+    async def get(self, request: Request) -> Response:
+        """Answer with the list."""
+        return await self.list(request)
 
     async def post(self, request: Request) -> Response:
         """Create a campaign of the channel that the body names; nothing is sent or placed."""

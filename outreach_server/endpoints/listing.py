@@ -5,10 +5,10 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Channel, Workspace, write_campaign
+from outreach import Channel, Workspace
 from outreach_server.context import server_of
 from outreach_server.query import read_list_query
-from outreach_server.replies import json_response
+from outreach_server.replies import JSON
 
 
 async def list_campaigns(request: Request, workspace: Workspace, *, channel: Channel | None) -> Response:
@@ -17,9 +17,8 @@ async def list_campaigns(request: Request, workspace: Workspace, *, channel: Cha
     Raises:
         InvalidRequest: A query parameter is wrong.
     """
-    engine = server_of(request).engine
-    query = read_list_query(request)
-    found = await engine.campaigns.list(
+    query = read_list_query(request.scope["query_string"])
+    found = await server_of(request).engine.campaigns.list_json(
         workspace.id,
         channel=channel,
         status=query.status,
@@ -27,10 +26,10 @@ async def list_campaigns(request: Request, workspace: Workspace, *, channel: Cha
         page=query.page,
         page_size=query.page_size,
     )
-    now = engine.now()
-    return json_response(
-        {
-            "data": [write_campaign(campaign, now=now) for campaign in found.items],
-            "pagination": {"page": query.page_echo, "page_size": found.page_size, "total": found.total},
-        }
+    body = b'{"data":%b,"pagination":{"page":%b,"page_size":%d,"total":%d}}' % (
+        found.items,
+        query.page_echo,
+        found.page_size,
+        found.total,
     )
+    return Response(body, media_type=JSON)

@@ -14,9 +14,14 @@ from outreach_server.endpoints.listing import list_campaigns
 class SmsCampaigns(HTTPEndpoint):
     """List and create SMS campaigns (interface, sections 4.2 and 4.3)."""
 
-    async def get(self, request: Request) -> Response:
+    @staticmethod
+    async def list(request: Request) -> Response:
         """List SMS campaigns, newest first."""
         return await list_campaigns(request, await admit(request), channel="sms")
+
+    async def get(self, request: Request) -> Response:
+        """Answer with the list."""
+        return await self.list(request)
 
     async def post(self, request: Request) -> Response:
         """Create an SMS campaign with its contacts; nothing is sent."""

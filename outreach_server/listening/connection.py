@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import attrs
 import httptools
-from starlette.datastructures import Headers
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -236,7 +235,7 @@ class Connection(HttpToolsProtocol):
             # Its body breaks off here: who serves it hears that the client is gone, and is not listened to any more.
             cycle.disconnected = True
             cycle.message_event.set()
-        given = choose_request_id(Headers(raw=self.headers or []))
+        given = choose_request_id(self.headers or ())
         headers = self.server_state.default_headers
         answer = refusal(HTTPStatus.BAD_REQUEST, "invalid_request", message, request_id=given, headers=headers)
         self.transport.write(answer)

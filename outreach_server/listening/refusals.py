@@ -28,7 +28,7 @@ def refusal(
         *(name + b": " + value for name, value in headers),
         b"content-type: application/json",
         f"content-length: {len(body)}".encode(),
-        f"{REQUEST_ID.lower()}: {request_id}".encode(),
+        REQUEST_ID + b": " + request_id.encode(),
         b"connection: close",
     ]
     return b"\r\n".join([*lines, b"", body])

@@ -77,6 +77,10 @@ class WatchedStorage:
         """Read."""
         return await self._storage.read(operation)
 
+    def version(self) -> int | None:
+        """Return the storage's own."""
+        return self._storage.version()
+
     @property
     def lock(self) -> DispatchLock:
         """The storage's own lock."""

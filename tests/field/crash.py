@@ -62,6 +62,11 @@ class Mortal:
         self._live()
         return await self._storage.read(operation)
 
+    def version(self) -> int | None:
+        """Return the storage's own, unless the process is dead."""
+        self._live()
+        return self._storage.version()
+
     @property
     def lock(self) -> DispatchLock:
         """The storage's own lock, which goes with the process."""

@@ -117,6 +117,42 @@ def test_what_waits_for_an_identifier_is_found_by_it(connection: sqlite3.Connect
     assert [[index in step for index in indexes].index(True) for step in steps] == [0, 1, 2], steps
 
 
+PAGES = {
+    "page": "campaigns_listed ",
+    "page_in_status": "campaigns_listed_in_status ",
+    "page_of_both": "campaigns_listed ",
+    "page_of_both_in_status": "campaigns_listed_in_status ",
+}
+
+
+def _plan(connection: sqlite3.Connection, aggregate: str, name: str) -> list[str]:
+    query = sql.load(aggregate)[name]
+    names = dict.fromkeys(re.findall(r":(\w+)", query))
+    return [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", names)]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_campaigns_reads_nothing_but_an_index_in_its_order(connection: sqlite3.Connection, name: str) -> None:
+    """What comes before a deep page is passed over in the narrowest of what there is, and nothing is sorted."""
+    steps = [step for step in _plan(connection, "campaigns", name) if "campaigns" in step or "TEMP" in step]
+    assert steps
+    assert all(step.startswith(f"SEARCH campaigns USING COVERING INDEX {PAGES[name]}") for step in steps), steps
+
+
+def test_campaigns_are_counted_without_looking_at_one(connection: sqlite3.Connection) -> None:
+    """A list of a hundred thousand tells how many there are as fast as one of ten."""
+    assert _plan(connection, "campaigns", "count") == [
+        "SEARCH campaign_counts USING PRIMARY KEY (workspace_id=?)",
+    ]
+
+
+def test_campaigns_are_found_by_what_their_names_hold_within_their_workspace(connection: sqlite3.Connection) -> None:
+    """The index of names is asked for the text and for the numbers of one workspace, then each campaign by its own."""
+    names, campaigns, *_ = _plan(connection, "campaigns", "found")
+    assert re.fullmatch(r"SCAN campaign_names VIRTUAL TABLE INDEX \d+:M1(><|<>)", names), names
+    assert campaigns == "SEARCH campaigns USING INTEGER PRIMARY KEY (rowid=?)"
+
+
 OVERVIEW = {
     ("campaigns", "count_in_status"): "campaigns_in_status",
     ("campaigns", "paused_by_engine"): "campaigns_in_status",
@@ -164,7 +200,7 @@ async def test_a_page_far_past_the_end_is_empty_and_knows_the_total(sqlite_stora
     """Larger than any integer of SQLite."""
     await sqlite_storage.write(set_up)
     page, total = await sqlite_storage.read(
-        lambda tx: tx.campaigns.page("w1", channel=None, status=None, search=None, offset=offset, limit=100)
+        lambda tx: tx.campaign_lists.page("w1", channel=None, status=None, search=None, offset=offset, limit=100)
     )
     assert (list(page), total) == ([], 1)
 

@@ -64,6 +64,16 @@ async def open_reader(path: Path) -> tuple[aiosqlite.Connection, Session]:
     return await _open(path, _prepare_reader, read_only=True)
 
 
+def open_glance(path: Path) -> sqlite3.Connection:
+    """Open a connection that reads nothing but whether anybody has committed, and waits for nobody."""
+    try:
+        raw = sqlite3.connect(path, isolation_level=None, timeout=0)
+        _set_up(raw, _READER)
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from error
+    return raw
+
+
 def _require_file(path: Path) -> None:
     if not path.exists():
         raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")

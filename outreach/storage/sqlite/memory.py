@@ -40,6 +40,7 @@ class MemoryStorage:
         self._users = 0
         self._queued = 0
         self._queued_first = 0
+        self._commits = 0
 
     async def __aenter__(self) -> Self:
         """Open it."""
@@ -67,7 +68,9 @@ class MemoryStorage:
         self._queued += 1
         try:
             await self._wait_for_turn(bulk=bulk)
-            return write_now(cast("Session", self._writer), operation)
+            result = write_now(cast("Session", self._writer), operation)
+            self._commits += 1
+            return result
         finally:
             self._queued -= 1
 
@@ -80,6 +83,10 @@ class MemoryStorage:
             return read_now(cast("Session", self._reader), operation)
         finally:
             self._queued -= 1
+
+    def version(self) -> int | None:
+        """Return how often something was committed."""
+        return self._commits
 
     @property
     def lock(self) -> DispatchLock:

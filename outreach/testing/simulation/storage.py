@@ -233,6 +233,10 @@ class ProcessStorage:
         self._require_alive()
         return self._database.read(operation)
 
+    def version(self) -> int | None:
+        """Return None: whoever asks has to read."""
+        return None
+
     @property
     def lock(self) -> DispatchLock:
         """The lock as this process sees it."""

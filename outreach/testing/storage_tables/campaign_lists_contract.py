@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from typing import Any
 
+import attrs
 import pytest
 
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Counters
 from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_call_campaign, make_campaign, new_id
+from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, new_id
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK, ContractBase, publish
 from outreach.working_set import Transaction
+from outreach.working_set.tables.campaign_lists import StoredCampaign
 
 NAMES = {
     "accents": "Été à Paris",
@@ -26,6 +30,12 @@ NAMES = {
     "backslash": "c\\d",
     "emoji": "🎉 party",
 }
+
+_WORDS = ("Spring", "offer", "Reminder", "Straits", "off")
+
+
+class _Undone(Exception):
+    """What an operation raises that is to leave nothing behind."""
 
 
 async def published(storage: Storage, *campaigns: Campaign) -> None:
@@ -41,7 +51,7 @@ async def published(storage: Storage, *campaigns: Campaign) -> None:
 async def page(storage: Storage, workspace_id: str = HERE, **wanted: Any) -> tuple[list[str], int]:
     """Return the identifiers on a page, and how many match in all."""
     asked = {"channel": None, "status": None, "search": None, "offset": 0, "limit": 100} | wanted
-    campaigns, total = await storage.read(lambda tx: tx.campaigns.page(workspace_id, **asked))
+    campaigns, total = await storage.read(lambda tx: tx.campaign_lists.page(workspace_id, **asked))
     return [campaign.id for campaign in campaigns], total
 
 
@@ -130,6 +140,149 @@ class CampaignListsContract(ContractBase):
         await storage.write(lambda tx: tx.campaigns.update(renamed))
         assert await page(storage, search="APRÈS") == ([campaign.id], 1)
         assert await page(storage, search="before") == ([], 0)
+
+    @pytest.mark.parametrize("search", ["sp", "spr", "spring o", "spring offer of the house, for you and for yours"])
+    async def test_search_keeps_to_its_workspace(self, storage: Storage, search: str) -> None:
+        """However short or long the text is, and however many others have it."""
+        name = "The Spring Offer of the house, for you and for yours, while it lasts"
+        mine, other = make_campaign(name=name), make_campaign(name="Something else")
+        foreign = [make_campaign(name=name, workspace_id=THERE) for _ in range(3)]
+        await published(storage, *foreign[:2], mine, other, foreign[2])
+        assert await page(storage, search=search) == ([mine.id], 1)
+        assert await page(storage, THERE, search=search) == ([it.id for it in reversed(foreign)], 3)
+        assert await page(storage, "0195554e-0000-7000-8000-00000000dead", search=search) == ([], 0)
+
+    async def test_search_compares_all_of_a_long_text(self, storage: Storage) -> None:
+        """Also what comes after the characters that any index could know."""
+        names = ["x" * 200 + ending for ending in ("a", "b", '"quoted"')]
+        made = [make_campaign(name=name) for name in names]
+        await published(storage, *made)
+        for campaign in made:
+            assert await page(storage, search=campaign.name) == ([campaign.id], 1)
+        assert await page(storage, search='xx"quo') == ([made[2].id], 1)
+        assert (await page(storage, search="x" * 200))[1] == 3
+        assert (await page(storage, search="x" * 201)) == ([], 0)
+
+    @pytest.mark.parametrize("seed", range(3))
+    async def test_lists_are_right_after_whatever_was_done(self, storage: Storage, seed: int) -> None:
+        """Counts, orders and what is found equal those of a look at every campaign."""
+        rng = random.Random(seed)  # noqa: S311 - no secret
+        there: dict[str, Campaign] = {}
+        loading: list[Campaign] = []
+
+        def some(tx: Transaction) -> None:
+            match rng.choice(["load", "publish", "drop", "rename", "move", "count"]):
+                case "load":
+                    make = rng.choice([make_campaign, make_call_campaign])
+                    moment = NOW + rng.randrange(5) * TICK
+                    made = make(name=rng.choice(_WORDS), workspace_id=rng.choice([HERE, THERE]), created_at=moment)
+                    tx.campaigns.insert_loading(made, loading_until=NOW)
+                    loading.append(made)
+                case "publish" if loading:
+                    campaign = loading.pop()
+                    tx.campaigns.publish(campaign)
+                    there[campaign.id] = campaign
+                case "drop" if loading:
+                    dropped = loading.pop()
+                    assert tx.campaigns.delete_loading(dropped.workspace_id, dropped.id, limit=9)
+                case "rename" if there:
+                    change(tx, name=" ".join(rng.choices(_WORDS, k=3)))
+                case "move" if there:
+                    change(tx, status=rng.choice(list(CampaignStatus)))
+                case "count" if there:
+                    counted = rng.choice(list(there.values()))
+                    tx.campaigns.add_counters(counted.workspace_id, counted.id, Counters(total=1))
+
+        def change(tx: Transaction, **values: Any) -> None:
+            campaign = attrs.evolve(rng.choice(list(there.values())), **values)
+            tx.campaigns.update(campaign)
+            there[campaign.id] = campaign
+
+        def some_and_fail(tx: Transaction) -> None:
+            known, waiting = dict(there), list(loading)
+            try:
+                for _ in range(3):
+                    some(tx)
+            finally:
+                there.clear()
+                there.update(known)
+                loading[:] = waiting
+            raise _Undone
+
+        for _ in range(60):
+            if rng.random() < 0.2:
+                with pytest.raises(_Undone):
+                    await storage.write(some_and_fail)
+            else:
+                await storage.write(some)
+        for workspace_id in (HERE, THERE):
+            for channel in (None, "sms", "call"):
+                for status in (None, CampaignStatus.READY, CampaignStatus.ACTIVE):
+                    for search in (None, "a", "ing", "off"):
+                        expected = [
+                            campaign.id
+                            for campaign in sorted(there.values(), key=lambda it: (it.created_at, it.id), reverse=True)
+                            if campaign.workspace_id == workspace_id
+                            and channel in {None, campaign.channel}
+                            and status in {None, campaign.status}
+                            and (search or "") in campaign.name.lower()
+                        ]
+                        asked = {"channel": channel, "status": status, "search": search}
+                        assert await page(storage, workspace_id, **asked) == (expected, len(expected)), asked
+
+    async def test_whatever_a_list_shows_counts_as_a_change(self, storage: Storage) -> None:
+        """Who keeps a list learns from one number that it is out of date; other workspaces keep theirs."""
+        agent = make_agent()
+        campaign = make_call_campaign(agent_id=agent.id)
+        foreign = make_campaign(workspace_id=THERE)
+
+        async def changes(write: Callable[[Transaction], object]) -> tuple[bool, bool]:
+            before = [await change(HERE), await change(THERE)]
+            await storage.write(write)
+            after = [await change(HERE), await change(THERE)]
+            return after[0] > before[0], after[1] > before[1]
+
+        async def change(workspace_id: str) -> int:
+            found = await storage.read(lambda tx: tx.campaign_lists.change(workspace_id))
+            assert found is not None
+            return found
+
+        await storage.write(lambda tx: tx.agents.insert(agent))
+        assert await changes(lambda tx: publish(tx, campaign)) == (True, False)
+        assert await changes(lambda tx: publish(tx, foreign)) == (False, True)
+        for write in (
+            lambda tx: tx.campaigns.update(attrs.evolve(campaign, name="Other")),
+            lambda tx: tx.campaigns.update(attrs.evolve(campaign, status=CampaignStatus.PAUSED)),
+            lambda tx: tx.campaigns.add_counters(HERE, campaign.id, Counters(total=1)),
+            lambda tx: tx.agents.update(attrs.evolve(agent, is_active=False)),
+        ):
+            assert await changes(write) == (True, False)
+        assert await storage.read(lambda tx: tx.campaign_lists.change("0195554e-0000-7000-8000-00000000dead")) is None
+
+    async def test_a_stored_campaign_differs_where_anything_of_it_does(self, storage: Storage) -> None:
+        """So that what was made of it can be kept while it equals the one that it was made of."""
+        agent = make_agent()
+        campaign = make_call_campaign(agent_id=agent.id)
+        await storage.write(lambda tx: tx.agents.insert(agent))
+        await published(storage, campaign)
+
+        async def stored() -> StoredCampaign:
+            found, _ = await storage.read(
+                lambda tx: tx.campaign_lists.page(HERE, channel=None, status=None, search=None, offset=0, limit=1)
+            )
+            return found[0]
+
+        one = await stored()
+        assert one == await stored()
+        assert one.campaign() == await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id))
+        for write in (
+            lambda tx: tx.campaigns.update(attrs.evolve(campaign, description="Other")),
+            lambda tx: tx.campaigns.add_counters(HERE, campaign.id, Counters(failed=1)),
+            lambda tx: tx.agents.update(attrs.evolve(agent, name="Bob")),
+        ):
+            await storage.write(write)
+            before, one = one, await stored()
+            assert one != before
 
     async def test_campaigns_in_a_status_are_oldest_first(self, storage: Storage) -> None:
         """The order is (created_at, id) over all the statuses asked for, of one workspace or of all."""

@@ -176,9 +176,9 @@ class CampaignsContract(ContractBase):
         expected = AgentSnapshot(id=agent.id, name="Bob", provider="simulator", is_active=False)
 
         def snapshots(tx: Transaction) -> list[AgentSnapshot | None]:
-            page, _ = tx.campaigns.page(HERE, channel=None, status=None, search=None, offset=0, limit=1)
+            page, _ = tx.campaign_lists.page(HERE, channel=None, status=None, search=None, offset=0, limit=1)
             found = [tx.campaigns.get(HERE, campaign.id), tx.campaigns.find(campaign.id)]
-            found += [page[0], tx.campaigns.in_status([CampaignStatus.READY])[0]]
+            found += [page[0].campaign(), tx.campaigns.in_status([CampaignStatus.READY])[0]]
             return [one.agent for one in found if one is not None]
 
         assert await storage.read(snapshots) == [expected] * 4

@@ -55,7 +55,7 @@ class LoadingContract(ContractBase):
             assert tx.campaigns.get(HERE, campaign.id) is None
             assert tx.campaigns.find(campaign.id) is None
             assert list(tx.campaigns.in_status(list(CampaignStatus))) == []
-            page = tx.campaigns.page(HERE, channel=None, status=None, search=None, offset=0, limit=10)
+            page = tx.campaign_lists.page(HERE, channel=None, status=None, search=None, offset=0, limit=10)
             assert (list(page[0]), page[1]) == ([], 0)
 
         await storage.read(look)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Final
 
 import attrs
 
 from outreach.clock import to_text
 from outreach.models.campaign import AgentSnapshot, Campaign, Counters
-from outreach.models.carriers import Channel
+from outreach.models.directory import Agent
 from outreach.models.states import CampaignStatus
-from outreach.policy.search import fold
 from outreach.working_set.kinds import AGENTS, CAMPAIGNS
 from outreach.working_set.tables.base import Table, as_list
-
-_MOST_OFFSET: Final = 2**63 - 1
-"""The largest integer that a database takes."""
 
 
 class Campaigns(Table):
@@ -109,33 +104,6 @@ class Campaigns(Table):
         """Add to the counters and return them as they are then."""
         return self._rows.add_counters((workspace_id, campaign_id), change)
 
-    def page(
-        self,
-        workspace_id: str,
-        *,
-        channel: Channel | None,
-        status: CampaignStatus | None,
-        search: str | None,
-        offset: int,
-        limit: int,
-    ) -> tuple[Sequence[Campaign], int]:
-        """Return campaigns newest first by (created_at, id), both descending, and how many match in all.
-
-        `search` matches a part of the name, case-insensitively for every script (`policy.search.fold`).
-        `offset` may be any integer from 0 on, however large.
-        """
-        wanted = {
-            "workspace_id": workspace_id,
-            "channel": channel,
-            "status": None if status is None else status.value,
-            "search": None if search is None else fold(search),
-        }
-        [[total]] = self._rows.query("campaigns.count", CAMPAIGNS, **wanted)
-        if offset > _MOST_OFFSET:
-            return [], int(total)
-        found = self._list(CAMPAIGNS, "campaigns.page", **wanted, offset=offset, limit=limit)
-        return self._all_shown(found), int(total)
-
     def in_status(self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None) -> Sequence[Campaign]:
         """Return campaigns in these statuses, of one workspace or of all, oldest first by (created_at, id)."""
         found = self._list(
@@ -171,8 +139,12 @@ class Campaigns(Table):
         """Return a campaign with the snapshot of its agent, as that is now."""
         if campaign.agent_id is None:
             return campaign
-        agent = self._rows.get(AGENTS, (campaign.workspace_id, campaign.agent_id))
-        if agent is None:
-            return campaign
-        snapshot = AgentSnapshot(id=agent.id, name=agent.name, provider=agent.provider, is_active=agent.is_active)
-        return attrs.evolve(campaign, agent=snapshot)
+        agent = snapshot(self._rows.get(AGENTS, (campaign.workspace_id, campaign.agent_id)))
+        return campaign if agent is None else attrs.evolve(campaign, agent=agent)
+
+
+def snapshot(agent: Agent | None) -> AgentSnapshot | None:
+    """Return the compact view of an agent that is shown with its campaigns."""
+    if agent is None:
+        return None
+    return AgentSnapshot(id=agent.id, name=agent.name, provider=agent.provider, is_active=agent.is_active)

@@ -94,6 +94,12 @@ def _held_numbers(database: Database) -> None:
     _run_script(database, "0011_held_numbers.sql")
 
 
+@MIGRATIONS(name="0012_campaign_lists")
+def _campaign_lists(database: Database) -> None:
+    """List campaigns without looking at all of them."""
+    _run_script(database, "0012_campaign_lists.sql")
+
+
 @MIGRATIONS(name="0013_narrow_indexes")
 def _narrow_indexes(database: Database) -> None:
     """Make writing cheaper: fewer indexes, and narrower ones."""

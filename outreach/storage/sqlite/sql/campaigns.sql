@@ -78,25 +78,80 @@ UPDATE campaigns SET
     recipients_open = recipients_open + ?
 WHERE number = ?
 
+-- list --
+-- The list of a workspace: its number, and that of its latest change.
+SELECT number, change FROM campaign_lists WHERE workspace_id = :workspace_id
+
 -- count --
--- How many match; the conditions are those of `page`.
-SELECT COUNT(*) FROM campaigns
+-- How many there are, without looking at one of them.
+SELECT SUM(count) FROM campaign_counts
 WHERE workspace_id = :workspace_id
-    AND loading_until IS NULL
     AND (:channel IS NULL OR channel = :channel)
     AND (:status IS NULL OR status = :status)
-    AND (:search IS NULL OR instr(name_folded, :search) > 0)
 
 -- page --
--- Newest first. `instr`, unlike LIKE, takes every character as it is.
-SELECT {campaigns} FROM campaigns
+-- The numbers of those on a page, newest first; nothing but an index is read.
+SELECT number FROM campaigns
+WHERE workspace_id = :workspace_id AND channel = :channel AND loading_until IS NULL
+ORDER BY created_at DESC, id DESC
+LIMIT :limit OFFSET :offset
+
+-- page_in_status --
+-- The same of one status.
+SELECT number FROM campaigns
+WHERE workspace_id = :workspace_id AND channel = :channel AND status = :status AND loading_until IS NULL
+ORDER BY created_at DESC, id DESC
+LIMIT :limit OFFSET :offset
+
+-- page_of_both --
+-- The same of both channels, merged.
+SELECT number, created_at, id FROM campaigns
+WHERE workspace_id = :workspace_id AND channel = 'sms' AND loading_until IS NULL
+UNION ALL
+SELECT number, created_at, id FROM campaigns
+WHERE workspace_id = :workspace_id AND channel = 'call' AND loading_until IS NULL
+ORDER BY created_at DESC, id DESC
+LIMIT :limit OFFSET :offset
+
+-- page_of_both_in_status --
+-- The same of both channels and one status.
+SELECT number, created_at, id FROM campaigns
+WHERE workspace_id = :workspace_id AND channel = 'sms' AND status = :status AND loading_until IS NULL
+UNION ALL
+SELECT number, created_at, id FROM campaigns
+WHERE workspace_id = :workspace_id AND channel = 'call' AND status = :status AND loading_until IS NULL
+ORDER BY created_at DESC, id DESC
+LIMIT :limit OFFSET :offset
+
+-- found --
+-- The numbers of all whose name holds a text, newest first; `phrase` is what the index knows of it. Names are numbered
+-- from those of one list to those of the next, and `instr`, unlike LIKE, takes every character as it is.
+SELECT campaigns.number
+FROM campaign_names CROSS JOIN campaigns ON campaigns.number = campaign_names.rowid - (:list << 38)
+WHERE campaign_names MATCH :phrase
+    AND campaign_names.rowid BETWEEN :list << 38 AND ((:list + 1) << 38) - 1
+    AND campaigns.workspace_id = :workspace_id
+    AND campaigns.loading_until IS NULL
+    AND (:channel IS NULL OR channel = :channel)
+    AND (:status IS NULL OR status = :status)
+    AND instr(name_folded, :search) > 0
+ORDER BY created_at DESC, id DESC
+
+-- found_without_index --
+-- The same for a text too short for the index.
+SELECT number FROM campaigns
 WHERE workspace_id = :workspace_id
     AND loading_until IS NULL
     AND (:channel IS NULL OR channel = :channel)
     AND (:status IS NULL OR status = :status)
-    AND (:search IS NULL OR instr(name_folded, :search) > 0)
+    AND instr(name_folded, :search) > 0
 ORDER BY created_at DESC, id DESC
-LIMIT :limit OFFSET :offset
+
+-- of_numbers --
+-- Those with these numbers; whose they are is compared all the same.
+SELECT {campaigns} FROM json_each(:numbers) AS wanted CROSS JOIN campaigns ON campaigns.number = wanted.value
+WHERE workspace_id = :workspace_id AND loading_until IS NULL
+ORDER BY campaigns.created_at DESC, campaigns.id DESC
 
 -- in_status --
 -- What a dispatcher starts with, and what a stop has to stop.

@@ -1,0 +1,168 @@
+"""Pages of campaigns as JSON, made once and kept while they are true.
+
+A page is kept with the version of the database in which it was read: while nobody has committed, it is given again
+without reading anything. After a commit, whoever made it, the number of the workspace's list tells whether anything in
+it has changed; and where it has, only those campaigns are made anew that differ from what they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+import attrs
+import orjson
+
+from outreach.convert.answers import write_campaign
+from outreach.errors import NotFound
+from outreach.models.carriers import Channel
+from outreach.models.pages import JsonPage
+from outreach.models.states import CampaignStatus
+from outreach.services.context import ServiceContext
+from outreach.services.kept import Kept
+from outreach.working_set import Transaction
+from outreach.working_set.tables.campaign_lists import StoredCampaign
+
+_MOST_PAGE_BYTES: Final = 16 * 2**20
+_MOST_CAMPAIGN_BYTES: Final = 8 * 2**20
+_EACH_BYTES: Final = 500
+"""What keeping something takes beside its text."""
+
+_ALWAYS: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+
+
+class Asked(NamedTuple):
+    """What is asked for; the workspace is part of it."""
+
+    workspace_id: str
+    channel: Channel | None
+    status: CampaignStatus | None
+    search: str | None
+    page: int
+    page_size: int
+
+
+@attrs.frozen(kw_only=True)
+class _Made:
+    """The JSON of a campaign.
+
+    Attributes:
+        stored: What it was made of.
+        expires: When its effective status becomes another one by itself; None for never.
+        expired: Whether it had when this was made.
+    """
+
+    stored: StoredCampaign
+    expires: datetime | None
+    expired: bool
+    text: bytes
+
+    def is_of(self, stored: StoredCampaign, now: datetime) -> bool:
+        """Return whether it would be the same if it were made now."""
+        return self.stored == stored and self.expired == (self.expires is not None and now >= self.expires)
+
+
+@attrs.frozen(kw_only=True)
+class _KeptPage:
+    """A page.
+
+    Attributes:
+        version: That of the database before it was read; None where that could not be told.
+        change: The number of the workspace's list in which it was read.
+        since: It is true from then on, because no campaign of it has expired later.
+        until: It is true until then, because none of it expires earlier.
+    """
+
+    version: int | None
+    change: int
+    since: datetime
+    until: datetime
+    page: JsonPage
+
+
+class CampaignPages:
+    """Makes pages and keeps them."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+        self._pages: Kept[Asked, _KeptPage] = Kept(_MOST_PAGE_BYTES)
+        self._campaigns: Kept[str, _Made] = Kept(_MOST_CAMPAIGN_BYTES)
+
+    async def get(self, asked: Asked) -> JsonPage:
+        """Return a page as it is now.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        storage = self._context.storage
+        version, now = storage.version(), self._context.now()
+        known = self._pages.get(asked)
+        if known is not None and not known.since <= now < known.until:
+            known = None
+        if known is not None and version is not None and known.version == version:
+            return known.page
+        change, found = await storage.read(lambda tx: _read(tx, asked, None if known is None else known.change))
+        if found is not None:
+            made = self._make(asked, *found, now=now, version=version, change=change)
+        else:
+            assert known is not None  # noqa: S101 - nothing is left out that is not known
+            made = attrs.evolve(known, version=version)
+        self._pages.put(asked, made, len(made.page.items) + len(asked.search or "") * 4 + _EACH_BYTES)
+        return made.page
+
+    def _make(
+        self,
+        asked: Asked,
+        found: Sequence[StoredCampaign],
+        total: int,
+        *,
+        now: datetime,
+        version: int | None,
+        change: int,
+    ) -> _KeptPage:
+        campaigns = [self._campaign(stored, now) for stored in found]
+        moments = (*_ALWAYS, *(made.expires for made in campaigns if made.expires is not None))
+        items = b"[" + b",".join(made.text for made in campaigns) + b"]"
+        return _KeptPage(
+            version=version,
+            change=change,
+            since=max(moment for moment in moments if moment <= now),
+            until=min(moment for moment in moments if moment > now),
+            page=JsonPage(items=items, page=asked.page, page_size=asked.page_size, total=total),
+        )
+
+    def _campaign(self, stored: StoredCampaign, now: datetime) -> _Made:
+        known = self._campaigns.get(stored.id)
+        if known is not None and known.is_of(stored, now):
+            return known
+        campaign = stored.campaign()
+        expires = None if campaign.is_terminal else campaign.scheduled_expires_at
+        made = _Made(
+            stored=stored,
+            expires=expires,
+            expired=expires is not None and now >= expires,
+            text=orjson.dumps(write_campaign(campaign, now=now)),
+        )
+        # The row that it was made of is about as large as what was made of it.
+        self._campaigns.put(stored.id, made, 2 * len(made.text) + _EACH_BYTES)
+        return made
+
+
+def _read(
+    tx: Transaction, asked: Asked, known_change: int | None
+) -> tuple[int, tuple[Sequence[StoredCampaign], int] | None]:
+    """Return the number of the list, and the campaigns of a page with how many match; nothing where it is known."""
+    change = tx.campaign_lists.change(asked.workspace_id)
+    if change is None:
+        raise NotFound("workspace", asked.workspace_id)
+    if change == known_change:
+        return change, None
+    return change, tx.campaign_lists.page(
+        asked.workspace_id,
+        channel=asked.channel,
+        status=asked.status,
+        search=asked.search,
+        offset=(asked.page - 1) * asked.page_size,
+        limit=asked.page_size,
+    )

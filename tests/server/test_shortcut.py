@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from outreach import Campaign, WorkspaceChange, WorkspaceStatus
+from outreach_server.endpoints import listing
+from tests.server.conftest import Service, Tenant, serve
+
+PATHS = ("/sms-campaigns", "/campaigns")
+QUERIES = (
+    "",
+    "?page=2&page_size=1",
+    "?status=ready",
+    "?search=tum",
+    "?page=0&status=x",
+    "?search=%FF",
+    "?page=1&page=2",
+)
+
+
+@pytest.fixture(params=["", "/mounted/here"], ids=["short", "long"])
+def service(request: pytest.FixtureRequest) -> Iterator[Service]:
+    """A server that is asked the short way, and one whose mount path makes the way long."""
+    yield from serve("memory://", mount=request.param)
+
+
+@pytest.fixture
+def both() -> Iterator[tuple[Service, Service]]:
+    """Both of them."""
+    for short in serve("memory://"):
+        for long in serve("memory://", mount="/mounted/here"):
+            yield short, long
+
+
+def told(answer: Any) -> tuple[int, dict[str, str], Any]:
+    """Return what an answer says, but for what is its own: identifiers and times."""
+    headers = {name: value for name, value in answer.headers.items() if name not in {"x-request-id", "content-length"}}
+    body = answer.json()
+    if "error" in body:
+        assert body["error"].pop("request_id") == answer.headers["X-Request-Id"]
+    else:
+        body["data"] = [one["name"] for one in body["data"]]
+    return answer.status_code, headers, body
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_both_ways_say_the_same(both: tuple[Service, Service], path: str) -> None:
+    """Answers and refusals, with all of their headers: whoever asks cannot tell which way it went."""
+    tenants = [service.tenant(request_limit=None) for service in both]
+    for tenant in tenants:
+        tenant.create(name="Autumn")
+        tenant.create(name="Winter")
+    for query in QUERIES:
+        short, long = (told(tenant.get(path + query)) for tenant in tenants)
+        assert short == long, query
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic x"}):
+        short, long = (told(tenant.client.get(path, headers=headers)) for tenant in tenants)
+        assert short == long
+        assert short[0] == 401
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS"):
+        short, long = (told(tenant.request(method, path)) for tenant in tenants)
+        assert short == long
+        assert short[0] == 405
+    for service, tenant in zip(both, tenants, strict=True):
+        change = WorkspaceChange(status=WorkspaceStatus.SUSPENDED)
+        service.run(service.engine.workspaces.update, tenant.workspace.id, change)
+    short, long = (told(tenant.get(path)) for tenant in tenants)
+    assert short == long
+    assert short[0] == 403
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_limit_is_counted_and_told(service: Service, path: str) -> None:
+    """Each request counts, and the one too many is refused."""
+    tenant = service.tenant(request_limit=2)
+    left = [tenant.get(path).headers["RateLimit"] for _ in range(2)]
+    assert [one.split(";")[1] for one in left] == ["r=1", "r=0"]
+    refused = tenant.get(path)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limited")
+    assert refused.headers["RateLimit-Policy"] == '"workspace";q=2;w=60'
+    assert "Retry-After" in refused.headers
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_goes_wrong_on_our_side_is_told_in_the_envelope(
+    service: Service, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever nobody expected is a 500 that tells nothing of it."""
+
+    def broken(_: bytes) -> Any:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(listing, "read_list_query", broken)
+    answer = service.tenant().get(path)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal_error")
+    assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_request_keeps_its_id_and_a_strange_one_is_replaced(service: Service, path: str) -> None:
+    """It goes into log lines and headers."""
+    tenant = service.tenant()
+    assert tenant.get(path, headers={"X-Request-Id": "abc-1"}).headers["X-Request-Id"] == "abc-1"
+    for strange in ("", "a b", "x" * 200, "<script>", "\u00e9"):
+        given = tenant.get(path, headers={"X-Request-Id": strange.encode()}).headers["X-Request-Id"]
+        assert len(given) == 36
+
+
+def test_a_head_is_answered_as_ever(service: Service) -> None:
+    """Without a body, and with the headers of the list."""
+    tenant: Tenant = service.tenant()
+    answer = tenant.request("HEAD", "/sms-campaigns")
+    assert (answer.status_code, answer.text) == (200, "")
+
+
+def test_no_tenant_sees_what_another_asked_for_before(service: Service) -> None:
+    """The same request with another key is another answer, whoever was first."""
+    one, two = service.tenant(), service.tenant()
+    one.create(name="One")
+    two.create(name="Two")
+    for _ in range(3):
+        for tenant, name in ((one, "One"), (two, "Two")):
+            assert [it["name"] for it in tenant.get("/sms-campaigns").json()["data"]] == [name]
+            assert [it["name"] for it in tenant.get("/sms-campaigns?search=o").json()["data"]] == [name]
+
+
+def test_a_campaign_that_moves_shows_at_once(service: Service) -> None:
+    """What was answered a moment ago is not answered again."""
+    tenant = service.tenant()
+    made: list[Campaign] = []
+    for name in ("First", "Second"):
+        identifier = tenant.create(name=name)["id"]
+        made.append(service.run(service.engine.campaigns.find, identifier))
+        assert tenant.get("/sms-campaigns").json()["pagination"]["total"] == len(made)
+    service.run(service.engine.campaigns.cancel, tenant.workspace.id, made[0].id)
+    statuses = [one["status"] for one in tenant.get("/sms-campaigns").json()["data"]]
+    assert statuses == ["draft", "cancelled"]

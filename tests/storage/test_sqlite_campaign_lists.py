@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import random
+import sqlite3
+from pathlib import Path
+
+import attrs
+import pytest
+from sqlite_utils import Database, Migrations
+
+from outreach.clock import SystemClock
+from outreach.models.campaign import Campaign
+from outreach.models.states import CampaignStatus
+from outreach.storage.sqlite import SqliteStorage, schema
+from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_workspace
+from outreach.working_set import Transaction
+from tests.storage.sqlite_support import opened
+
+pytestmark = pytest.mark.anyio
+
+WORKSPACES = ("w1", "w2", "w3")
+
+
+def assert_lists_are_right(raw: sqlite3.Connection) -> None:
+    """Compare what is kept for the lists with a look at every campaign."""
+    counted = raw.execute(
+        "SELECT workspace_id, channel, status, COUNT(*) FROM campaigns WHERE loading_until IS NULL GROUP BY 1, 2, 3"
+    ).fetchall()
+    kept = raw.execute("SELECT workspace_id, channel, status, count FROM campaign_counts WHERE count <> 0").fetchall()
+    assert sorted(kept) == sorted(counted)
+    names = raw.execute(
+        "SELECT (campaign_lists.number << 38) + campaigns.number, name_folded "
+        "FROM campaigns JOIN campaign_lists USING (workspace_id) WHERE loading_until IS NULL ORDER BY 1"
+    ).fetchall()
+    assert raw.execute("SELECT rowid, name FROM campaign_names ORDER BY 1").fetchall() == names
+    # Whether the index knows exactly the names that are kept in it; it fails where it does not.
+    raw.execute("INSERT INTO campaign_names (campaign_names) VALUES ('integrity-check')")
+    lists = raw.execute("SELECT workspace_id FROM campaign_lists").fetchall()
+    assert sorted(lists) == sorted(raw.execute("SELECT id FROM workspaces").fetchall())
+
+
+def fill(tx: Transaction) -> None:
+    """Write campaigns of several workspaces in several states; one is loading."""
+    rng = random.Random(7)
+    for workspace_id in WORKSPACES:
+        tx.workspaces.insert(make_workspace(id=workspace_id, name=workspace_id))
+    for number in range(60):
+        make = rng.choice([make_campaign, make_call_campaign])
+        status = rng.choice(list(CampaignStatus))
+        made = make(workspace_id=rng.choice(WORKSPACES[:2]), name=f"\u00c9t\u00e9 {number}", status=status)
+        tx.campaigns.insert_loading(made, loading_until=NOW)
+        if number:
+            tx.campaigns.publish(made)
+
+
+async def test_what_is_kept_for_lists_equals_a_look_at_every_campaign(
+    sqlite_storage: SqliteStorage, database: Path
+) -> None:
+    """After campaigns were loaded, dropped, renamed and moved, one by one and many in a transaction."""
+    rng = random.Random(1)
+    await sqlite_storage.write(fill)
+
+    def meddle(tx: Transaction) -> None:
+        for loading in tx.campaigns.leftovers(NOW.replace(year=2100)):
+            if rng.random() < 0.3:
+                tx.campaigns.delete_loading(*loading, limit=9)
+        for campaign in rng.sample(list(tx.campaigns.in_status(list(CampaignStatus))), 5):
+            tx.campaigns.update(_changed(campaign, rng))
+
+    for _ in range(20):
+        await sqlite_storage.write(meddle)
+    with opened(database) as raw:
+        assert_lists_are_right(raw)
+
+
+def _changed(campaign: Campaign, rng: random.Random) -> Campaign:
+    if rng.random() < 0.5:
+        return attrs.evolve(campaign, name=f"Name {rng.randrange(1000)}")
+    return attrs.evolve(campaign, status=rng.choice(list(CampaignStatus)))
+
+
+async def test_an_existing_file_gets_its_lists(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there before is counted and found, and what comes afterwards too."""
+    earlier = Migrations("outreach")
+    for migration in schema.MIGRATIONS.pending(Database(memory=True)):
+        if migration.name < "0012":
+            earlier(name=migration.name)(migration.fn)
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS", earlier)
+        async with SqliteStorage(database, clock=SystemClock()) as storage:
+            await storage.write(fill)
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        with opened(database) as raw:
+            assert_lists_are_right(raw)
+            assert raw.execute("SELECT COUNT(*) FROM campaign_names").fetchone() == (59,)
+        found, total = await storage.read(
+            lambda tx: tx.campaign_lists.page(
+                "w1", channel=None, status=None, search="\u00e9T\u00c9", offset=0, limit=9
+            )
+        )
+        assert len(found) == 9
+        assert total > 9
+        await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id="w4", name="w4")))
+        later = make_campaign(workspace_id="w4", name="Later")
+        await storage.write(lambda tx: tx.campaigns.insert_loading(later, loading_until=NOW))
+        await storage.write(lambda tx: tx.campaigns.publish(later))
+        with opened(database) as raw:
+            assert_lists_are_right(raw)
