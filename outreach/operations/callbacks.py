@@ -32,6 +32,14 @@ class Intake:
     analyser: Analyser
 
 
+def load(tx: Transaction, calls: Sequence[tuple[Account, Sequence[CallbackEvent]]]) -> None:
+    """Read what these callbacks concern, all at once."""
+    all_events = [(account, event) for account, events in calls for event in events]
+    tx.callbacks.load((account.workspace_id, account.id, event.event_id) for account, event in all_events)
+    contents = (event.content for _, event in all_events)
+    settling.load_reported(tx, [it for it in contents if isinstance(it, MessageReport | CallReport)])
+
+
 def take_in(
     tx: Transaction, account: Account, events: Sequence[CallbackEvent], body: bytes, *, intake: Intake, now: datetime
 ) -> Sequence[CallbackRecord]:

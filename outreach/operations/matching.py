@@ -7,6 +7,7 @@ and merged in the transaction in which its dispatch learns the identifier.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -23,6 +24,16 @@ from outreach.working_set import Transaction
 
 _AT_ONCE: Final = 50
 """Events of one message or call that are caught up with in one transaction; a provider tells some ten at the most."""
+
+
+def load_outcomes(tx: Transaction, outcomes: Sequence[tuple[Dispatch, Outcome]]) -> None:
+    """Read what these outcomes concern, all at once."""
+    settling.load(tx, [dispatch for dispatch, _ in outcomes])
+    tx.callbacks.load_waiting(
+        (dispatch.workspace_id, dispatch.provider, outcome.provider_id)
+        for dispatch, outcome in outcomes
+        if outcome.provider_id is not None
+    )
 
 
 def take_outcome(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -87,15 +86,32 @@ def settle(
     return settled
 
 
+def load_reported(tx: Transaction, events: Sequence[Report]) -> None:
+    """Read what these reports concern, all at once."""
+    tx.dispatches.load((event.workspace_id, event.dispatch_id) for event in events if event.dispatch_id is not None)
+    nameless = [event for event in events if _ours(tx, event) is None]
+    tx.dispatches.load_named(
+        (event.workspace_id, event.provider, name) for event in nameless for name in names_of(event)
+    )
+    found = [dispatch for dispatch in (dispatch_of(tx, event) for event in events) if dispatch is not None]
+    load(tx, found)
+    tx.dispatches.load_of_recipients(_recipients_of(found))
+
+
 def load(tx: Transaction, dispatches: Sequence[Dispatch]) -> None:
     """Read what the outcomes of these dispatches concern, all at once."""
     tx.dispatches.load((dispatch.workspace_id, dispatch.id) for dispatch in dispatches)
-    positions: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-    for dispatch in dispatches:
-        if dispatch.campaign_id is not None and dispatch.position is not None:
-            positions[dispatch.workspace_id, dispatch.campaign_id].append(dispatch.position)
-    for (workspace_id, campaign_id), of_campaign in positions.items():
-        tx.recipients.load(workspace_id, campaign_id, of_campaign)
+    recipients = _recipients_of(dispatches)
+    tx.campaigns.load((workspace_id, campaign_id) for workspace_id, campaign_id, _ in recipients)
+    tx.recipients.load(recipients)
+
+
+def _recipients_of(dispatches: Sequence[Dispatch]) -> Sequence[tuple[str, str, int]]:
+    return [
+        (dispatch.workspace_id, dispatch.campaign_id, dispatch.position)
+        for dispatch in dispatches
+        if dispatch.campaign_id is not None and dispatch.position is not None
+    ]
 
 
 def report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analyser, now: datetime) -> bool:
@@ -173,15 +189,19 @@ def is_held(tx: Transaction, dispatch: Dispatch, provider_id: str) -> bool:
 
 def dispatch_of(tx: Transaction, event: Report) -> Dispatch | None:
     """Return the dispatch that a report is about, by our identifier, else by one of the provider's; None for none."""
-    if event.dispatch_id is not None:
-        dispatch = tx.dispatches.get(event.workspace_id, event.dispatch_id)
-        if dispatch is not None:
-            return dispatch
+    dispatch = _ours(tx, event)
+    if dispatch is not None:
+        return dispatch
     for name in names_of(event):
         dispatch = tx.dispatches.by_provider_id(event.workspace_id, event.provider, name)
         if dispatch is not None:
             return dispatch
     return None
+
+
+def _ours(tx: Transaction, event: Report) -> Dispatch | None:
+    """Return the dispatch that a report names by our identifier."""
+    return tx.dispatches.get(event.workspace_id, event.dispatch_id) if event.dispatch_id is not None else None
 
 
 def names_of(event: Report) -> Sequence[str]:

@@ -28,10 +28,11 @@ class Batches(Generic[Q, A]):
     """Collects questions, and has each batch of them answered by one call.
 
     While a batch is answered the next one collects. There is no task of its own: of those who wait one sees to the
-    next batch. When that one is cancelled the others' questions are asked again, so that a question has to bear that.
+    next batch. When that one is cancelled the others' questions are asked again, and where a batch fails each question
+    is asked by itself, so that nobody suffers from another's. A question has to bear that.
 
     Args:
-        answer: Returns the answers to some questions, in their order. What it raises is raised for each of them.
+        answer: Returns the answers to some questions, in their order. What it raises for one alone is that one's error.
         most: How many questions a batch has at the most.
     """
 
@@ -72,12 +73,7 @@ class Batches(Generic[Q, A]):
             # Those who ask in this turn of the loop come along.
             await checkpoint()
             batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
-            answers = await self._answer([asked.question for asked in batch])
-            for asked, answer in zip(batch, answers, strict=True):
-                asked.answer = answer
-        except Exception as error:
-            for asked in batch:
-                asked.error = error
+            await self._answer_all(batch)
         except BaseException:
             self._waiting.extendleft(reversed(batch))
             self._waiting.remove(own)
@@ -87,6 +83,20 @@ class Batches(Generic[Q, A]):
             for asked in batch:
                 asked.called.set()
             self._hand_over()
+
+    async def _answer_all(self, batch: Sequence[_Asked[Q, A]]) -> None:
+        try:
+            answers = await self._answer([asked.question for asked in batch])
+            for asked, answer in zip(batch, answers, strict=True):
+                asked.answer, asked.error = answer, None
+        except Exception as error:
+            if len(batch) == 1:
+                batch[0].error = error
+                return
+            # All at once: where it is nobody's own trouble, such as a database that is blocked, nobody waits in turn.
+            async with anyio.create_task_group() as tasks:
+                for asked in batch:
+                    tasks.start_soon(self._answer_all, [asked])
 
     def _hand_over(self) -> None:
         """Let one of those who wait see to the next batch."""

@@ -46,7 +46,7 @@ _MOST_PAUSES: Final = 10_000
 """Campaigns of which it is remembered that their pause was told."""
 
 _SLICE: Final = 200
-"""Rows that one transaction of housekeeping touches at the most."""
+"""Rows that one transaction of housekeeping touches at the most; outcomes and reports that share one."""
 
 
 def backoff_of(config: EngineConfig) -> Backoff:
@@ -94,7 +94,8 @@ class Worker:
         self._first_turns: Mapping[str, float] = {}
         self._told_pauses: dict[str, int] = {}
         self.backoff = backoff_of(config)
-        self._settling = Batches(self._settle_all, most=_SLICE)
+        self._settling = Batches(self._settle, most=_SLICE)
+        self._reports = Batches(self._merge, most=_SLICE)
 
     @property
     def analyser(self) -> Analyser:
@@ -264,34 +265,16 @@ class Worker:
 
         Outcomes that come at the same time are recorded together; one that cannot be keeps no other from it.
         """
-        answer = await self._settling.ask((dispatch, outcome))
-        if isinstance(answer, Exception):
-            raise answer
-        self._tell_hold(answer)
+        self._tell_hold(await self._settling.ask((dispatch, outcome)))
 
-    async def _settle_all(
-        self, outcomes: Sequence[tuple[Dispatch, Outcome]]
-    ) -> Sequence[AccountHold | Exception | None]:
-        if len(outcomes) > 1:
-            try:
-                return await self._storage.write(lambda tx: self._take_outcomes(tx, outcomes))
-            except Exception as error:
-                # One of them cannot be recorded; the others must not suffer from it.
-                _log.debug("Outcomes could not be recorded together: %s.", type(error).__name__)
-        return [await self._settle_alone(outcome) for outcome in outcomes]
-
-    async def _settle_alone(self, outcome: tuple[Dispatch, Outcome]) -> AccountHold | Exception | None:
-        try:
-            [hold] = await self._storage.write(lambda tx: self._take_outcomes(tx, [outcome]))
-        except Exception as error:
-            return error
-        return hold
+    async def _settle(self, outcomes: Sequence[tuple[Dispatch, Outcome]]) -> Sequence[AccountHold | None]:
+        return await self._storage.write(lambda tx: self._take_outcomes(tx, outcomes))
 
     def _take_outcomes(
         self, tx: Transaction, outcomes: Sequence[tuple[Dispatch, Outcome]]
     ) -> Sequence[AccountHold | None]:
         now = self._clock.now()
-        settling.load(tx, [dispatch for dispatch, _ in outcomes])
+        matching.load_outcomes(tx, outcomes)
         holds = []
         for dispatch, outcome in outcomes:
             matching.take_outcome(
@@ -321,12 +304,19 @@ class Worker:
             )
 
     async def report(self, event: Report) -> None:
-        """Merge what a provider tells."""
-        await self._storage.write(
-            lambda tx: matching.take_report(
-                tx, event, backoff=self.backoff, analyser=self.analyser, now=self._clock.now()
-            )
-        )
+        """Merge what a provider tells, together with what others tell at the same time; it is committed then."""
+        await self._reports.ask(event)
+
+    async def _merge(self, events: Sequence[Report]) -> Sequence[bool]:
+        def operation(tx: Transaction) -> Sequence[bool]:
+            now = self._clock.now()
+            settling.load_reported(tx, events)
+            return [
+                matching.take_report(tx, event, backoff=self.backoff, analyser=self.analyser, now=now)
+                for event in events
+            ]
+
+        return await self._storage.write(operation)
 
     async def sweep(self) -> None:
         """Clear away what nobody needs: leftovers of loads that died, a slice of the keys that expired."""

@@ -17,6 +17,7 @@ from outreach.operations.callbacks import Intake
 from outreach.operations.common import workspace_of
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
 from outreach.protocols.analyser import Analyser
+from outreach.runners.batches import Batches
 from outreach.runners.connections import Connections
 from outreach.runners.verdicts import ToldAnalyser
 from outreach.runners.worker import backoff_of
@@ -26,6 +27,11 @@ from outreach.working_set import Transaction
 
 _MOST_INLINE: Final = 4 * 1024
 """What takes a millisecond or two, whatever it holds: of what most providers sign, a form has to be read for that."""
+
+_MOST_TOGETHER: Final = 100
+"""Callbacks that are taken in by one transaction; each has one event, or a few."""
+
+_Taken = tuple[Account, Sequence[CallbackEvent], bytes]
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +45,7 @@ class Callbacks:
         self._intake = Intake(
             ids=context.ids, backoff=backoff_of(context.config), analyser=ToldAnalyser(analyser, context.notices)
         )
+        self._taking = Batches(self._take_in, most=_MOST_TOGETHER)
 
     async def most_bytes(self, account_id: str) -> int:
         """Return how large a callback's body may be, which is the provider's to say; a larger one need not be read.
@@ -51,7 +58,7 @@ class Callbacks:
     async def receive(
         self, account_id: str, *, url: str, headers: Mapping[str, str], body: bytes
     ) -> Sequence[CallbackRecord]:
-        """Take in one callback; when this returns, what it tells is committed.
+        """Take in one callback, with others that come at the same time; when this returns, what it tells is committed.
 
         Args:
             account_id: The account that its address names.
@@ -99,11 +106,20 @@ class Callbacks:
                 account_id=account.id,
             )
             raise CallbackRejected(refused.reason) from None
-        new = await context.storage.write(
-            lambda tx: callbacks.take_in(tx, account, events, body, intake=self._intake, now=context.now())
-        )
+        new = await self._taking.ask((account, events, body))
         _tell_of_unread(account, events, {record.event_id for record in new})
         return new
+
+    async def _take_in(self, taken: Sequence[_Taken]) -> Sequence[Sequence[CallbackRecord]]:
+        def operation(tx: Transaction) -> Sequence[Sequence[CallbackRecord]]:
+            now = self._context.now()
+            callbacks.load(tx, [(account, events) for account, events, _ in taken])
+            return [
+                callbacks.take_in(tx, account, events, body, intake=self._intake, now=now)
+                for account, events, body in taken
+            ]
+
+        return await self._context.storage.write(operation)
 
     async def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
         """Return the newest events, newest first.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import attrs
 
-from outreach.convert.columns import Value
+from outreach.convert.columns import Value, json_text
 from outreach.errors import StorageError
 from outreach.models.campaign import Counters
 from outreach.working_set.backend import Backend, Change, Row
@@ -34,6 +34,10 @@ class WorkingSet:
     Args:
         backend: The database.
         read_only: Whether writing is refused.
+
+    Attributes:
+        lists: The rows that queries have found for each of many keys, by the query, for as long as the transaction: who
+            writes what would change one forgets it.
     """
 
     def __init__(self, backend: Backend, *, read_only: bool = False) -> None:
@@ -45,6 +49,7 @@ class WorkingSet:
         self._by_number: dict[int, CampaignRef] = {}
         self.counted: dict[str, Counters] = {}
         self.appended: dict[str, list[tuple[str, Sequence[Value]]]] = {"trail": [], "audit": []}
+        self.lists: dict[str, dict[Key, list[Key]]] = {}
         self.last_change: dict[str, int] = {}
         self._change_pending: dict[str, bool] = {}
         self._pending_tables: set[str] = set()
@@ -56,6 +61,7 @@ class WorkingSet:
 
     def begin(self) -> None:
         """Begin a transaction: what is known stays known, unless somebody else has written since."""
+        self.lists.clear()
         version = self.backend.version()
         if version != self._version:
             self.forget()
@@ -78,7 +84,7 @@ class WorkingSet:
             rows.pending.clear()
         for entries in self.appended.values():
             entries.clear()
-        for known in (self._refs, self._by_number, self.counted, self.last_change, self._change_pending):
+        for known in (self._refs, self._by_number, self.counted, self.lists, self.last_change, self._change_pending):
             known.clear()
         self._pending_tables.clear()
         self._version = None
@@ -197,6 +203,8 @@ class WorkingSet:
 
     def models(self, kind: Kind[M], rows: Iterable[Row]) -> list[M]:
         """Return the models of rows that a query has returned."""
+        rows = list(rows)
+        self._learn_numbers(kind, rows)
         return [kind.model(row, self._reference(kind, row)) for row in rows]
 
     def rows_of(self, kind: Kind[M]) -> list[M | None]:
@@ -246,18 +254,57 @@ class WorkingSet:
         self._flushed = True
         return self.backend.run_many(name, rows)
 
+    def load_lists(
+        self,
+        kind: Kind[M],
+        name: str,
+        keys: Mapping[Key, Sequence[Value]],
+        keys_of: Callable[[M], Iterable[Key]],
+        **values: Value,
+    ) -> None:
+        """Run a query for many keys at once, unless it has been run for them; `listed` tells what it found.
+
+        Args:
+            kind: Whose rows it returns, those of one key in their order.
+            name: Which one; its parameter `wanted` takes the keys as JSON.
+            keys: What it is asked for, and how the database calls that.
+            keys_of: Returns the keys that have a row in their list.
+            values: Its other parameters.
+        """
+        lists = self.lists.setdefault(name, {})
+        wanted = {key: called for key, called in keys.items() if key not in lists}
+        if not wanted:
+            return
+        found: dict[Key, list[Key]] = {key: [] for key in wanted}
+        for row in self.adopt(kind, self.query(name, kind, wanted=json_text(list(wanted.values())), **values)):
+            for key in keys_of(row):
+                if key in found:
+                    found[key].append(kind.key_of(row))
+        lists.update(found)
+
+    def listed(self, kind: Kind[M], name: str, key: Key) -> list[M]:
+        """Return the rows that a query has found for a key, as they are now."""
+        rows = (self.get(kind, found) for found in self.lists[name][key])
+        return [row for row in rows if row is not None]
+
     # ---------------------------------------------------------------------------------------- campaigns
 
     def ref(self, workspace_id: str, campaign_id: str) -> CampaignRef | None:
         """Return what rows call a campaign, a loading one too; None where the workspace has none with this id."""
-        if campaign_id not in self._refs:
-            rows = self.backend.query("campaigns.ref", {"campaign_id": campaign_id})
-            self._know(*(CampaignRef(*row) for row in rows))
-            if not rows and not self.read_only:
-                return None
-            self._refs.setdefault(campaign_id, None)
-        ref = self._refs[campaign_id]
+        self.load_refs([campaign_id])
+        ref = self._refs.get(campaign_id)
         return ref if ref is not None and ref.workspace_id == workspace_id else None
+
+    def load_refs(self, campaign_ids: Iterable[str]) -> None:
+        """Find out what rows call many campaigns, all at once."""
+        wanted = [campaign_id for campaign_id in dict.fromkeys(campaign_ids) if campaign_id not in self._refs]
+        if wanted:
+            rows = self.backend.query("campaigns.refs", {"wanted": json_text(wanted)})
+            self._know(*(CampaignRef(*row) for row in rows))
+            if self.read_only:
+                # One that is not there may be made later in a transaction that writes.
+                for campaign_id in wanted:
+                    self._refs.setdefault(campaign_id, None)
 
     def lose_ref(self, campaign_id: str) -> None:
         """Forget what rows call a campaign: it was made or deleted just now."""
@@ -417,9 +464,10 @@ class WorkingSet:
                 there[tuple(self._database_key(kind, key))] = key
         if there:
             indexes = [kind.columns.index(name) for name in kind.key]
-            for row in self.backend.load(kind, there):
-                ref = self._reference(kind, row)
-                known[there[tuple(row[index] for index in indexes)]] = kind.model(row, ref)
+            rows = list(self.backend.load(kind, there))
+            self._learn_numbers(kind, rows)
+            for row in rows:
+                known[there[tuple(row[index] for index in indexes)]] = kind.model(row, self._reference(kind, row))
         for key in keys:
             known.setdefault(key, None)
 
@@ -427,16 +475,16 @@ class WorkingSet:
         return self._refs.get(key[kind.campaign_key or 0]) is not None
 
     def _reference(self, kind: Kind[Any], row: Row) -> CampaignRef:
-        if kind.campaign is None or row[kind.campaign] is None:
-            return NOWHERE
-        self._learn_numbers({row[kind.campaign]})
-        return self._by_number[row[kind.campaign]]
+        return NOWHERE if kind.campaign is None or row[kind.campaign] is None else self._by_number[row[kind.campaign]]
 
-    def _learn_numbers(self, numbers: Collection[int | None]) -> None:
-        for number in numbers:
-            if number is not None and number not in self._by_number:
-                rows = self.backend.query("campaigns.ref_by_number", {"number": number})
-                self._know(*(CampaignRef(*row) for row in rows))
+    def _learn_numbers(self, kind: Kind[Any], rows: Iterable[Row]) -> None:
+        if kind.campaign is None:
+            return
+        numbers = {row[kind.campaign] for row in rows}
+        wanted = [number for number in numbers if number is not None and number not in self._by_number]
+        if wanted:
+            found = self.backend.query("campaigns.refs_by_number", {"wanted": json_text(wanted)})
+            self._know(*(CampaignRef(*row) for row in found))
 
     def _know(self, *refs: CampaignRef) -> None:
         for ref in refs:

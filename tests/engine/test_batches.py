@@ -56,13 +56,22 @@ async def test_what_is_asked_at_the_same_time_is_one_batch() -> None:
     assert [sorted(batch) for batch in oracle.batches] == [[1, 2], [3, 4, 5], [6]]
 
 
-async def test_an_error_is_raised_for_each_of_its_batch_and_for_nobody_else() -> None:
-    """The next batch is answered."""
-    oracle = Oracle()
+async def test_an_error_is_raised_for_whose_question_it_is_and_for_nobody_else() -> None:
+    """The others of its batch are answered, each by itself, and so is the next batch."""
+    oracle, answers = Oracle(), dict[int, int]()
     oracle.open.set()
     batches = Batches(oracle.answer, most=10)
-    with pytest.raises(ValueError, match="unlucky"):
-        await batches.ask(13)
+
+    async def ask_the_unlucky_one() -> None:
+        with pytest.raises(ValueError, match="unlucky"):
+            await batches.ask(13)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask_all, batches, [1, 2], answers)
+        await checkpoint()
+        tasks.start_soon(ask_the_unlucky_one)
+    assert answers == {1: 2, 2: 4}
+    assert sorted(map(sorted, oracle.batches), key=len)[-1] == [1, 2, 13]
     assert await batches.ask(1) == 2
 
 

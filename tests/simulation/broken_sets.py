@@ -10,8 +10,10 @@ import pytest
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
+from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus
 from outreach.operations import waves
+from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
 from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS
 from outreach.working_set.working_set import WorkingSet
@@ -76,3 +78,14 @@ def undo_by_halves(patch: pytest.MonkeyPatch) -> None:
             where.setdefault(key, value)
 
     patch.setattr(Journal, "undo", leaking)
+
+
+def leave_one_of_a_group_out(patch: pytest.MonkeyPatch) -> None:
+    """Tell whoever hands a report in, after others of its group, that it is taken in, and merge the others."""
+    merge = Worker._merge
+
+    async def all_but_one(self: Worker, events: Sequence[Report]) -> Sequence[bool]:
+        merged = await merge(self, events[: max(len(events) - 1, 1)])
+        return [*merged, *[True] * (len(events) - len(merged))]
+
+    patch.setattr(Worker, "_merge", all_but_one)

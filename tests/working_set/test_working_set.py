@@ -130,7 +130,7 @@ def test_a_row_is_read_once(session: Session, campaign_id: str) -> None:
         "load campaigns",
         "load recipients",
         "load sms_settings",
-        "query campaigns.ref",
+        "query campaigns.refs",
     ]
     assert statements_of(session, read) == []
 
@@ -146,7 +146,7 @@ def test_many_rows_are_written_by_one_statement(session: Session, campaign_id: s
 
     assert sorted(statements_of(forgetting(session), write)) == [
         "load campaigns",
-        "query campaigns.ref",
+        "query campaigns.refs",
         "query recipients.page",
         "run campaigns.add_counters",
         "run trail.append",

@@ -128,17 +128,32 @@ class World:
         """Hand reports to a process until it is gone; what it did not take in is told again."""
         while link.alive():
             while self._outbox and link.alive():
-                make = self._outbox.pop(0)
-                report = make()
+                # As many connections call back at the same time.
+                due, self._outbox = self._outbox, []
+                errors: list[Exception] = []
                 try:
-                    await sink(report)
-                except BaseException:
-                    self._outbox.insert(0, make)
-                    raise
-                self._on_reported(report)
+                    async with anyio.create_task_group() as tasks:
+                        for make in list(due):
+                            tasks.start_soon(self._hand_in, make, due, sink, errors)
+                finally:
+                    self._outbox[:0] = due
+                if errors:
+                    raise errors[0]
             self._news = anyio.Event()
             with anyio.move_on_after(30):
                 await self._news.wait()
+
+    async def _hand_in(
+        self, make: Callable[[], Report], due: list[Callable[[], Report]], sink: ReportSink, errors: list[Exception]
+    ) -> None:
+        report = make()
+        try:
+            await sink(report)
+        except Exception as error:
+            errors.append(error)
+        else:
+            due.remove(make)
+            self._on_reported(report)
 
     async def request(self, link: Link, asked: OutboundMessage | CallRequest, accept: Callable[[], Outcome]) -> Outcome:
         """Go through one request: heard or not, answered or not, by a process that may die in it."""

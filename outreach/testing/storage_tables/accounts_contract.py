@@ -135,6 +135,23 @@ class AccountsContract(ContractBase):
         assert await waiting() == [made[0]]
         assert await storage.read(lambda tx: tx.callbacks.get(HERE, matched.account_id, matched.event_id)) == matched
 
+    async def test_what_many_identifiers_are_waited_for_by_is_looked_at_at_once(self, storage: Storage) -> None:
+        """By either name, each in its workspace and of its provider; what comes afterwards is found all the same."""
+        own = make_callback(report=make_message_report(provider_id="SM-1"))
+        telephony = make_callback(report=make_call_report(provider_id="conv-1", telephony_id="CA-1"))
+        late = make_callback(report=make_message_report(provider_id="SM-2"))
+        names = [(HERE, "twilio", "SM-1"), (HERE, "vapi", "CA-1"), (HERE, "twilio", "SM-2"), (THERE, "twilio", "SM-1")]
+
+        def operation(tx: Transaction) -> list[list[CallbackRecord]]:
+            tx.callbacks.insert(own)
+            tx.callbacks.insert(telephony)
+            tx.callbacks.load_waiting(names)
+            before = [list(tx.callbacks.waiting(*name, limit=9)) for name in names]
+            tx.callbacks.insert(late)
+            return [*before, list(tx.callbacks.waiting(*names[2], limit=9))]
+
+        assert await storage.write(operation) == [[own], [telephony], [], [], [late]]
+
     async def test_what_waits_for_the_telephonys_identifier_is_found_by_it_too(self, storage: Storage) -> None:
         """By either name, the oldest first, at most so many, and once where both are the same."""
         names = [("conv-1", "CA-1"), ("CA-1", None), (None, "CA-1"), ("CA-1", "CA-1"), ("conv-2", "CA-2")]

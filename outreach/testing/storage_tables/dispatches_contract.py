@@ -241,6 +241,29 @@ class DispatchesContract(ContractBase):
         assert await found(HERE, "twilio", "x") is None
         assert await found(THERE, "twilio", "X") is None
 
+    async def test_what_was_read_of_many_at_once_is_asked_anew_once_it_has_changed(self, storage: Storage) -> None:
+        """Also within the transaction, and each workspace sees its own alone."""
+        campaign_id = (await given_recipients(storage, 2)).id
+        first = make_dispatch(campaign_id=campaign_id, position=0, **ACCEPTED)
+        second = make_dispatch(campaign_id=campaign_id, position=0, attempt=2)
+
+        def operation(tx: Transaction) -> None:
+            tx.dispatches.insert(first)
+            tx.dispatches.load_of_recipients([(HERE, campaign_id, 0), (HERE, campaign_id, 1), (THERE, campaign_id, 0)])
+            assert list(tx.dispatches.of_recipient(HERE, campaign_id, 0)) == [first]
+            assert list(tx.dispatches.of_recipient(HERE, campaign_id, 1)) == []
+            assert list(tx.dispatches.of_recipient(THERE, campaign_id, 0)) == []
+            tx.dispatches.load_named([(HERE, first.provider, "SM-1"), (THERE, first.provider, "SM-1")])
+            assert tx.dispatches.by_provider_id(HERE, first.provider, "SM-1") is None
+            tx.dispatches.insert(second)
+            named = attrs.evolve(first, provider_id="SM-1")
+            tx.dispatches.update(named)
+            assert list(tx.dispatches.of_recipient(HERE, campaign_id, 0)) == [named, second]
+            assert tx.dispatches.by_provider_id(HERE, first.provider, "SM-1") == named
+            assert tx.dispatches.by_provider_id(THERE, first.provider, "SM-1") is None
+
+        await storage.write(operation)
+
     async def test_those_that_are_alike_are_found_in_every_workspace(self, storage: Storage) -> None:
         """With its provider, sender and contact, between two moments, in these states; never the dispatch itself."""
         made, phone = [], new_phone()

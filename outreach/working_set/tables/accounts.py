@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import attrs
 
 from outreach.clock import to_text
+from outreach.convert.columns import json_text
 from outreach.models.account import Account, AccountHold, CallbackRecord
 from outreach.working_set.kinds import ACCOUNT_HOLDS, ACCOUNTS, CALLBACKS
 from outreach.working_set.tables.base import Owned, Table
@@ -73,21 +75,42 @@ class Callbacks(Table):
         """Return an event of an account that has come before."""
         return self._rows.get(CALLBACKS, (workspace_id, account_id, event_id))
 
+    def load(self, keys: Iterable[tuple[str, str, str]]) -> None:
+        """Read many at once, by workspace, account and event: each `get` of one of them asks nobody then."""
+        self._rows.load(CALLBACKS, keys)
+
     def insert(self, record: CallbackRecord) -> None:
         """Write an event; what the provider told word for word is in its body."""
         if record.report is not None and record.report.raw is not None:
             record = attrs.evolve(record, report=attrs.evolve(record.report, raw=None))
+        self._forget_waiting()
         self._rows.insert(CALLBACKS, CALLBACKS.key_of(record), record)
 
     def update(self, record: CallbackRecord) -> None:
         """Write over an event's result and report; the rest stays as it is."""
+        self._forget_waiting()
         self._rows.update(CALLBACKS, CALLBACKS.key_of(record), record)
+
+    def _forget_waiting(self) -> None:
+        self._rows.lists.pop("callbacks.waiting", None)
+
+    def load_waiting(self, names: Iterable[tuple[str, str, str]]) -> None:
+        """Look at once which of many identifiers events wait for, each with its workspace and its provider.
+
+        Of one that none waits for `waiting` asks nobody then.
+        """
+        wanted = list(dict.fromkeys(names))
+        rows = self._rows.query("callbacks.waited_for", CALLBACKS, wanted=json_text(wanted)) if wanted else ()
+        there = {tuple(json.loads(row[0])) for row in rows}
+        self._rows.lists["callbacks.waiting"] = {name: [] for name in wanted if name not in there}
 
     def waiting(self, workspace_id: str, provider: str, provider_id: str, *, limit: int) -> Sequence[CallbackRecord]:
         """Return events whose report names this identifier of this provider, oldest first by (received_at, event).
 
         As `provider_id`, or as the `telephony_id` of a call.
         """
+        if (workspace_id, provider, provider_id) in self._rows.lists.get("callbacks.waiting", ()):
+            return []
         return self._list(
             CALLBACKS,
             "callbacks.waiting",

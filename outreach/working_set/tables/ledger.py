@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from typing import Final
 
 import attrs
 
@@ -15,6 +16,9 @@ from outreach.models.states import DispatchState, MessageStatus
 from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
 from outreach.working_set.tables.base import Table
 from outreach.working_set.writes import AlreadyThere
+
+_OF_RECIPIENT: Final = "dispatches.of_recipient"
+_BY_PROVIDER_ID: Final = "dispatches.by_provider_id"
 
 
 class Dispatches(Table):
@@ -36,6 +40,8 @@ class Dispatches(Table):
         """
         for dispatch in dispatches:
             self._require_campaign(dispatch)
+        for name in (_OF_RECIPIENT, _BY_PROVIDER_ID):
+            self._rows.lists.pop(name, None)
         keys = [DISPATCHES.key_of(dispatch) for dispatch in dispatches]
         self._rows.require_writing()
         taken = set(self._rows.there(DISPATCHES, keys))
@@ -59,12 +65,18 @@ class Dispatches(Table):
 
     def by_provider_id(self, workspace_id: str, provider: str, provider_id: str) -> Dispatch | None:
         """Return the newest dispatch, by (created_at, id), with this identifier of this provider."""
-        return self._one(
+        name = (workspace_id, provider, provider_id)
+        self.load_named([name])
+        found = self._rows.listed(DISPATCHES, _BY_PROVIDER_ID, name)
+        return found[0] if found else None
+
+    def load_named(self, names: Iterable[tuple[str, str, str]]) -> None:
+        """Read many by (workspace, provider, identifier of the provider), so that `by_provider_id` asks nobody."""
+        self._rows.load_lists(
             DISPATCHES,
-            "dispatches.by_provider_id",
-            workspace_id=workspace_id,
-            provider=provider,
-            provider_id=provider_id,
+            _BY_PROVIDER_ID,
+            {name: name for name in names},
+            lambda found: [(found.workspace_id, found.provider, found.provider_id)],
         )
 
     def alike(
@@ -95,12 +107,28 @@ class Dispatches(Table):
         known = self.get(dispatch.workspace_id, dispatch.id)
         if known is not None and dispatch.unsettled and not known.unsettled and self._has_unsettled(dispatch):
             raise AlreadyThere("There is an unsettled dispatch already.")
+        if known is not None and known.provider_id != dispatch.provider_id:
+            self._rows.lists.pop(_BY_PROVIDER_ID, None)
         self._rows.update(DISPATCHES, DISPATCHES.key_of(dispatch), dispatch)
 
     def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
         """Return a recipient's dispatches, oldest first by (created_at, id)."""
-        number = self._rows.number(workspace_id, campaign_id)
-        return self._list(DISPATCHES, "dispatches.of_recipient", number=number, position=position)
+        recipient = (workspace_id, campaign_id, position)
+        self.load_of_recipients([recipient])
+        return self._rows.listed(DISPATCHES, _OF_RECIPIENT, recipient)
+
+    def load_of_recipients(self, recipients: Iterable[tuple[str, str, int]]) -> None:
+        """Read those of many recipients (workspace, campaign, position) at once, so that `of_recipient` asks nobody."""
+        wanted = {
+            (workspace_id, campaign_id, position): (self._rows.number(workspace_id, campaign_id), position)
+            for workspace_id, campaign_id, position in recipients
+        }
+        self._rows.load_lists(
+            DISPATCHES,
+            _OF_RECIPIENT,
+            wanted,
+            lambda found: [(found.workspace_id, found.campaign_id, found.position)],
+        )
 
     def of_call(self, workspace_id: str, call_id: str) -> Sequence[Dispatch]:
         """Return a call's dispatches, oldest first by (created_at, id)."""

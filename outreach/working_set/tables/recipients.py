@@ -78,10 +78,17 @@ class Recipients(Table):
             return None
         return self._rows.get(RECIPIENTS, (campaign_id, position))
 
-    def load(self, workspace_id: str, campaign_id: str, positions: Iterable[int]) -> None:
-        """Read many at once: each `get` of one of them asks nobody then."""
-        if self._rows.ref(workspace_id, campaign_id) is not None:
-            self._rows.load(RECIPIENTS, ((campaign_id, position) for position in positions))
+    def load(self, recipients: Collection[tuple[str, str, int]]) -> None:
+        """Read many (workspace, campaign, position) at once: each `get` of one of them asks nobody then."""
+        self._rows.load_refs(campaign_id for _, campaign_id, _ in recipients)
+        self._rows.load(
+            RECIPIENTS,
+            (
+                (campaign_id, position)
+                for workspace_id, campaign_id, position in recipients
+                if self._rows.ref(workspace_id, campaign_id) is not None
+            ),
+        )
 
     def put(self, workspace_id: str, recipient: Recipient) -> None:
         """Write a recipient's state over the one it has; the contact's own fields do not change."""

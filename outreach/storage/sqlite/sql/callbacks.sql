@@ -19,6 +19,23 @@ WHERE rowid IN (
 ORDER BY received_at, event_id
 LIMIT :limit
 
+-- waited_for --
+-- Which of many identifiers any waits for: nearly always none.
+SELECT wanted.value FROM json_each(:wanted) AS wanted
+WHERE EXISTS (
+    SELECT 1 FROM callbacks
+    WHERE workspace_id = json_extract(wanted.value, '$[0]')
+        AND json_extract(report, '$.provider') = json_extract(wanted.value, '$[1]')
+        AND json_extract(report, '$.provider_id') = json_extract(wanted.value, '$[2]')
+        AND report IS NOT NULL
+) OR EXISTS (
+    SELECT 1 FROM callbacks
+    WHERE workspace_id = json_extract(wanted.value, '$[0]')
+        AND json_extract(report, '$.provider') = json_extract(wanted.value, '$[1]')
+        AND json_extract(report, '$.telephony_id') = json_extract(wanted.value, '$[2]')
+        AND report IS NOT NULL
+)
+
 -- list --
 -- Newest first.
 SELECT {callbacks} FROM callbacks

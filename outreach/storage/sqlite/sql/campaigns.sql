@@ -1,12 +1,14 @@
 -- Campaigns. `loading_until IS NULL` is: published.
 
--- ref --
--- What rows call a campaign, a loading one too; whose it is is compared by who asks.
-SELECT number, workspace_id, id FROM campaigns WHERE id = :campaign_id
+-- refs --
+-- What rows call campaigns, loading ones too; whose each is is compared by who asks.
+SELECT campaigns.number, campaigns.workspace_id, campaigns.id
+FROM json_each(:wanted) AS wanted CROSS JOIN campaigns ON campaigns.id = wanted.value
 
--- ref_by_number --
--- Which campaign a row that was read belongs to.
-SELECT number, workspace_id, id FROM campaigns WHERE number = :number
+-- refs_by_number --
+-- Which campaigns rows that were read belong to.
+SELECT campaigns.number, campaigns.workspace_id, campaigns.id
+FROM json_each(:wanted) AS wanted CROSS JOIN campaigns ON campaigns.number = wanted.value
 
 -- hide --
 -- Nobody sees it until it is published; in the transaction that wrote it.

@@ -5,11 +5,14 @@
 SELECT {dispatches} FROM dispatches WHERE id = :dispatch_id
 
 -- by_provider_id --
--- Whose outcome a callback tells. Providers promise unique identifiers; were one used again, the newest counts.
-SELECT {dispatches} FROM dispatches
-WHERE provider_id = :provider_id AND provider = :provider AND workspace_id = :workspace_id
-ORDER BY created_at DESC, id DESC
-LIMIT 1
+-- Whose outcomes callbacks tell. Providers promise unique identifiers; were one used again, the newest counts.
+SELECT {dispatches}
+FROM json_each(:wanted) AS wanted
+CROSS JOIN dispatches INDEXED BY dispatches_by_provider_id
+    ON dispatches.provider_id = json_extract(wanted.value, '$[2]')
+    AND dispatches.provider = json_extract(wanted.value, '$[1]')
+    AND dispatches.workspace_id = json_extract(wanted.value, '$[0]')
+ORDER BY dispatches.created_at DESC, dispatches.id DESC
 
 -- alike --
 -- What a record without an identifier of ours could belong to as well: workspaces may share an account.
@@ -22,11 +25,14 @@ WHERE to_number = :phone
 ORDER BY created_at, id
 
 -- of_recipient --
--- All that was ever asked of a provider for one recipient. The index is named: along the one in the order of time
--- SQLite would look at every dispatch of the campaign.
-SELECT {dispatches} FROM dispatches INDEXED BY dispatches_of_recipient
-WHERE campaign_number = :number AND position = :position
-ORDER BY created_at, id
+-- All that was ever asked of a provider for some recipients. The index is named: along the one in the order of time
+-- SQLite would look at every dispatch of a campaign.
+SELECT {dispatches}
+FROM json_each(:wanted) AS wanted
+CROSS JOIN dispatches INDEXED BY dispatches_of_recipient
+    ON dispatches.campaign_number = json_extract(wanted.value, '$[0]')
+    AND dispatches.position = json_extract(wanted.value, '$[1]')
+ORDER BY dispatches.created_at, dispatches.id
 
 -- of_call --
 -- All that was ever asked of a provider for one call.

@@ -1,0 +1,174 @@
+"""What providers report at the same time is committed together, and whoever hands it in hears of the commit."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any, Final
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from outreach.clock import SystemClock
+from outreach.models.dispatch import Dispatch
+from outreach.models.reports import MessageReport, Report
+from outreach.models.states import MessageStatus
+from outreach.operations import matching
+from outreach.simulator.callbacks import Callbacks
+from outreach.working_set import Transaction
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, reaches
+from tests.engine.test_accounts import live
+from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
+
+pytestmark = pytest.mark.anyio
+
+COUNT: Final = 40
+AT_MOST: Final = 5
+"""Writes of forty at the same time: one would do, and other work goes on beside."""
+
+
+async def _sent(rig: Rig) -> list[Dispatch]:
+    """Send a campaign; return its requests."""
+    workspace = await given_workspace(rig.engine)
+    campaign = await given_campaign(rig.engine, workspace, COUNT)
+    await rig.engine.campaigns.start(workspace.id, campaign.id)
+    await reaches(rig.engine, campaign, "completed")
+
+    def sent(tx: Transaction) -> list[Dispatch]:
+        found = [tx.dispatches.of_recipient(workspace.id, campaign.id, position) for position in range(COUNT)]
+        return [dispatch for [dispatch] in found]
+
+    return await rig.storage.read(sent)
+
+
+def _receipt(dispatch: Dispatch) -> MessageReport:
+    return MessageReport(
+        workspace_id=dispatch.workspace_id,
+        provider=dispatch.provider,
+        dispatch_id=dispatch.id,
+        provider_id=dispatch.provider_id,
+        status=MessageStatus.DELIVERED,
+        at=SystemClock().now(),
+    )
+
+
+async def test_receipts_that_come_together_share_a_transaction(open_storage: OpenStorage) -> None:
+    """Each who waits finds its own receipt in the ledger as soon as it goes on."""
+    async with dispatching(open_storage(SystemClock())) as rig:
+        dispatches = await _sent(rig)
+        before, seen = rig.storage.writes, list[MessageStatus | None]()
+
+        async def hand_in(dispatch: Dispatch) -> None:
+            await rig.worker.report(_receipt(dispatch))
+            known = await rig.storage.read(lambda tx: tx.dispatches.get(dispatch.workspace_id, dispatch.id))
+            seen.append(known.report if known is not None else None)
+
+        async with anyio.create_task_group() as tasks:
+            for dispatch in dispatches:
+                tasks.start_soon(hand_in, dispatch)
+        assert seen == [MessageStatus.DELIVERED] * COUNT
+        assert rig.storage.writes - before <= AT_MOST
+
+
+async def test_a_receipt_that_cannot_be_merged_keeps_no_other_from_it(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own error comes to whoever handed it in, and to nobody else."""
+    merge = matching.take_report
+
+    async with dispatching(open_storage(SystemClock())) as rig:
+        dispatches = await _sent(rig)
+        bad, errors = dispatches[7].id, dict[str, str]()
+
+        def breaking(tx: Transaction, report: Report, **terms: Any) -> bool:
+            changed = merge(tx, report, **terms)
+            if report.dispatch_id == bad:
+                raise ValueError("a receipt that cannot be merged")
+            return changed
+
+        monkeypatch.setattr(matching, "take_report", breaking)
+
+        async def hand_in(dispatch: Dispatch) -> None:
+            try:
+                await rig.worker.report(_receipt(dispatch))
+            except ValueError as error:
+                errors[dispatch.id] = str(error)
+
+        async with anyio.create_task_group() as tasks:
+            for dispatch in dispatches:
+                tasks.start_soon(hand_in, dispatch)
+        assert errors == {bad: "a receipt that cannot be merged"}
+        known = await rig.storage.read(lambda tx: [tx.dispatches.get(one.workspace_id, one.id) for one in dispatches])
+        assert {one.id for one in known if one is not None and one.report is None} == {bad}
+
+
+async def test_callbacks_that_come_together_share_a_transaction(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """Each is answered with what became of its own events, after the commit; one that comes twice counts once."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        writes, results = 0, dict[str, list[str]]()
+        storage = engine.callbacks._context.storage
+        write = storage.write
+
+        async def counted(*args: Any, **options: Any) -> Any:
+            nonlocal writes
+            writes += 1
+            return await write(*args, **options)
+
+        async def call(number: int) -> None:
+            body = json.dumps([{"kind": "report", "id": f"e{number % COUNT}", "status": "sent"}]).encode()
+            url = f"https://o.example/webhooks/{account.id}"
+            headers = {"x-signature": sign(url, body)}
+            records = await engine.callbacks.receive(account.id, url=url, headers=headers, body=body)
+            results[str(number)] = [record.event_id for record in records]
+            kept = {record.event_id for record in await engine.callbacks.list(workspace_id)}
+            assert f"e{number % COUNT}" in kept
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(storage), "write", lambda _, *args, **options: counted(*args, **options))
+            async with anyio.create_task_group() as tasks:
+                for number in range(COUNT + 1):
+                    tasks.start_soon(call, number)
+        assert sorted(name for names in results.values() for name in names) == sorted(f"e{n}" for n in range(COUNT))
+        assert writes <= 2 * AT_MOST
+
+
+async def test_the_simulator_hands_in_together_what_is_due_together() -> None:
+    """What was not taken in is told again, after the others; what was is not."""
+    clock = SystemClock()
+    callbacks, waiting, taken = Callbacks(clock), anyio.Event(), list[str]()
+    refused = {"r3"}
+
+    def report(number: int) -> MessageReport:
+        return MessageReport(
+            workspace_id="w",
+            provider="simulator",
+            dispatch_id=f"r{number}",
+            provider_id=None,
+            status=MessageStatus.SENT,
+            at=clock.now(),
+        )
+
+    async def sink(event: Report) -> None:
+        taken.append(event.dispatch_id or "")
+        if len(taken) == COUNT:
+            waiting.set()
+        await waiting.wait()
+        if event.dispatch_id in refused:
+            refused.clear()
+            raise ConnectionError("not taken in")
+
+    for number in range(COUNT):
+        callbacks.schedule(timedelta(), lambda number=number: report(number))  # type: ignore[misc]
+    with anyio.fail_after(30):
+        with pytest.raises(ConnectionError, match="not taken in"):
+            await callbacks.listen(sink)
+        assert sorted(taken) == sorted(f"r{number}" for number in range(COUNT))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(callbacks.listen, sink)
+            while len(taken) == COUNT:
+                await checkpoint()
+            tasks.cancel_scope.cancel()
+    assert taken[COUNT:] == ["r3"]
