@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -22,6 +23,7 @@ from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice
+from outreach.testing.clock import ShiftedClock
 from outreach.voice.analysis import ProviderVerdict
 from tests.engine.desk import desk_of
 
@@ -206,3 +208,20 @@ async def reaches(engine: Outreach, campaign: Campaign, status: str) -> Campaign
 async def people(engine: Outreach, campaign: Campaign) -> list[Recipient]:
     """Return a campaign's recipients."""
     return [one async for one in engine.campaigns.recipients(campaign.workspace_id, campaign.id)]
+
+
+async def time_passes(rig: Rig, clock: ShiftedClock, **delta: float) -> None:
+    """Let time pass, and wait until the worker has noted that it did."""
+    clock.advance(timedelta(**delta).total_seconds())
+    now = clock.now()
+
+    async def noted() -> bool:
+        lease = await rig.storage.read(lambda tx: tx.leases.current())
+        # One that lies far ahead was noted before the clock was set back.
+        return (
+            lease is not None
+            and lease.steady_until is not None
+            and now <= lease.steady_until <= now + timedelta(hours=1)
+        )
+
+    await until(noted)

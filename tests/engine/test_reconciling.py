@@ -43,7 +43,17 @@ from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, 
 from tests.engine.conftest import OpenStorage
 from tests.engine.desk import desk_of
 from tests.engine.given import BACKOFF
-from tests.engine.rig import QUICK, Rig, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.rig import (
+    QUICK,
+    Rig,
+    dispatching,
+    given_campaign,
+    given_workspace,
+    people,
+    reaches,
+    time_passes,
+    until,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -93,19 +103,6 @@ class Doubt:
         """Decide as an operator."""
         dispatch = await self.first()
         return await self.rig.engine.dispatches.resolve(dispatch.workspace_id, dispatch.id, decision, actor="cli:ann")
-
-
-async def time_passes(rig: Rig, clock: ShiftedClock, **delta: float) -> None:
-    """Let time pass, and wait until the worker has noted that it did."""
-    clock.advance(timedelta(**delta).total_seconds())
-    now = clock.now()
-
-    async def noted() -> bool:
-        lease = await rig.storage.read(lambda tx: tx.leases.current())
-        # One that lies far ahead was noted before the clock was set back.
-        return lease is not None and lease.steady_until is not None and now <= lease.steady_until <= now + HOUR
-
-    await until(noted)
 
 
 @asynccontextmanager

@@ -23,7 +23,7 @@ from tests.engine.calling import CALLS, NO_ANSWER, POSITIVE, dispatches_of, even
 from tests.engine.conftest import OpenStorage
 from tests.engine.desk import desk_of
 from tests.engine.given import given_active, recipient
-from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, until
+from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, time_passes, until
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +49,7 @@ async def given_up(
             return [one for one in await dispatches_of(rig, campaign) if one.state is D.UNKNOWN]
 
         (second,) = await until(unknown)
-        clock.shift(timedelta(minutes=2))
+        await time_passes(rig, clock, minutes=2)
         await rig.engine.dispatches.resolve(workspace.id, second.id, "retry")
         yield rig, campaign, second
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 import outreach.operations
@@ -59,8 +60,16 @@ async def given_unknown(storage: Storage, **changes: Any) -> tuple[Any, Dispatch
     return campaign, dispatch
 
 
+def given_a_steady_clock(tx: Transaction, until: datetime) -> None:
+    """Have a worker vouch that nobody has set the clock: that so much time has passed."""
+    lease = tx.leases.current()
+    assert lease is not None
+    tx.leases.put(attrs.evolve(lease, steady_since=at(0), steady_until=until))
+
+
 async def confirm(storage: Storage, dispatch: Dispatch, evidence: Outcome | None, *, now: datetime) -> None:
     """Do what the reconciler does with what a look-up told."""
+    await storage.write(lambda tx: given_a_steady_clock(tx, now))
     await storage.write(
         lambda tx: reconciling.confirm(
             tx, dispatch, evidence, asked_at=now, overdue=False, deadlines=DEADLINES, backoff=BACKOFF, now=now
@@ -70,6 +79,7 @@ async def confirm(storage: Storage, dispatch: Dispatch, evidence: Outcome | None
 
 async def decide(storage: Storage, dispatch: Dispatch, decision: reconciling.Decision, *, now: datetime) -> None:
     """Do what an operator decides."""
+    await storage.write(lambda tx: given_a_steady_clock(tx, now))
     await storage.write(
         lambda tx: reconciling.resolve(
             tx, HERE, dispatch.id, decision, deadlines=DEADLINES, backoff=BACKOFF, now=now, actor="cli:ann"
