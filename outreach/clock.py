@@ -79,7 +79,9 @@ def to_text(moment: datetime) -> str:
 
     The width is fixed so that stored texts sort as the moments do.
     """
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def from_text(text: str) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Literal
 
 import attrs
@@ -85,8 +86,12 @@ def contribution(status: RecipientStatus, *, attempts: int, dispatched: bool, su
     This is the one definition of the counters: every change of a recipient moves them by the difference of
     two contributions, and a recount is the sum of all.
     """
+    return _contribution(status, dispatched or attempts > 0, dispatched, successful)
+
+
+@cache
+def _contribution(status: RecipientStatus, attempted: bool, dispatched: bool, successful: bool) -> Counters:
     is_open = status in OPEN_RECIPIENT_STATUSES
-    attempted = dispatched or attempts > 0
     return Counters(
         total=1,
         pending=int(is_open and not attempted),

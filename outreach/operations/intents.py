@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import attrs
@@ -17,17 +18,31 @@ from outreach.operations.recipients import put_recipient, untouched
 from outreach.operations.wave import Intent, Wave
 from outreach.policy.call_settlement import second_leg_until
 from outreach.policy.caller_ids import caller_id
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.working_set import Transaction
 
 
-def open_dispatch(
+@attrs.frozen(kw_only=True)
+class Draft:
+    """An intent that is about to be written.
+
+    Attributes:
+        before: The recipient as it is.
+        after: The recipient once it is written.
+        call: The record of a call; None for a message.
+    """
+
+    dispatch: Dispatch
+    before: Recipient
+    after: Recipient
+    call: Call | None
+
+
+def draft(
     tx: Transaction, wave: Wave, campaign: Campaign, run: Run, intent: Intent, slot: datetime, now: datetime
-) -> tuple[Dispatch, Run, Counters] | None:
-    """Write the intent of one message or call.
+) -> tuple[Draft, Run] | None:
+    """Return the intent of one message or call, and what the run remembers then; nothing is written.
 
-    Returns:
-        The dispatch, what the run remembers then, and the change of the counters; None when the recipient is not
-        as it was when it was decided on.
+    None when the recipient is not as it was when it was decided on.
     """
     current = untouched(tx, wave.workspace_id, intent.recipient)
     if current is None or (current.due_at is not None and current.due_at > now):
@@ -58,17 +73,7 @@ def open_dispatch(
         epoch=wave.epoch,
         created_at=now,
     )
-    call = None if intent.call_id is None or campaign.agent_id is None else _call(dispatch, campaign.agent_id, intent)
-    if call is not None:
-        tx.calls.insert(call)
-    try:
-        tx.dispatches.insert(dispatch)
-    except AlreadyThere:
-        # The ledger itself forbids a second open dispatch; the recipient's state is behind, and is left alone.
-        if call is not None:
-            tx.calls.update(attrs.evolve(call, status=CallStatus.CANCELED, error="dispatch_open", ended_at=now))
-        return None
-    opened = attrs.evolve(
+    after = attrs.evolve(
         current,
         status=RecipientStatus.DISPATCHING,
         reason=None,
@@ -77,9 +82,40 @@ def open_dispatch(
         tries=current.tries + 1,
         caller_id=caller if campaign.cli_mode == "group" else None,
     )
-    rule = Rule.PACE if campaign.channel == "sms" else Rule.CONCURRENCY
-    change = put_recipient(tx, wave.workspace_id, current, opened, rule=rule, now=now, dispatch=dispatch)
-    return dispatch, run, change
+    call = None if intent.call_id is None or campaign.agent_id is None else _call(dispatch, campaign.agent_id, intent)
+    return Draft(dispatch=dispatch, before=current, after=after, call=call), run
+
+
+def open_all(tx: Transaction, drafts: Sequence[Draft]) -> frozenset[str]:
+    """Write many intents at once; return the identifiers of those that went in.
+
+    The ledger itself forbids a second open dispatch; the recipient's state is behind then, and is left alone. The slot
+    that was meant for it is not made up for.
+    """
+    for one in drafts:
+        if one.call is not None:
+            tx.calls.insert(one.call)
+    opened = frozenset(dispatch.id for dispatch in tx.dispatches.open([one.dispatch for one in drafts]))
+    for one in drafts:
+        if one.call is not None and one.dispatch.id not in opened:
+            at = one.dispatch.created_at
+            tx.calls.update(attrs.evolve(one.call, status=CallStatus.CANCELED, error="dispatch_open", ended_at=at))
+    return opened
+
+
+def enter(tx: Transaction, opened: Draft) -> Counters:
+    """Note with its recipient that an intent was written; return the change of the counters."""
+    dispatch = opened.dispatch
+    rule = Rule.PACE if dispatch.channel == "sms" else Rule.CONCURRENCY
+    return put_recipient(
+        tx,
+        dispatch.workspace_id,
+        opened.before,
+        opened.after,
+        rule=rule,
+        now=dispatch.created_at,
+        dispatch=dispatch,
+    )
 
 
 def _caller(campaign: Campaign, run: Run, recipient: Recipient, intent: Intent) -> tuple[str | None, Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -52,6 +53,16 @@ def sender_pace(tx: Transaction, campaign: Campaign, now: datetime) -> SenderPac
     return pace_of_number(tx, campaign.workspace_id, campaign.sms_from_number, now)
 
 
+def load_sender_paces(tx: Transaction, campaigns: Iterable[Campaign]) -> None:
+    """Read the numbers that campaigns send from, all at once."""
+    phones = (
+        (campaign.workspace_id, _phone(tx, campaign.workspace_id, campaign.sms_from_number))
+        for campaign in campaigns
+        if campaign.channel == "sms" and campaign.sms_from_number is not None
+    )
+    tx.numbers.load_by_phone((workspace_id, phone) for workspace_id, phone in phones if phone is not None)
+
+
 def pace_of_number(tx: Transaction, workspace_id: str, written: str | None, now: datetime) -> SenderPace | None:
     """Return the pace of a sending number, however it is spelled; None when it has none of its own."""
     number = _number(tx, workspace_id, written) if written is not None else None
@@ -67,10 +78,14 @@ def pace_of_number(tx: Transaction, workspace_id: str, written: str | None, now:
 
 
 def _number(tx: Transaction, workspace_id: str, written: str) -> Number | None:
+    phone = _phone(tx, workspace_id, written)
+    return tx.numbers.by_phone(workspace_id, phone) if phone is not None else None
+
+
+def _phone(tx: Transaction, workspace_id: str, written: str) -> str | None:
     # Campaigns keep the number as it was written; two spellings of it share one pace.
     workspace = tx.workspaces.get(workspace_id)
-    phone = normalise(written, workspace.default_region if workspace else None)
-    return tx.numbers.by_phone(workspace_id, phone) if phone is not None else None
+    return normalise(written, workspace.default_region if workspace else None)
 
 
 def cap_reached(tx: Transaction, workspace_id: str, phone: str, now: datetime) -> datetime | None:

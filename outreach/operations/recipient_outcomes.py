@@ -168,7 +168,8 @@ def store(
     # A place that has become free may be another one's, whatever became of who had it.
     if not campaign.is_terminal and (after.status is RecipientStatus.WAITING or (campaign.channel == "call" and left)):
         tx.work.touch(campaign_unit(campaign), now)
-    complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
+    if counters.open == 0:
+        complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
 
 
 def _why_failed(dispatch: Dispatch, call: Call) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 
 import attrs
 
@@ -45,7 +46,13 @@ def put_recipient(
     """
     tx.recipients.put(workspace_id, after)
     trail.recipient_moved(tx, workspace_id, before, after, rule=rule, now=now, dispatch=dispatch)
-    return counted(after) - counted(before)
+    return _difference(counted(after), counted(before))
+
+
+@cache
+def _difference(after: Counters, before: Counters) -> Counters:
+    # There are few of them, and one is asked for with every change of a recipient.
+    return after - before
 
 
 def counted(recipient: Recipient) -> Counters:

@@ -155,6 +155,16 @@ class Wave:
     moves: Sequence[Move] = ()
     holds: Sequence[Hold] = ()
 
+    @property
+    def concerned(self) -> Sequence[Recipient]:
+        """All recipients that it is about."""
+        return [
+            *(one.recipient for one in self.intents),
+            *(one.recipient for one in self.endings),
+            *(one.recipient for one in self.moves),
+            *(one.recipient for one in self.holds),
+        ]
+
 
 @attrs.frozen(kw_only=True)
 class Committed:

@@ -1,10 +1,12 @@
-"""The next wave of a campaign: what is due, and committing it under every check again (design, section 5)."""
+"""The next waves of campaigns: what is due, and committing it under every check again (design, section 5)."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 import attrs
 
@@ -18,10 +20,10 @@ from outreach.models.work import Run
 from outreach.models.workspace import Workspace
 from outreach.operations import account_holds, holds
 from outreach.operations.campaign_moves import complete_if_done
-from outreach.operations.common import require_lease, settings_of
+from outreach.operations.common import provider_of, require_lease, settings_of
 from outreach.operations.flows import reply_stops, steps_of
-from outreach.operations.intents import open_dispatch
-from outreach.operations.limits import cap_reached, sender_pace
+from outreach.operations.intents import Draft, draft, enter, open_all
+from outreach.operations.limits import cap_reached, load_sender_paces, sender_pace
 from outreach.operations.recipients import end, go_on_without_request, hold
 from outreach.operations.register import HOLD, UNCLEAR_REPLY, is_held, obstacle
 from outreach.operations.wave import Basis, Committed, Ending, Hold, Intent, Move, Plan, Wave
@@ -29,8 +31,35 @@ from outreach.policy.call_settlement import second_leg_is_late
 from outreach.policy.pacing import next_slot, spacing
 from outreach.working_set import Transaction
 
+_STALE: Final = Committed(stale=True, changed=False, dispatches=())
 
-def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> Plan | None:
+
+def plan_all(tx: Transaction, wanted: Sequence[tuple[str, str, int]], *, now: datetime) -> Sequence[Plan | None]:
+    """Return what is due in many campaigns, read all at once.
+
+    Args:
+        tx: The transaction.
+        wanted: Workspace, campaign, and how many recipients at the most.
+        now: When.
+    """
+    _load(tx, [(workspace_id, campaign_id) for workspace_id, campaign_id, _ in wanted])
+    by_limit: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+    for workspace_id, campaign_id, limit in wanted:
+        campaign = tx.campaigns.get(workspace_id, campaign_id)
+        if campaign is not None and campaign.status is CampaignStatus.ACTIVE:
+            by_limit[limit].append((workspace_id, campaign_id))
+    due = {
+        key: recipients
+        for limit, keys in by_limit.items()
+        for key, recipients in zip(keys, tx.recipients.due_of(keys, now, limit=limit), strict=True)
+    }
+    return [
+        _plan(tx, workspace_id, campaign_id, due.get((workspace_id, campaign_id), ()), now)
+        for workspace_id, campaign_id, _ in wanted
+    ]
+
+
+def _plan(tx: Transaction, workspace_id: str, campaign_id: str, due: Sequence[Recipient], now: datetime) -> Plan | None:
     """Return what is due in a campaign; None when the campaign is gone."""
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     workspace = tx.workspaces.get(workspace_id)
@@ -38,7 +67,6 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
         return None
     settings = settings_of(tx, workspace_id)
     active = campaign.status is CampaignStatus.ACTIVE
-    due = tx.recipients.due(workspace_id, campaign_id, now, limit=limit) if active else ()
     run = tx.runs.get(workspace_id, campaign_id) if active else None
     pace = sender_pace(tx, campaign, now) if active else None
     agent = tx.agents.get(workspace_id, campaign.agent_id) if campaign.agent_id else None
@@ -66,26 +94,74 @@ def plan(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime,
     )
 
 
-def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime]) -> Committed:
-    """Commit a wave's intents and endings, with everything checked again (design, section 5, rules 1 to 4).
+def _load(tx: Transaction, keys: Sequence[tuple[str, str]]) -> None:
+    """Read what is looked at of each of many campaigns, all at once."""
+    workspace_ids = {workspace_id for workspace_id, _ in keys}
+    tx.campaigns.load(keys)
+    tx.workspaces.load(workspace_ids)
+    tx.settings.load(workspace_ids)
+    tx.runs.load(
+        campaign_id for workspace_id, campaign_id in keys if tx.campaigns.get(workspace_id, campaign_id) is not None
+    )
+    found = [campaign for campaign in (tx.campaigns.get(*key) for key in keys) if campaign is not None]
+    load_sender_paces(tx, found)
+    providers = ((campaign.workspace_id, provider_of(tx, campaign)) for campaign in found)
+    tx.account_holds.load((workspace_id, provider) for workspace_id, provider in providers if provider is not None)
+
+
+@attrs.define(kw_only=True)
+class _Begun:
+    """A wave of which is decided what is written: the change of its counters until now, and its intents."""
+
+    wave: Wave
+    campaign: Campaign
+    change: Counters
+    changed: bool
+    drafts: Sequence[Draft]
+
+
+def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[[], datetime]) -> Sequence[Committed]:
+    """Commit the intents and endings of many campaigns, each checked again (design, section 5, rules 1 to 4).
 
     Raises:
         LeaseLost: The worker's epoch is not the present one; nothing was committed.
     """
-    require_lease(tx, wave.epoch)
+    for epoch in {wave.epoch for wave in waves}:
+        require_lease(tx, epoch)
     # The time of the commit, not of the decision: the operation may have waited for its turn.
     now = clock_now()
+    _load(tx, [(wave.workspace_id, wave.campaign_id) for wave in waves])
+    tx.recipients.load(
+        [(wave.workspace_id, wave.campaign_id, one.position) for wave in waves for one in wave.concerned]
+    )
+    tx.register.load((wave.workspace_id, phone) for wave in waves for phone in _numbers(wave))
+    contacted: set[tuple[str, str]] = set()
+    begun = [_begin(tx, wave, contacted, now) for wave in waves]
+    opened = open_all(tx, [draft for one in begun if one is not None for draft in one.drafts])
+    done = [_finish(tx, one, opened, now) if one is not None else _STALE for one in begun]
+    # Counted last: a stop of this very operation, such as the end of the campaign, is not one that comes after.
+    stops = tx.stops.number()
+    return [attrs.evolve(committed, stops=stops) for committed in done]
+
+
+def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: datetime) -> _Begun | None:
+    """Decide anew about a wave, and write all of it but its intents; None where it is stale.
+
+    Args:
+        tx: The transaction.
+        wave: What was decided before.
+        contacted: The numbers that intents are for which are not in the ledger yet; those of this wave are added.
+        now: When.
+    """
     campaign = tx.campaigns.get(wave.workspace_id, wave.campaign_id)
     workspace = tx.workspaces.get(wave.workspace_id)
-    stale = Committed(stale=True, changed=False, dispatches=())
     if campaign is None or workspace is None or now > wave.latest:
-        return stale
+        return None
     if not _still_holds(tx, campaign, workspace, wave.basis, now):
-        return stale
+        return None
     if wave.intents and account_holds.hold_of(tx, wave.workspace_id, wave.intents[0].provider, now) is not None:
-        return stale
-    numbers = {intent.to for intent in wave.intents} | {held.recipient.phone or "" for held in wave.holds}
-    standing = tx.register.standing(wave.workspace_id, campaign.channel, numbers)
+        return None
+    standing = tx.register.standing(wave.workspace_id, campaign.channel, _numbers(wave))
     run = tx.runs.get(wave.workspace_id, wave.campaign_id) or Run(
         workspace_id=wave.workspace_id, campaign_id=wave.campaign_id, owner_epoch=wave.epoch, next_slot_at=None
     )
@@ -108,7 +184,7 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
             put_off.append(held)
     for going in wave.moves:
         change += go_on_without_request(tx, campaign, going, now)
-    dispatches: list[Dispatch] = []
+    drafts: list[Draft] = []
     for intent in wave.intents:
         if standing.get(intent.to) == HELD:
             put_off.append(_holding(intent, now + HOLD, Rule.REGISTER, UNCLEAR_REPLY))
@@ -126,46 +202,60 @@ def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime
             change += go_on_without_request(tx, campaign, _drop(intent.recipient), now)
             changed = True
             continue
+        if workspace.frequency_cap is not None and (workspace.id, intent.to) in contacted:
+            # What goes to the same number by this very commit counts too, and is not in the ledger yet.
+            continue
         capped = cap_reached(tx, wave.workspace_id, intent.to, now)
         if capped is not None:
             put_off.append(_holding(intent, capped, Rule.FREQUENCY_CAP, holds.FREQUENCY_CAP))
             continue
         far = slot > min(now + wave.look_ahead, now + wave.intent_lifetime)
-        if far or slot >= wave.latest or len(dispatches) >= places:
+        if far or slot >= wave.latest or len(drafts) >= places:
             break
         if intent.latest is not None and slot >= intent.latest:
             # Its evening comes before its slot. It is decided about again then; left due, it would be asked about
             # without a pause until then, and others behind it not at all.
             put_off.append(_holding(intent, intent.latest, Rule.CONTACT_HOURS, holds.CONTACT_HOURS))
             continue
-        opened = open_dispatch(tx, wave, campaign, run, intent, slot, now)
-        if opened is None:
+        drafted = draft(tx, wave, campaign, run, intent, slot, now)
+        if drafted is None:
             continue
-        dispatch, run, delta = opened
-        change += delta
-        dispatches.append(dispatch)
+        one, run = drafted
+        drafts.append(one)
+        contacted.add((workspace.id, intent.to))
         slot += apart
     for held in put_off:
         change += _put_off(tx, campaign, held, now)
     if put_off:
         run = attrs.evolve(run, held_under=holds.rules_of(workspace))
-    if dispatches:
-        last = dispatches[-1].slot_at
+    if drafts:
+        last = drafts[-1].dispatch.slot_at
         run = attrs.evolve(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing)
         if pace is not None:
             tx.runs.put_sender_slot(wave.workspace_id, pace.phone, last + pace.spacing)
     if run != known:
         tx.runs.put(run)
+    return _Begun(wave=wave, campaign=campaign, change=change, changed=changed or bool(put_off), drafts=drafts)
+
+
+def _finish(tx: Transaction, begun: _Begun, opened: frozenset[str], now: datetime) -> Committed:
+    """Write what follows from the intents of a wave that went into the ledger."""
+    entered = [one for one in begun.drafts if one.dispatch.id in opened]
+    change = begun.change
+    for one in entered:
+        change += enter(tx, one)
     if change != Counters():
-        counters = tx.campaigns.add_counters(wave.workspace_id, wave.campaign_id, change)
-        complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
-    # Counted last: a stop of this very operation, such as the end of the campaign, is not one that comes after.
+        campaign = begun.campaign
+        counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
+        if counters.open == 0:
+            complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
     return Committed(
-        stale=False,
-        changed=changed or bool(put_off or dispatches),
-        dispatches=tuple(dispatches),
-        stops=tx.stops.number(),
+        stale=False, changed=begun.changed or bool(entered), dispatches=tuple(one.dispatch for one in entered)
     )
+
+
+def _numbers(wave: Wave) -> set[str]:
+    return {intent.to for intent in wave.intents} | {held.recipient.phone or "" for held in wave.holds}
 
 
 def obstacles(tx: Transaction, intents: Sequence[tuple[Dispatch, int | None]], now: datetime) -> Sequence[str | None]:

@@ -34,17 +34,25 @@ class Batches(Generic[Q, A]):
     Args:
         answer: Returns the answers to some questions, in their order. What it raises for one alone is that one's error.
         most: How many questions a batch has at the most.
+        size: How many a question counts for.
     """
 
-    def __init__(self, answer: Callable[[Sequence[Q]], Awaitable[Sequence[A]]], *, most: int) -> None:
+    def __init__(
+        self,
+        answer: Callable[[Sequence[Q]], Awaitable[Sequence[A]]],
+        *,
+        most: int,
+        size: Callable[[Q], int] = lambda _: 1,
+    ) -> None:
         self._answer = answer
         self._most = most
+        self._size = size
         self._waiting: deque[_Asked[Q, A]] = deque()
         self._answering = False
 
     async def ask(self, question: Q) -> A:
         """Return the answer to a question."""
-        asked = _Asked[Q, A](question)
+        asked: _Asked[Q, A] = _Asked(question)
         self._waiting.append(asked)
         if self._answering:
             await self._wait(asked)
@@ -72,7 +80,10 @@ class Batches(Generic[Q, A]):
         try:
             # Those who ask in this turn of the loop come along.
             await checkpoint()
-            batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+            left = self._most
+            while self._waiting and (not batch or self._size(self._waiting[0].question) <= left):
+                batch.append(self._waiting.popleft())
+                left -= self._size(batch[-1].question)
             await self._answer_all(batch)
         except BaseException:
             self._waiting.extendleft(reversed(batch))

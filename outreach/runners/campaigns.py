@@ -19,6 +19,7 @@ from outreach.operations.limits import SenderPace
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
+from outreach.runners.batches import Batches
 from outreach.runners.channels import CampaignChannel, Decision
 from outreach.runners.errand import Errand, account_of
 from outreach.runners.hours import Hours, earliest, hours_of
@@ -29,6 +30,12 @@ from outreach.working_set import Transaction
 
 _SLICE: Final = 300
 """Rows that one transaction of closing or releasing touches: five hundred held the writer for 83 to 106 ms."""
+
+_MOST_PLANNED: Final = 1000
+"""Recipients that are looked at together, of whatever campaigns."""
+
+_MOST_COMMITTED: Final = 300
+"""Recipients, and campaigns, that one transaction of waves is about at the most."""
 
 _WORTH_TELLING: Final = timedelta(seconds=5)
 """A provider that is left alone for less makes no entry of its own: it may say so every second, for hours."""
@@ -68,6 +75,8 @@ class CampaignRunner:
         self._worker = worker
         self._outbox = outbox
         self._channels = channels
+        self._plans = Batches(self._plan_all, most=_MOST_PLANNED, size=lambda wanted: wanted[2])
+        self._commits = Batches(self._commit_all, most=_MOST_COMMITTED, size=_size)
         self._turns = Turns()
         self._senders: dict[str, str] = {}
 
@@ -95,7 +104,7 @@ class CampaignRunner:
         look_at = 0
         while not nudge.stopping and self._clock.monotonic() < until:
             most = channel.most(campaign)
-            plan = await self._plan(unit, max(look_at, most))
+            plan = await self._plans.ask((unit.workspace_id, unit.id, max(look_at, most)))
             if plan is None or plan.campaign.status is not CampaignStatus.ACTIVE:
                 return self._clock.now() if plan is not None else None
             campaign = plan.campaign
@@ -187,11 +196,13 @@ class CampaignRunner:
                 )
             )
 
-    async def _plan(self, unit: Unit, most: int) -> Plan | None:
-        def operation(tx: Transaction) -> Plan | None:
-            return waves.plan(tx, unit.workspace_id, unit.id, now=self._clock.now(), limit=most)
+    async def _plan_all(self, wanted: Sequence[tuple[str, str, int]]) -> Sequence[Plan | None]:
+        """Read what is due in all campaigns that ask for it now."""
+        return await self._storage.read(lambda tx: waves.plan_all(tx, wanted, now=self._clock.now()))
 
-        return await self._storage.read(operation)
+    async def _commit_all(self, decided: Sequence[Wave]) -> Sequence[Committed]:
+        """Commit the waves of all campaigns that have decided on one now."""
+        return await self._storage.write(lambda tx: waves.commit_waves(tx, decided, clock_now=self._clock.now))
 
     async def _release(self, campaign: Campaign) -> None:
         """Make a slice of those due again whom rules put off that have changed since."""
@@ -248,6 +259,14 @@ class CampaignRunner:
         several = channel.spacing(plan.campaign).total_seconds() < self._config.look_ahead_seconds
         return self._config.look_ahead_seconds if several else self._config.single_look_ahead_seconds
 
+    def _free_slots(self, plan: Plan, channel: CampaignChannel) -> int:
+        """Return how many slots lie within the look-ahead: the commit would leave out whom none is free for."""
+        spacing = channel.spacing(plan.campaign).total_seconds()
+        if not spacing:
+            return len(plan.due)
+        wait = self._seconds_until(plan.next_slot_at, self._outbox.earliest_start(plan.campaign.id))
+        return 1 + max(int((self._look_ahead(plan, channel) - wait) / spacing), 0)
+
     def _low_water(self, plan: Plan, channel: CampaignChannel) -> float:
         """Return how many seconds before the next free slot a wave begins, which fills the look-ahead."""
         look_ahead = self._look_ahead(plan, channel)
@@ -294,23 +313,16 @@ class CampaignRunner:
     async def _wave(
         self, plan: Plan, channel: CampaignChannel, most: int, epoch: int, hours: Hours, nudge: Nudge
     ) -> Committed:
-        now = self._clock.now()
-        decisions: list[Decision] = []
-        intents: list[Intent] = []
-        for recipient in plan.due:
-            if len(intents) >= most:
-                break
-            decision = channel.decide(plan, recipient, now)
-            decisions.append(decision)
-            if isinstance(decision, Intent):
-                intents.append(decision)
-        endings = [decision for decision in decisions if isinstance(decision, Ending)]
-        moves = [decision for decision in decisions if isinstance(decision, Move)]
-        holds = [decision for decision in decisions if isinstance(decision, Hold)]
         account = account_of(plan.campaign.workspace_id, channel.provider(plan))
-        reserved = await self._reserve(account, len(intents), nudge)
+        wanted = min(most, len(plan.due), self._free_slots(plan, channel))
+        reserved = await self._outbox.reserve(account, nudge, wanted=wanted)
+        if not reserved:
+            return Committed(stale=False, changed=False, dispatches=())
         try:
-            committed = await self._commit(plan, channel, epoch, hours, intents[:reserved], endings, moves, holds)
+            # Decided on when there are places: whoever waits for one decides nothing that is too old then.
+            decisions = self._decide(plan, channel, reserved)
+            intents = [decision for decision in decisions if isinstance(decision, Intent)]
+            committed = await self._commit(plan, channel, epoch, hours, decisions)
         except BaseException:
             self._outbox.release(account, reserved)
             raise
@@ -334,6 +346,16 @@ class CampaignRunner:
             )
         return committed
 
+    def _decide(self, plan: Plan, channel: CampaignChannel, most: int) -> Sequence[Decision]:
+        """Decide about those that are due, until so many are to be contacted."""
+        now, decisions = self._clock.now(), list[Decision]()
+        for recipient in plan.due:
+            if not most:
+                break
+            decisions.append(channel.decide(plan, recipient, now))
+            most -= isinstance(decisions[-1], Intent)
+        return decisions
+
     def _paces(self, plan: Plan, channel: CampaignChannel) -> Mapping[str, timedelta]:
         """Return the paces that a request keeps: the campaign's, and that of the sending number if it has one."""
         campaign = plan.campaign
@@ -351,25 +373,13 @@ class CampaignRunner:
         starts = (self._outbox.earliest_start(key) for key in keys)
         return max((start for start in starts if start is not None), default=None)
 
-    async def _reserve(self, account: str, wanted: int, nudge: Nudge) -> int:
-        """Take a place at the provider for each intent: wait for the first, take the others if they are free."""
-        if not wanted or not await self._outbox.reserve(account, nudge):
-            return 0
-        reserved = 1
-        while reserved < wanted and self._outbox.reserve_nowait(account):
-            reserved += 1
-        return reserved
-
     async def _commit(
         self,
         plan: Plan,
         channel: CampaignChannel,
         epoch: int,
         hours: Hours,
-        intents: Sequence[Intent],
-        endings: Sequence[Ending],
-        moves: Sequence[Move],
-        holds: Sequence[Hold],
+        decisions: Sequence[Decision],
     ) -> Committed:
         campaign, now = plan.campaign, self._clock.now()
         lease_end = now + timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))
@@ -378,14 +388,19 @@ class CampaignRunner:
             campaign_id=campaign.id,
             epoch=epoch,
             basis=plan.basis,
-            intents=intents,
-            endings=endings,
-            moves=moves,
-            holds=holds,
+            intents=[decision for decision in decisions if isinstance(decision, Intent)],
+            endings=[decision for decision in decisions if isinstance(decision, Ending)],
+            moves=[decision for decision in decisions if isinstance(decision, Move)],
+            holds=[decision for decision in decisions if isinstance(decision, Hold)],
             not_before=self._earliest_start(plan) or now,
             look_ahead=timedelta(seconds=self._look_ahead(plan, channel)),
             latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,
             spacing=channel.spacing(campaign),
             intent_lifetime=timedelta(seconds=self._config.intent_seconds),
         )
-        return await self._storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=self._clock.now))
+        return await self._commits.ask(wave)
+
+
+def _size(wave: Wave) -> int:
+    """Return how many rows a wave is about."""
+    return 1 + len(wave.concerned)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -74,9 +75,7 @@ class Outbox:
         self._idle = anyio.Event()
         self._closing = False
         self._recording: set[anyio.CancelScope] = set()
-        # By the monotonic clock: a wall clock that is set back must hold nobody up, and one that is set forward let
-        # nobody go too soon.
-        self._next_start: dict[str, float] = {}
+        self._paces: dict[str, _Pace] = {}
 
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Hold the requests until it is cancelled; those in flight then are recorded as unknown."""
@@ -93,13 +92,9 @@ class Outbox:
         finally:
             self._tasks = None
 
-    async def reserve(self, account: str, nudge: Nudge) -> bool:
-        """Wait for a place for one intent; return False when the slice is to stop instead."""
-        return await self._places.take(account, nudge)
-
-    def reserve_nowait(self, account: str) -> bool:
-        """Take a place for one intent if one is free."""
-        return self._places.take_nowait(account)
+    async def reserve(self, account: str, nudge: Nudge, *, wanted: int = 1) -> int:
+        """Wait for places for intents; return for how many, none when the slice is to stop instead."""
+        return await self._places.take(account, nudge, wanted=wanted)
 
     def release(self, account: str, places: int) -> None:
         """Give places back for which no intent was committed."""
@@ -114,7 +109,9 @@ class Outbox:
 
     def earliest_start(self, pace_key: str) -> datetime | None:
         """Return the first moment at which the next request of a pace may start; None for any."""
-        left = self._latest_turn([pace_key]) - self._clock.monotonic()
+        pace = self._paces.get(pace_key)
+        turn = max(pace.next_start if pace is not None else _LONG_AGO, self._worker.first_turn(pace_key))
+        left = turn - self._clock.monotonic()
         return self._clock.now() + timedelta(seconds=left) if left > _LONG_AGO else None
 
     async def drain(self, *, grace_seconds: float) -> None:
@@ -186,8 +183,12 @@ class Outbox:
         await self._sleep_until_slot(dispatch)
         if not await self._begin_request(errand, place):
             return "too_late"
-        while True:
-            await self._wait_for_turn(errand.paces)
+        async with AsyncExitStack() as turns:
+            for key in errand.paces:
+                # One request of a pace at a time: the others would ask for a turn that is taken before theirs.
+                pace = self._pace(key)
+                await turns.enter_async_context(pace.turn)
+                await self._wait_for_turn(key, pace)
             # After the waiting, so that a stop that came meanwhile is heard.
             obstacle = await self._checks.ask((dispatch, errand.stops))
             if obstacle is not None:
@@ -200,14 +201,14 @@ class Outbox:
                 return "too_late"
             if self._worker.lease_seconds_left <= 0:
                 return "lease_over"
-            if self._take_turn(errand):
-                return None
+            self._take_turn(errand)
+        return None
 
     async def _begin_request(self, errand: Errand, place: _Place) -> bool:
         """Change to a place among the requests; return False when none became free in time."""
         if not self._requests.take_nowait(errand.account):
             left = (errand.dispatch.valid_until - self._clock.now()).total_seconds()
-            taken = False
+            taken = 0
             with anyio.move_on_after(max(left, 0.0)):
                 taken = await self._requests.take(errand.account, _Patient())
             if not taken:
@@ -219,27 +220,26 @@ class Outbox:
         """Return what stands against each of some requests, by what has committed until now."""
         return await self._storage.read(lambda tx: waves.obstacles(tx, intents, self._clock.now()))
 
-    async def _wait_for_turn(self, paces: Iterable[str]) -> None:
-        while (left := self._latest_turn(paces) - self._clock.monotonic()) > 0:  # noqa: ASYNC110
+    def _pace(self, key: str) -> _Pace:
+        if key not in self._paces:
+            if len(self._paces) >= _MOST_PACES:
+                # Turns that have passed hold nobody up any more.
+                now = self._clock.monotonic()
+                self._paces = {name: pace for name, pace in self._paces.items() if pace.next_start > now or pace.used}
+            self._paces[key] = _Pace()
+        return self._paces[key]
+
+    async def _wait_for_turn(self, key: str, pace: _Pace) -> None:
+        turn = max(pace.next_start, self._worker.first_turn(key))
+        while (left := turn - self._clock.monotonic()) > 0:  # noqa: ASYNC110
             await anyio.sleep(left)
 
-    def _latest_turn(self, paces: Iterable[str]) -> float:
-        turns = (max(self._next_start.get(key, _LONG_AGO), self._worker.first_turn(key)) for key in paces)
-        return max(turns, default=_LONG_AGO)
-
-    def _take_turn(self, errand: Errand) -> bool:
-        """Take the turn that was waited for; return False when another has taken it meanwhile."""
+    def _take_turn(self, errand: Errand) -> None:
         # Slots are spaced in the ledger; starts are spaced here, so that one that begins late in its slot and
         # the next that begins on time do not come closer than the pace allows.
         now = self._clock.monotonic()
-        if now < self._latest_turn(errand.paces):
-            return False
-        turns = {key: now + spacing.total_seconds() + _ROUNDING for key, spacing in errand.paces.items()}
-        self._next_start.update(turns)
-        if len(self._next_start) > _MOST_PACES:
-            # Turns that have passed hold nobody up any more.
-            self._next_start = {key: turn for key, turn in self._next_start.items() if turn > now}
-        return True
+        for key, spacing in errand.paces.items():
+            self._paces[key].next_start = now + spacing.total_seconds() + _ROUNDING
 
     async def _sleep_until_slot(self, dispatch: Dispatch) -> None:
         # A slot lies seconds ahead of its commit: on a clock that says more, or is set back while this sleeps, it would
@@ -288,6 +288,25 @@ class Outbox:
                 await anyio.sleep(_SAVE_AGAIN_SECONDS)
             else:
                 return
+
+
+class _Pace:
+    """The turns of one pace.
+
+    Attributes:
+        next_start: No request starts sooner. By the monotonic clock: a wall clock that is set back must hold nobody up,
+            and one that is set forward let nobody go too soon.
+        turn: Held by the one request that is about to start.
+    """
+
+    def __init__(self) -> None:
+        self.next_start = _LONG_AGO
+        self.turn = anyio.Lock(fast_acquire=True)
+
+    @property
+    def used(self) -> bool:
+        """Whether a request has the turn or waits for it."""
+        return self.turn.locked()
 
 
 class _Place:

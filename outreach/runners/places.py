@@ -13,15 +13,16 @@ from outreach.protocols.dispatcher import Nudge
 _SHARE: Final = 3
 """An account may hold this many times what is free: three quarters of all when it is alone, less beside others."""
 
-_STOP_CHECK_SECONDS: Final = 0.1
+_STOP_CHECK_SECONDS: Final = 0.25
 """How often one that waits for a place asks whether it is to stop."""
 
 
 class _Waiting:
-    """One that waits for a place."""
+    """One that waits for places: how many it wants, and has been granted."""
 
-    def __init__(self) -> None:
-        self.granted = False
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.granted = 0
         self.called = anyio.Event()
 
 
@@ -46,34 +47,38 @@ class Places:
 
     def take_nowait(self, account: str) -> bool:
         """Take a place if one is free for this account and nobody of it waits; return whether it was."""
-        if account in self._waiting or not self._may_take(account):
-            return False
-        self._take(account)
-        return True
+        return account not in self._waiting and self._take(account, 1) == 1
 
     def has_room(self, account: str) -> bool:
         """Return whether an account could have another place."""
         return self._held[account] < _SHARE * self._free
 
-    async def take(self, account: str, nudge: Nudge) -> bool:
-        """Wait for a place; return False when the slice is to stop instead.
+    async def take(self, account: str, nudge: Nudge, *, wanted: int = 1) -> int:
+        """Wait for places, at the most so many; return how many were taken, none when the slice is to stop instead.
+
+        Who finds some free takes what there is. Who has to wait gets all at once, or after a moment what there is then:
+        where many wait, a place for each in turn would have each do its work for one.
 
         A stop waits for the slices before it drains, so a slice must not wait here for a provider that hangs.
         """
         if nudge.stopping:
-            return False
-        if self.take_nowait(account):
-            return True
-        waiting = _Waiting()
-        self._waiting.setdefault(account, deque()).append(waiting)
+            return 0
+        taken = self._take(account, wanted) if account not in self._waiting else 0
+        if taken:
+            return taken
+        waiting = _Waiting(wanted)
+        queue = self._waiting.setdefault(account, deque())
+        queue.append(waiting)
         try:
             while not waiting.granted and not nudge.stopping:
                 with anyio.move_on_after(_STOP_CHECK_SECONDS):
                     await waiting.called.wait()
+                if queue and queue[0] is waiting:
+                    waiting.granted = self._take(account, wanted)
         except BaseException:
             self._leave(account, waiting)
             if waiting.granted:
-                self.release(account, 1)
+                self.release(account, waiting.granted)
             raise
         self._leave(account, waiting)
         return waiting.granted
@@ -92,20 +97,27 @@ class Places:
         while served and self._free:
             served = False
             for account in list(self._waiting):
-                if self._may_take(account):
-                    self._take(account)
-                    first = self._waiting[account][0]
-                    first.granted = True
+                first = self._waiting[account][0]
+                first.granted = self._take(account, first.wanted, at_least=first.wanted)
+                if first.granted:
                     first.called.set()
                     self._leave(account, first)
                     served = True
 
-    def _may_take(self, account: str) -> bool:
-        return self.has_room(account) and self._opens(account)
-
-    def _take(self, account: str) -> None:
-        self._free -= 1
-        self._held[account] += 1
+    def _take(self, account: str, wanted: int, *, at_least: int = 1) -> int:
+        """Take as many places as there are for an account, up to what is wanted; none where there are fewer."""
+        taken = 0
+        while taken < wanted and self.has_room(account) and self._opens(account):
+            self._free -= 1
+            self._held[account] += 1
+            taken += 1
+        if taken < at_least:
+            self._free += taken
+            self._held[account] -= taken
+            taken = 0
+        if not self._held[account]:
+            del self._held[account]
+        return taken
 
     def _leave(self, account: str, waiting: _Waiting) -> None:
         queue = self._waiting.get(account)

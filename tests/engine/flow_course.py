@@ -11,7 +11,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.directory import FlowStep
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignStatus
-from outreach.operations import closing, waves
+from outreach.operations import closing
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.storage import Storage
 from outreach.runners.sms_channel import SmsChannel
@@ -21,7 +21,7 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE
 from outreach.working_set import Transaction
 from tests.engine.desk import desk_of
-from tests.engine.given import EPOCH, given_active
+from tests.engine.given import EPOCH, commit_wave, given_active, plan_wave
 
 HOUR = timedelta(hours=1)
 
@@ -51,9 +51,7 @@ class Course:
         if plan.campaign.status is not CampaignStatus.ACTIVE:
             return ()
         wave = self._decide(plan)
-        committed: Committed = await self.storage.write(
-            lambda tx: waves.commit_wave(tx, wave, clock_now=self.clock.now)
-        )
+        committed: Committed = await self.storage.write(lambda tx: commit_wave(tx, wave, clock_now=self.clock.now))
         return tuple(committed.dispatches)
 
     async def rest(self) -> bool:
@@ -70,7 +68,7 @@ class Course:
 
     async def _plan(self) -> Plan:
         def operation(tx: Transaction) -> Plan | None:
-            return waves.plan(tx, HERE, self.campaign.id, now=self.clock.now(), limit=99)
+            return plan_wave(tx, HERE, self.campaign.id, now=self.clock.now(), limit=99)
 
         plan = await self.storage.read(operation)
         assert plan is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,7 +15,7 @@ from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState
 from outreach.operations import settling, waves
 from outreach.operations.common import settings_of
-from outreach.operations.wave import Basis, Committed, Ending, Intent, Wave
+from outreach.operations.wave import Basis, Committed, Ending, Intent, Plan, Wave
 from outreach.policy.settlement import Backoff
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, new_id
@@ -73,6 +73,18 @@ async def reread(storage: Storage, campaign: Campaign) -> Campaign:
     return found
 
 
+def plan_wave(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> Plan | None:
+    """Return what is due in one campaign."""
+    [plan] = waves.plan_all(tx, [(workspace_id, campaign_id, limit)], now=now)
+    return plan
+
+
+def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime]) -> Committed:
+    """Commit the wave of one campaign."""
+    [committed] = waves.commit_waves(tx, [wave], clock_now=clock_now)
+    return committed
+
+
 def make_wave(
     tx: Transaction,
     campaign: Campaign,
@@ -126,7 +138,7 @@ async def commit(
     def operation(tx: Transaction) -> Committed:
         chosen = [tx.recipients.get(campaign.workspace_id, campaign.id, position) for position in positions or (0,)]
         wave = make_wave(tx, campaign, [one for one in chosen if one is not None], now=now, **changes)
-        return waves.commit_wave(tx, wave, clock_now=lambda: now)
+        return commit_wave(tx, wave, clock_now=lambda: now)
 
     return await storage.write(operation)
 

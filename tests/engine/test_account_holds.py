@@ -15,7 +15,7 @@ from outreach.models.message import Message
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import Unit
-from outreach.operations import account_holds, singles, waves
+from outreach.operations import account_holds, singles
 from outreach.operations.singles import IntentTerms
 from outreach.policy.settlement import Backoff
 from outreach.protocols.carrier import OutboundMessage
@@ -36,7 +36,7 @@ from outreach.testing.carriers import ScriptedCarrier, Step, accept, defer
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
 from tests.engine.conftest import OpenStorage
-from tests.engine.given import SECOND, commit, given_active, recipient, reread, settle
+from tests.engine.given import SECOND, commit, given_active, plan_wave, recipient, reread, settle
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
 from tests.engine.trail import lines
 
@@ -151,7 +151,7 @@ async def test_no_intent_is_committed_while_it_lasts(storage: Storage) -> None:
         await storage.write(lambda tx, hold=hold: tx.account_holds.put(hold))  # type: ignore[misc]
     committed = await commit(storage, campaign)
     assert (committed.stale, committed.dispatches) == (True, ())
-    plan = await storage.read(lambda tx: waves.plan(tx, HERE, campaign.id, now=NOW, limit=1))
+    plan = await storage.read(lambda tx: plan_wave(tx, HERE, campaign.id, now=NOW, limit=1))
     assert plan is not None
     assert plan.provider_hold == make_account_hold()
     await storage.write(lambda tx: tx.account_holds.delete(HERE, "twilio"))

@@ -10,7 +10,7 @@ from outreach import NewRecipient, WorkspaceChange
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import Rule
-from outreach.operations import holds, waves
+from outreach.operations import holds
 from outreach.operations.wave import Hold
 from outreach.policy.settlement import RECEIPT_WAIT
 from outreach.protocols.storage import Storage
@@ -19,7 +19,7 @@ from outreach.testing.clock import ShiftedClock
 from outreach.testing.storage_tables.base_contract import HERE
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
-from tests.engine.given import commit, given_active, recipient
+from tests.engine.given import commit, given_active, plan_wave, recipient
 from tests.engine.rig import Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
 
 pytestmark = pytest.mark.anyio
@@ -118,7 +118,7 @@ async def test_a_release_goes_in_slices_and_touches_nobody_else(storage: Storage
 
     def slice_of(tx: Transaction) -> tuple[bool, list[Recipient]]:
         holds.release(tx, HERE, campaign.id, receipt=RECEIPT_WAIT, now=moment, limit=2)
-        plan = waves.plan(tx, HERE, campaign.id, now=moment, limit=9)
+        plan = plan_wave(tx, HERE, campaign.id, now=moment, limit=9)
         assert plan is not None
         return plan.holds_outdated, list(plan.due)
 
@@ -135,7 +135,7 @@ async def test_what_is_no_rule_of_contact_releases_nobody(storage: Storage, chan
     """A changed name does not have a million recipients decided about again."""
     campaign = await given_put_off(storage, "contact_hours")
     await storage.write(lambda tx: tx.workspaces.update(attrs.evolve(make_workspace(), **change)))
-    plan = await storage.read(lambda tx: waves.plan(tx, HERE, campaign.id, now=NOW, limit=9))
+    plan = await storage.read(lambda tx: plan_wave(tx, HERE, campaign.id, now=NOW, limit=9))
     assert plan is not None
     assert not plan.holds_outdated
 
@@ -145,6 +145,6 @@ async def test_a_campaign_that_has_put_nobody_off_is_never_outdated(storage: Sto
     campaign = await given_active(storage, 2)
     await commit(storage, campaign, 0)
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(frequency_cap=3)))
-    plan = await storage.read(lambda tx: waves.plan(tx, HERE, campaign.id, now=NOW, limit=9))
+    plan = await storage.read(lambda tx: plan_wave(tx, HERE, campaign.id, now=NOW, limit=9))
     assert plan is not None
     assert not plan.holds_outdated

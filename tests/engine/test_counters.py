@@ -22,7 +22,7 @@ from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.trail import Rule
 from outreach.operations import campaign_moves as moves
-from outreach.operations import closing, settling, waves
+from outreach.operations import closing, settling
 from outreach.operations.wave import Ending
 from outreach.policy.standing import REACHED_NOBODY
 from outreach.protocols.storage import Storage
@@ -33,7 +33,7 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import HERE, pending, publish
 from outreach.voice.analysis import ProviderVerdict
 from outreach.working_set import Transaction
-from tests.engine.given import BACKOFF, make_wave
+from tests.engine.given import BACKOFF, commit_wave, make_wave
 from tests.engine.trail import check_history
 
 COUNT = 4
@@ -111,7 +111,7 @@ class CountersMachine(RuleBasedStateMachine):
             intents = [
                 attrs.evolve(intent, dispatch_id=f"d{self._ids + n:06d}") for n, intent in enumerate(wave.intents)
             ]
-            committed = waves.commit_wave(tx, attrs.evolve(wave, intents=intents), clock_now=lambda: self._now)
+            committed = commit_wave(tx, attrs.evolve(wave, intents=intents), clock_now=lambda: self._now)
             for dispatch in committed.dispatches:
                 self._check_nobody_is_contacted_again(tx, dispatch)
             return [dispatch.id for dispatch in committed.dispatches]

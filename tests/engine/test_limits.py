@@ -15,7 +15,7 @@ from outreach.models.states import CallStatus, CampaignStatus, DispatchState, Me
 from outreach.models.states import DispatchState as S
 from outreach.models.work import Unit
 from outreach.models.workspace import Workspace
-from outreach.operations import campaign_moves, settling, singles, waves
+from outreach.operations import campaign_moves, settling, singles
 from outreach.operations.limits import LOOK_AGAIN
 from outreach.operations.singles import IntentTerms
 from outreach.protocols.storage import Storage
@@ -47,6 +47,7 @@ from tests.engine.given import (
     commit,
     given_active,
     given_dispatch,
+    plan_wave,
     recipient,
     refused,
     reread,
@@ -120,7 +121,7 @@ async def test_a_plan_tells_who_is_capped(storage: Storage) -> None:
     await given_cap(storage, 1)
     first, second = await given_contact(storage), await given_contact(storage)
     await settle(storage, await given_dispatch(storage, first), ACCEPTED)
-    plan = await storage.read(lambda tx: waves.plan(tx, HERE, second.id, now=NOW, limit=9))
+    plan = await storage.read(lambda tx: plan_wave(tx, HERE, second.id, now=NOW, limit=9))
     assert plan is not None
     assert plan.capped == {0: NOW + DAY}
 

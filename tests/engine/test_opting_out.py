@@ -54,6 +54,11 @@ async def all_answered(rig: Rig, count: int) -> None:
     await until(there)
 
 
+def committed_in(result: object) -> list[Committed]:
+    """Return what waves did, where a write has committed some."""
+    return [one for one in result if isinstance(one, Committed)] if isinstance(result, list) else []
+
+
 @pytest.mark.field(10)
 async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: OpenStorage) -> None:
     """Field, test 10 (Rock #7049 blocks the confirmation by the opt-out itself): not contacted, and confirmed."""
@@ -63,8 +68,9 @@ async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: 
         committed: list[Committed] = []
 
         async def stop_after_the_commit(result: object) -> None:
-            if isinstance(result, Committed) and result.dispatches and not committed:
-                committed.append(result)
+            found = committed_in(result)
+            if found and found[0].dispatches and not committed:
+                committed.extend(found)
                 await say(rig.engine, workspace.id, 0, "Stop.")
 
         rig.storage.after_write = stop_after_the_commit
@@ -85,7 +91,7 @@ async def test_a_stop_between_the_commit_and_the_request_of_a_call_is_heard(open
         campaign = await given_calls(rig.engine, workspace, 1)
 
         async def stop_after_the_commit(result: object) -> None:
-            if isinstance(result, Committed) and result.dispatches:
+            if any(one.dispatches for one in committed_in(result)):
                 await say(rig.engine, workspace.id, 0, "stop calling me")
 
         rig.storage.after_write = stop_after_the_commit
@@ -132,7 +138,7 @@ async def test_a_stop_in_the_middle_stops_everything_that_is_not_on_its_way(open
         stopped: list[int] = []
 
         async def stop_in_the_middle(result: object) -> None:
-            if isinstance(result, Committed) and not stopped and len(rig.carrier.requests) >= 2:
+            if committed_in(result) and not stopped and len(rig.carrier.requests) >= 2:
                 stopped.extend(gone)
                 for position in gone:
                     await say(rig.engine, workspace.id, position, "please stop")

@@ -73,6 +73,34 @@ async def test_who_waits_gets_what_is_given_back_in_turn() -> None:
     assert order == [0, 1, 2]
 
 
+async def test_who_waits_for_several_gets_them_at_once() -> None:
+    """As soon as they are there, or after a moment what there is then; nobody overtakes."""
+    places = Places(8)
+    got: dict[str, int] = {}
+
+    async def wait(name: str, wanted: int) -> None:
+        got[name] = await places.take("a", _Slice(), wanted=wanted)
+
+    assert await places.take("a", _Slice(), wanted=4) == 4
+    assert await places.take("a", _Slice(), wanted=4) == 2
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait, "first", 3)
+        await checkpoint()
+        tasks.start_soon(wait, "second", 6)
+        await checkpoint()
+        with anyio.fail_after(30):
+            for _ in range(3):
+                assert not got
+                places.release("a", 1)
+            while "first" not in got:
+                await checkpoint()
+            assert got == {"first": 3}
+            places.release("a", 2)
+            while "second" not in got:  # noqa: ASYNC110 - another task adds to it
+                await anyio.sleep(0.01)
+    assert got == {"first": 3, "second": 2}
+
+
 async def test_who_goes_away_takes_no_place_along() -> None:
     """A slice that is cancelled or told to stop while it waits leaves the place to the next, granted or not."""
     places = Places(1)
@@ -81,7 +109,7 @@ async def test_who_goes_away_takes_no_place_along() -> None:
     results: list[bool] = []
 
     async def wait(nudge: _Slice) -> None:
-        results.append(await places.take("a", nudge))
+        results.append(bool(await places.take("a", nudge)))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait, stopped)

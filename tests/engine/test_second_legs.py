@@ -10,7 +10,6 @@ import pytest
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
-from outreach.operations import waves
 from outreach.operations.wave import Hold, Move
 from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.protocols.storage import Storage
@@ -22,7 +21,7 @@ from outreach.testing.storage_tables.base_contract import HERE
 from tests.engine.calling import CALLS, NO_ANSWER, POSITIVE, dispatches_of, event, given_call_settings, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.desk import desk_of
-from tests.engine.given import given_active, recipient
+from tests.engine.given import given_active, plan_wave, recipient
 from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, time_passes, until
 
 pytestmark = pytest.mark.anyio
@@ -118,7 +117,7 @@ async def test_a_channel_puts_off_first_calls_only(storage: Storage, leg: int) -
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(frequency_cap=1)))
     campaign = await given_active(storage)
     one = attrs.evolve(await recipient(storage, campaign), leg=leg, attempts=leg - 1)
-    plan = await storage.read(lambda tx: waves.plan(tx, HERE, campaign.id, now=NOW, limit=1))
+    plan = await storage.read(lambda tx: plan_wave(tx, HERE, campaign.id, now=NOW, limit=1))
     assert plan is not None
     plan = attrs.evolve(plan, capped={one.position: NOW + timedelta(hours=9)})
     channel = CallChannel(ids=new_id, desk=desk_of(ScriptedCarrier(), ScriptedVoice()))

@@ -26,7 +26,7 @@ from outreach.models.business_hours import DAYS
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.states import CallStatus
-from outreach.operations import settling, trail, waves
+from outreach.operations import settling, trail
 from outreach.operations.histories import histories
 from outreach.operations.wave import Committed, Move
 from outreach.protocols.storage import Storage
@@ -36,7 +36,7 @@ from outreach.testing.storage_tables.base_contract import HERE
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
-from tests.engine.given import ACCEPTED, given_active, make_wave, recipient, refused, settle
+from tests.engine.given import ACCEPTED, commit_wave, given_active, make_wave, recipient, refused, settle
 from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until
 from tests.engine.test_flow_courses import AGAIN, HELLO, STOP, WAIT
 from tests.engine.trail import history, lines, report_call, told
@@ -300,7 +300,7 @@ async def call(storage: Storage, campaign: Campaign, now: datetime, outcome: Out
         wave = attrs.evolve(
             wave, basis=attrs.evolve(wave.basis, agent=0), intents=[attrs.evolve(intent, call_id=new_id(), body=None)]
         )
-        return waves.commit_wave(tx, wave, clock_now=lambda: now)
+        return commit_wave(tx, wave, clock_now=lambda: now)
 
     (dispatch,) = (await storage.write(operation)).dispatches
     return await settle(storage, dispatch, outcome, now=now + timedelta(seconds=1))
@@ -362,7 +362,7 @@ async def test_a_second_leg_that_comes_too_late_is_dropped(storage: Storage) -> 
     def drop(tx: Transaction) -> Committed:
         wave = make_wave(tx, campaign, [], now=at(60), moves=[Move(recipient=waiting, kind="drop_second_leg")])
         wave = attrs.evolve(wave, basis=attrs.evolve(wave.basis, agent=0))
-        return waves.commit_wave(tx, wave, clock_now=lambda: at(60))
+        return commit_wave(tx, wave, clock_now=lambda: at(60))
 
     await storage.write(drop)
     assert (await told(storage, campaign))[-2:] == [

@@ -28,10 +28,12 @@ from tests.engine.given import (
     EPOCH,
     SECOND,
     commit,
+    commit_wave,
     given_active,
     given_dispatch,
     given_settings,
     make_wave,
+    plan_wave,
     recipient,
     reread,
     settle,
@@ -97,7 +99,7 @@ async def test_a_commit_that_waited_for_its_turn_still_commits(storage: Storage)
     def operation(tx: Transaction) -> Committed:
         people = [tx.recipients.get(HERE, campaign.id, position) for position in (0, 1)]
         wave = make_wave(tx, campaign, [one for one in people if one is not None], look_ahead=SECOND / 10)
-        return waves.commit_wave(tx, wave, clock_now=lambda: NOW + 3 * SECOND)
+        return commit_wave(tx, wave, clock_now=lambda: NOW + 3 * SECOND)
 
     committed = await storage.write(operation)
     assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW + 3 * SECOND]
@@ -112,7 +114,7 @@ async def test_a_second_call_whose_commit_came_too_late_is_dropped(
     first = await recipient(storage, campaign)
     rang_out = attrs.evolve(waiting(first, DOUBLE_DIAL, NOW), attempts=1, leg=2)
     wave = await storage.write(lambda tx: _put_and_plan(tx, campaign, rang_out))
-    committed = await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW + waited))
+    committed = await storage.write(lambda tx: commit_wave(tx, wave, clock_now=lambda: NOW + waited))
     after = await recipient(storage, campaign)
     if placed:
         assert [(one.leg, one.valid_until) for one in committed.dispatches] == [(2, NOW + timedelta(seconds=10))]
@@ -138,7 +140,7 @@ async def test_a_second_call_is_dropped_where_another_one_would_be_put_off(stora
         wave = attrs.evolve(wave, intents=(), holds=(held,))
     elif by == "contact_hours":
         wave = attrs.evolve(wave, intents=[attrs.evolve(one, latest=NOW) for one in wave.intents])
-    committed = await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
+    committed = await storage.write(lambda tx: commit_wave(tx, wave, clock_now=lambda: NOW))
     after = await recipient(storage, campaign)
     assert (committed.dispatches, committed.changed) == ((), True)
     assert (after.status, after.reason, after.leg) == (RecipientStatus.WAITING, "retry_no_answer", 1)
@@ -208,7 +210,7 @@ async def test_a_decision_on_what_has_changed_since_commits_nothing(
     first = await recipient(storage, campaign)
     wave = await storage.read(lambda tx: make_wave(tx, campaign, [first]))
     await storage.write(lambda tx: change(tx, campaign))
-    committed = await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
+    committed = await storage.write(lambda tx: commit_wave(tx, wave, clock_now=lambda: NOW))
     assert committed.stale
     assert committed.dispatches == ()
     assert await recipient(storage, campaign) == first
@@ -260,13 +262,16 @@ async def test_a_recipient_has_one_open_dispatch(storage: Storage) -> None:
     old = await recipient(storage, campaign)
     await commit(storage, campaign)
     again = await storage.read(lambda tx: make_wave(tx, campaign, [old]))
-    committed = await storage.write(lambda tx: waves.commit_wave(tx, again, clock_now=lambda: NOW))
+    committed = await storage.write(lambda tx: commit_wave(tx, again, clock_now=lambda: NOW))
     assert (committed.stale, committed.dispatches) == (False, ())
     assert len(await storage.read(lambda tx: tx.dispatches.of_recipient(HERE, campaign.id, 0))) == 1
 
 
 async def test_the_ledger_itself_forbids_a_second_open_dispatch(storage: Storage) -> None:
-    """Where a recipient's state is behind its ledger, the ledger wins and the wave goes on without it."""
+    """Where a recipient's state is behind its ledger, the ledger wins and the wave goes on without it.
+
+    Its slot is not made up for.
+    """
     campaign = await given_active(storage, 2)
     first = await recipient(storage, campaign)
     left = make_dispatch(campaign_id=campaign.id, position=0, to=first.phone, state=DispatchState.UNKNOWN)
@@ -274,7 +279,7 @@ async def test_the_ledger_itself_forbids_a_second_open_dispatch(storage: Storage
     with pytest.raises(AlreadyThere):
         await storage.write(lambda tx: tx.dispatches.insert(make_dispatch(campaign_id=campaign.id, position=0)))
     committed = await commit(storage, campaign, 0, 1)
-    assert [(dispatch.position, dispatch.slot_at) for dispatch in committed.dispatches] == [(1, NOW)]
+    assert [(dispatch.position, dispatch.slot_at) for dispatch in committed.dispatches] == [(1, NOW + SECOND)]
     assert await recipient(storage, campaign) == first
 
 
@@ -287,7 +292,7 @@ async def test_endings_are_committed_without_a_contact(storage: Storage) -> None
         Ending(recipient=rows[1], status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER),
     ]
     wave = await storage.read(lambda tx: make_wave(tx, campaign, [], endings=endings))
-    await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
+    await storage.write(lambda tx: commit_wave(tx, wave, clock_now=lambda: NOW))
     after = await reread(storage, campaign)
     assert (after.counters.failed, after.counters.completed, after.counters.open) == (1, 0, 0)
     assert (after.status, after.completed_at) == (CampaignStatus.COMPLETED, NOW)
@@ -300,17 +305,17 @@ async def test_an_ending_never_touches_a_recipient_that_has_moved_on(storage: St
     await commit(storage, campaign)
     ending = Ending(recipient=old, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER)
     wave = await storage.read(lambda tx: make_wave(tx, campaign, [], endings=[ending]))
-    await storage.write(lambda tx: waves.commit_wave(tx, wave, clock_now=lambda: NOW))
+    await storage.write(lambda tx: commit_wave(tx, wave, clock_now=lambda: NOW))
     assert (await recipient(storage, campaign)).status is RecipientStatus.DISPATCHING
 
 
 async def test_a_plan_of_what_is_not_active_has_nothing_due(storage: Storage) -> None:
     """Only an active campaign is planned; one that is gone has no plan."""
     campaign = await given_active(storage, 2, status=CampaignStatus.PAUSED)
-    plan = await storage.read(lambda tx: waves.plan(tx, HERE, campaign.id, now=NOW, limit=10))
+    plan = await storage.read(lambda tx: plan_wave(tx, HERE, campaign.id, now=NOW, limit=10))
     assert plan is not None
     assert (plan.due, plan.next_due) == ((), None)
-    assert await storage.read(lambda tx: waves.plan(tx, THERE, campaign.id, now=NOW, limit=10)) is None
+    assert await storage.read(lambda tx: plan_wave(tx, THERE, campaign.id, now=NOW, limit=10)) is None
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus
 from outreach.operations import waves
+from outreach.operations.wave import Committed, Wave
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
 from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS
+from outreach.working_set.tables.work import Runs
 from outreach.working_set.working_set import WorkingSet
 from outreach.working_set.writes import Journal, Rows
 
@@ -89,3 +91,29 @@ def leave_one_of_a_group_out(patch: pytest.MonkeyPatch) -> None:
         return [*merged, *[True] * (len(events) - len(merged))]
 
     patch.setattr(Worker, "_merge", all_but_one)
+
+
+def count_no_others_of_the_commit(patch: pytest.MonkeyPatch) -> None:
+    """Count against the cap what is in the ledger, and not what goes to the same number by the same commit."""
+    begin = waves._begin
+
+    def alone(tx: Transaction, wave: Wave, _: set[tuple[str, str]], now: datetime) -> Any:
+        return begin(tx, wave, set(), now)
+
+    patch.setattr(waves, "_begin", alone)
+
+
+def share_a_slot(patch: pytest.MonkeyPatch) -> None:
+    """Take the slots of a number only once all campaigns of a commit have theirs."""
+    commit_waves, put = waves.commit_waves, Runs.put_sender_slot
+
+    def together(tx: Transaction, decided: Sequence[Wave], **given: Any) -> Sequence[Committed]:
+        taken: list[tuple[str, str, datetime]] = []
+        with pytest.MonkeyPatch.context() as later:
+            later.setattr(Runs, "put_sender_slot", lambda _, *slot: taken.append(slot))
+            committed = commit_waves(tx, decided, **given)
+        for slot in taken:
+            put(tx.runs, *slot)
+        return committed
+
+    patch.setattr(waves, "commit_waves", together)

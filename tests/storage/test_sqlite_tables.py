@@ -73,9 +73,6 @@ def test_no_query_about_one_looks_at_its_whole_campaign(connection: sqlite3.Conn
 
 
 IN_ORDER = [
-    "due_waiting_for",
-    "due_waiting_else",
-    "due_pending",
     "overdue_in_progress",
     "in_progress_after",
     "put_off",
@@ -96,6 +93,20 @@ def test_the_latest_requests_are_read_in_the_order_of_an_index(connection: sqlit
     query = sql.load("dispatches")["recent"]
     plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
     assert not [row["detail"] for row in plan if "TEMP B-TREE" in row["detail"]]
+
+
+@pytest.mark.parametrize("name", ["due_waiting_for", "due_waiting_else", "due_pending"])
+def test_what_is_due_in_many_campaigns_is_read_in_the_order_of_an_index(
+    connection: sqlite3.Connection, name: str
+) -> None:
+    """Of each campaign no more than the limit; only what is returned then is sorted."""
+    query = sql.load("recipients")[name]
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
+    [least] = [row["id"] for row in plan if "LIST SUBQUERY" in row["detail"]]
+    inside = [row["detail"] for row in plan if row["parent"] == least]
+    assert len(inside) == 1, inside
+    assert re.match(r"SEARCH due USING INDEX recipients_\w+ \(campaign_number=\?", inside[0]), inside
+    assert any("(campaign_number=? AND position=?)" in row["detail"] for row in plan)
 
 
 @pytest.mark.parametrize("aggregate", ["dispatches", "trail"])

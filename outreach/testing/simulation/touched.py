@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, cast
 
 import attrs
@@ -119,6 +119,7 @@ class NotingTransaction:
             },
         )
         self.dispatches = _Noting(tx.dispatches, {"insert": self._dispatch, "update": self._dispatch})
+        setattr(self.dispatches, "open", self._open)  # noqa: B010 - a table has methods of its own
         self.calls = _Noting(tx.calls, {"insert": self._call, "update": self._call})
         self.messages = _Noting(tx.messages, {"insert": self._message, "update": self._message})
 
@@ -148,6 +149,12 @@ class NotingTransaction:
 
     def _recipient(self, workspace_id: str, recipient: Recipient) -> None:
         self._of[workspace_id].recipients[recipient.campaign_id, recipient.position] = recipient
+
+    def _open(self, dispatches: Sequence[Dispatch]) -> Sequence[Dispatch]:
+        opened = self._tx.dispatches.open(dispatches)
+        for dispatch in opened:
+            self._dispatch(dispatch)
+        return opened
 
     def _dispatch(self, dispatch: Dispatch) -> None:
         self._of[dispatch.workspace_id].dispatches[dispatch.id] = dispatch

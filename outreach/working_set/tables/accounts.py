@@ -49,6 +49,10 @@ class AccountHolds(Table):
         """Return what a provider asked for last, over or not; None when it never did, or that was forgotten."""
         return self._rows.get(ACCOUNT_HOLDS, (workspace_id, provider))
 
+    def load(self, workspace_and_provider: Iterable[tuple[str, str]]) -> None:
+        """Read many at once: each `get` of one of them asks nobody then."""
+        self._rows.load(ACCOUNT_HOLDS, workspace_and_provider)
+
     def lasting(self, workspace_id: str | None, now: datetime, *, limit: int) -> Sequence[AccountHold]:
         """Return what is asked for beyond a moment, of one workspace or of all, at most `limit`.
 

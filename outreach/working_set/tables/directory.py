@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Final, Generic, TypeVar
 
 from outreach.models.directory import Agent, Flow, Number, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
@@ -25,6 +25,8 @@ from outreach.working_set.working_set import WorkingSet
 
 S = TypeVar("S")
 
+_BY_PHONE: Final = "numbers.by_phone"
+
 
 class Workspaces(Table):
     """Workspaces; the one table that is not within a workspace."""
@@ -32,6 +34,10 @@ class Workspaces(Table):
     def get(self, workspace_id: str) -> Workspace | None:
         """Return a workspace."""
         return self._rows.get(WORKSPACES, (workspace_id,))
+
+    def load(self, workspace_ids: Iterable[str]) -> None:
+        """Read many at once: each `get` of one of them asks nobody then."""
+        self._rows.load(WORKSPACES, ((workspace_id,) for workspace_id in workspace_ids))
 
     def insert(self, workspace: Workspace) -> None:
         """Write a new workspace."""
@@ -90,7 +96,19 @@ class Numbers(Owned[Number]):
 
     def by_phone(self, workspace_id: str, phone: str) -> Number | None:
         """Return a number by what is dialled."""
-        return self._one(NUMBERS, "numbers.by_phone", workspace_id=workspace_id, phone=phone)
+        self.load_by_phone([(workspace_id, phone)])
+        found = self._rows.listed(NUMBERS, _BY_PHONE, (workspace_id, phone))
+        return found[0] if found else None
+
+    def load_by_phone(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
+        """Read many at once: each `by_phone` of one of them asks nobody then."""
+        wanted = {key: key for key in workspace_and_phone}
+        self._rows.load_lists(NUMBERS, _BY_PHONE, wanted, lambda number: [(number.workspace_id, number.phone)])
+
+    def insert(self, row: Number) -> None:
+        """Write a new number."""
+        self._rows.lists.pop(_BY_PHONE, None)
+        super().insert(row)
 
     def delete(self, workspace_id: str, number_id: str) -> None:
         """Delete a number.
@@ -118,6 +136,10 @@ class WorkspaceSettings(Table, Generic[S]):
     def get(self, workspace_id: str) -> S | None:
         """Return the settings; None before the first change."""
         return self._rows.get(self._kind, (workspace_id,))
+
+    def load(self, workspace_ids: Iterable[str]) -> None:
+        """Read those of many workspaces at once."""
+        self._rows.load(self._kind, ((workspace_id,) for workspace_id in workspace_ids))
 
     def put(self, workspace_id: str, settings: S) -> None:
         """Write the settings."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from outreach.clock import from_text, to_text
-from outreach.convert.columns import Value
+from outreach.convert.columns import Value, json_text
 from outreach.models.campaign import Counters, contribution
 from outreach.models.carriers import Channel
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
@@ -102,12 +102,20 @@ class Recipients(Table):
         Those that wait for the second call of a double dial come first: it is made within seconds, or dropped. Then
         the other waiting ones, then pending ones. Waiting ones come by (due_at, position), pending ones by position.
         """
-        at, second = to_text(now), DOUBLE_DIAL
-        due = self._of("due_waiting_for", workspace_id, campaign_id, reason=second, now=at, limit=limit)
-        left = limit - len(due)
-        due += self._of("due_waiting_else", workspace_id, campaign_id, reason=second, now=at, limit=left)
-        due += self._of("due_pending", workspace_id, campaign_id, limit=limit - len(due))
-        return due
+        return self.due_of([(workspace_id, campaign_id)], now, limit=limit)[0]
+
+    def due_of(
+        self, campaigns: Sequence[tuple[str, str]], now: datetime, *, limit: int
+    ) -> Sequence[Sequence[Recipient]]:
+        """Return the same of each of many campaigns, at most so many of each."""
+        numbers = [self._rows.number(workspace_id, campaign_id) for workspace_id, campaign_id in campaigns]
+        found: dict[str, list[Recipient]] = {campaign_id: [] for _, campaign_id in campaigns}
+        terms: dict[str, Value] = {"wanted": json_text(numbers), "limit": limit}
+        waiting: dict[str, Value] = {"reason": DOUBLE_DIAL, "now": to_text(now)}
+        for name, more in (("due_waiting_for", waiting), ("due_waiting_else", waiting), ("due_pending", {})):
+            for recipient in self._list(RECIPIENTS, f"recipients.{name}", **terms, **more):
+                found[recipient.campaign_id].append(recipient)
+        return [found[campaign_id][:limit] for _, campaign_id in campaigns]
 
     def next_due(self, workspace_id: str, campaign_id: str) -> datetime | None:
         """Return the earliest due time of the waiting and of the in-progress ones that have one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from outreach.models.work import DueWork, Home, Lease, Run, Unit
@@ -96,6 +96,10 @@ class Runs(Table):
         if self._rows.ref(workspace_id, campaign_id) is None:
             return None
         return self._rows.get(RUNS, (campaign_id,))
+
+    def load(self, campaign_ids: Iterable[str]) -> None:
+        """Read those of many campaigns, which must be loaded, at once: each `get` of one of them asks nobody then."""
+        self._rows.load(RUNS, ((campaign_id,) for campaign_id in campaign_ids))
 
     def put(self, run: Run) -> None:
         """Write what is remembered of a campaign.

@@ -1,8 +1,12 @@
 -- Phone numbers that a workspace sends or calls from.
 
 -- by_phone --
--- The number that a message or a caller-ID group names by what is dialled.
-SELECT {numbers} FROM numbers WHERE workspace_id = :workspace_id AND phone = :phone
+-- The numbers that messages and caller-ID groups name by what is dialled.
+SELECT {numbers}
+FROM json_each(:wanted) AS wanted
+CROSS JOIN numbers
+    ON numbers.workspace_id = json_extract(wanted.value, '$[0]')
+    AND numbers.phone = json_extract(wanted.value, '$[1]')
 
 -- list --
 -- The first of a carrier is what POST /sms sends from.

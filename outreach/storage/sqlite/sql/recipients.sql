@@ -30,32 +30,47 @@ WHERE unsubscribes.workspace_id = :workspace_id
     AND unsubscribes.scope IN ('all', :channel)
 
 -- due_waiting_for --
--- In the order of the index `recipients_waiting_for`.
-SELECT {recipients} FROM recipients INDEXED BY recipients_waiting_for
-WHERE campaign_number = :number
-    AND status = 'waiting'
-    AND reason = :reason
-    AND due_at <= :now
-ORDER BY due_at, position
-LIMIT :limit
+-- Of many campaigns, of each in the order of the index `recipients_waiting_for`; what is sorted then are few.
+SELECT {recipients}
+FROM json_each(:wanted) AS wanted
+CROSS JOIN recipients ON recipients.campaign_number = wanted.value AND recipients.position IN (
+    SELECT due.position FROM recipients AS due INDEXED BY recipients_waiting_for
+    WHERE due.campaign_number = wanted.value
+        AND due.status = 'waiting'
+        AND due.reason = :reason
+        AND due.due_at <= :now
+    ORDER BY due.due_at, due.position
+    LIMIT :limit
+)
+ORDER BY recipients.due_at, recipients.position
 
 -- due_waiting_else --
 -- In the order of the index `recipients_waiting_due`; those that wait for that reason are few, and passed over.
-SELECT {recipients} FROM recipients INDEXED BY recipients_waiting_due
-WHERE campaign_number = :number
-    AND status = 'waiting'
-    AND reason IS NOT :reason
-    AND due_at <= :now
-ORDER BY due_at, position
-LIMIT :limit
+SELECT {recipients}
+FROM json_each(:wanted) AS wanted
+CROSS JOIN recipients ON recipients.campaign_number = wanted.value AND recipients.position IN (
+    SELECT due.position FROM recipients AS due INDEXED BY recipients_waiting_due
+    WHERE due.campaign_number = wanted.value
+        AND due.status = 'waiting'
+        AND due.reason IS NOT :reason
+        AND due.due_at <= :now
+    ORDER BY due.due_at, due.position
+    LIMIT :limit
+)
+ORDER BY recipients.due_at, recipients.position
 
 -- due_pending --
--- In the order of the index `recipients_pending`; asked for what the waiting ones have left of the limit.
-SELECT {recipients} FROM recipients INDEXED BY recipients_pending
-WHERE campaign_number = :number
-    AND status = 'pending'
-ORDER BY position
-LIMIT :limit
+-- In the order of the index `recipients_pending`.
+SELECT {recipients}
+FROM json_each(:wanted) AS wanted
+CROSS JOIN recipients ON recipients.campaign_number = wanted.value AND recipients.position IN (
+    SELECT due.position FROM recipients AS due INDEXED BY recipients_pending
+    WHERE due.campaign_number = wanted.value
+        AND due.status = 'pending'
+    ORDER BY due.position
+    LIMIT :limit
+)
+ORDER BY recipients.position
 
 -- next_due --
 -- The first entries of two indexes.
