@@ -14,6 +14,7 @@ from outreach.models.states import CampaignStatus
 from outreach.storage.sqlite import SqliteStorage, schema
 from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_workspace
 from outreach.working_set import Transaction
+from outreach.working_set.tables import campaign_lists
 from tests.storage.sqlite_support import opened
 
 pytestmark = pytest.mark.anyio
@@ -106,3 +107,26 @@ async def test_an_existing_file_gets_its_lists(database: Path, monkeypatch: pyte
         await storage.write(lambda tx: tx.campaigns.publish(later))
         with opened(database) as raw:
             assert_lists_are_right(raw)
+
+
+async def test_a_text_that_many_names_hold_is_found_in_the_other_way(
+    sqlite_storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ways find the same, whatever else is asked for."""
+    await sqlite_storage.write(fill)
+
+    async def found() -> list[object]:
+        answers: list[object] = []
+        for channel in (None, "sms", "call"):
+            for status in (None, CampaignStatus.READY):
+                for search in ("\u00e9T\u00c9", "t\u00e9 1", "\u00c9t\u00e9 12"):
+                    asked = {"channel": channel, "status": status, "search": search, "offset": 1, "limit": 20}
+                    rows, total = await sqlite_storage.read(
+                        lambda tx, asked=asked: tx.campaign_lists.page("w1", **asked)  # type: ignore[misc]
+                    )
+                    answers.append((channel, status, search, [row.id for row in rows], total))
+        return answers
+
+    by_index = await found()
+    monkeypatch.setattr(campaign_lists, "_MANY", 1)
+    assert await found() == by_index

@@ -137,12 +137,38 @@ WHERE campaign_names MATCH :phrase
     AND instr(name_folded, :search) > 0
 ORDER BY created_at DESC, id DESC
 
--- found_without_index --
--- The same for a text too short for the index.
+-- names_with --
+-- How many names hold a text as far as the index knows it, counted up to a limit.
+SELECT COUNT(*) FROM (
+    SELECT 1 FROM campaign_names
+    WHERE campaign_names MATCH :phrase AND rowid BETWEEN :list << 38 AND ((:list + 1) << 38) - 1
+    LIMIT :limit
+)
+
+-- found_by_looking --
+-- What `found` finds, by a look at every name, in the order of an index: for a text too short for the index of names, or
+-- one that so many names hold that this is faster.
 SELECT number FROM campaigns
 WHERE workspace_id = :workspace_id
+    AND channel = :channel
     AND loading_until IS NULL
-    AND (:channel IS NULL OR channel = :channel)
+    AND (:status IS NULL OR status = :status)
+    AND instr(name_folded, :search) > 0
+ORDER BY created_at DESC, id DESC
+
+-- found_of_both_by_looking --
+-- The same of both channels, merged.
+SELECT number, created_at, id FROM campaigns
+WHERE workspace_id = :workspace_id
+    AND channel = 'sms'
+    AND loading_until IS NULL
+    AND (:status IS NULL OR status = :status)
+    AND instr(name_folded, :search) > 0
+UNION ALL
+SELECT number, created_at, id FROM campaigns
+WHERE workspace_id = :workspace_id
+    AND channel = 'call'
+    AND loading_until IS NULL
     AND (:status IS NULL OR status = :status)
     AND instr(name_folded, :search) > 0
 ORDER BY created_at DESC, id DESC
