@@ -8,10 +8,6 @@ SELECT number, workspace_id, id FROM campaigns WHERE id = :campaign_id
 -- Which campaign a row that was read belongs to.
 SELECT number, workspace_id, id FROM campaigns WHERE number = :number
 
--- hide --
--- Nobody sees it until it is published; in the transaction that wrote it.
-UPDATE campaigns SET loading_until = :loading_until WHERE id = :campaign_id
-
 -- extend_loading --
 -- Its recipients are still coming.
 UPDATE campaigns SET loading_until = :loading_until
