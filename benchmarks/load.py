@@ -20,6 +20,7 @@ import orjson
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _RECEIVE_BYTES: Final = 1024 * 1024
 _TIMEOUT_SECONDS: Final = 600.0
+_LOOK_AGAIN_SECONDS: Final = 0.01
 
 Address = tuple[str, int]
 
@@ -110,7 +111,7 @@ class Flood:
 def flood(
     address: Address, requests: Iterator[bytes], *, connections: int, seconds: float, expect: int, depth: int = 1
 ) -> Flood:
-    """Keep requests on their way on many connections for a time.
+    """Keep requests on their way on many connections for a time, and until there is an answer.
 
     Args:
         address: Where to.
@@ -136,8 +137,8 @@ def flood(
         ends = begun + seconds
         for connected in buffers:
             connected.sendall(b"".join(next(requests) for _ in range(depth)))
-        while (now := time.perf_counter()) < ends:
-            for ready, _ in selector.select(ends - now):
+        while (now := time.perf_counter()) < (ends if answers else begun + max(seconds, _TIMEOUT_SECONDS)):
+            for ready, _ in selector.select(max(ends - now, _LOOK_AGAIN_SECONDS)):
                 connected = ready.fileobj  # type: ignore[assignment]
                 found = _take_answers(buffers[connected], _received(connected), expect)
                 answers += found

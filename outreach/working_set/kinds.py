@@ -229,6 +229,22 @@ def _make_campaigns() -> Kind[Campaign]:
 CAMPAIGNS: Final = _make_campaigns()
 
 
+def _make_loading() -> Kind[tuple[Campaign, datetime]]:
+    """Return campaigns as they are inserted before anybody may see them, with the moment until which they may load."""
+    return Kind(
+        table=CAMPAIGNS.table,
+        what=CAMPAIGNS.what,
+        columns=(*CAMPAIGNS.columns, "loading_until"),
+        key=CAMPAIGNS.key,
+        row=lambda key, loading: [*CAMPAIGNS.row(key, loading[0]), to_text(loading[1])],
+        model=lambda row, ref: (CAMPAIGNS.model(row[:-1], ref), from_text(row[-1])),
+        key_of=lambda loading: CAMPAIGNS.key_of(loading[0]),
+    )
+
+
+LOADING: Final = _make_loading()
+
+
 def _make_recipients() -> Kind[Recipient]:
     kind = _kind(
         "recipients",

@@ -72,6 +72,13 @@ def test_a_flood_counts_answers(address: Address, depth: int) -> None:
     assert found.computing > 0
 
 
+def test_a_flood_waits_for_the_first_answer(address: Address) -> None:
+    """A time that is too short for a busy machine gives a figure all the same, and none of nothing."""
+    found = flood(address, itertools.repeat(request("GET", "/")), connections=3, seconds=0.0, expect=200)
+    assert found.answers >= 1
+    assert found.a_second > 0
+
+
 def test_another_status_is_an_error(address: Address) -> None:
     """Figures of answers that say no are not taken for those of work that was done."""
     raw = request("GET", "/")

@@ -127,6 +127,16 @@ def test_no_tenant_sees_what_another_asked_for_before(service: Service) -> None:
             assert [it["name"] for it in tenant.get("/sms-campaigns?search=o").json()["data"]] == [name]
 
 
+def test_a_key_that_is_revoked_gets_nothing_that_is_kept(service: Service) -> None:
+    """What was answered a moment ago is answered to nobody whose key is worthless by now."""
+    tenant = service.tenant()
+    tenant.create()
+    assert tenant.get("/sms-campaigns").status_code == 200
+    [key] = service.run(service.engine.workspaces.list_keys, tenant.workspace.id)
+    service.run(service.engine.workspaces.revoke_key, tenant.workspace.id, key.id)
+    assert tenant.get("/sms-campaigns").status_code == 401
+
+
 def test_a_campaign_that_moves_shows_at_once(service: Service) -> None:
     """What was answered a moment ago is not answered again."""
     tenant = service.tenant()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -14,6 +15,8 @@ from outreach.models.states import CampaignStatus
 from outreach.storage.sqlite import SqliteStorage, schema
 from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_workspace
 from outreach.working_set import Transaction
+from outreach.working_set.kinds import CAMPAIGNS
+from outreach.working_set.tables import campaign_lists
 from tests.storage.sqlite_support import opened
 
 pytestmark = pytest.mark.anyio
@@ -106,3 +109,53 @@ async def test_an_existing_file_gets_its_lists(database: Path, monkeypatch: pyte
         await storage.write(lambda tx: tx.campaigns.publish(later))
         with opened(database) as raw:
             assert_lists_are_right(raw)
+
+
+async def test_lists_are_right_whoever_writes(sqlite_storage: SqliteStorage, database: Path) -> None:
+    """Also where somebody takes campaigns out of the file, hides or renames them, or puts some in, with a tool."""
+    await sqlite_storage.write(fill)
+    columns = ", ".join(name for name in CAMPAIGNS.columns if name != "id")
+
+    async def total(workspace_id: str) -> int:
+        asked: dict[str, Any] = {"channel": None, "status": None, "search": None, "offset": 0, "limit": 100}
+        found, counted = await sqlite_storage.read(lambda tx: tx.campaign_lists.page(workspace_id, **asked))
+        assert len(found) == counted
+        return counted
+
+    before = await total("w1") + await total("w2")
+    copied = f"INSERT INTO campaigns (id, {columns}) SELECT 'new', {columns} FROM campaigns WHERE number = 7"  # noqa: S608 - names of columns
+    for statement, change in (
+        ("DELETE FROM campaigns WHERE number % 10 = 3", -6),
+        ("UPDATE campaigns SET loading_until = 'x' WHERE number % 10 = 4", -6),
+        ("UPDATE campaigns SET name_folded = 'other ' || number, status = 'paused' WHERE number % 10 = 5", 0),
+        (copied, 1),
+        ("UPDATE campaigns SET loading_until = NULL", 7),
+    ):
+        with opened(database) as raw:
+            raw.execute(statement)
+            assert_lists_are_right(raw)
+        before += change
+        assert await total("w1") + await total("w2") == before, statement
+
+
+async def test_a_text_that_many_names_hold_is_found_in_the_other_way(
+    sqlite_storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ways find the same, whatever else is asked for."""
+    await sqlite_storage.write(fill)
+
+    async def found() -> list[object]:
+        answers: list[object] = []
+        for channel in (None, "sms", "call"):
+            for status in (None, CampaignStatus.READY):
+                for search in ("\u00e9T\u00c9", "t\u00e9 1", "\u00c9t\u00e9 12"):
+                    asked = {"channel": channel, "status": status, "search": search, "offset": 1, "limit": 20}
+                    rows, total = await sqlite_storage.read(
+                        lambda tx, asked=asked: tx.campaign_lists.page("w1", **asked)  # type: ignore[misc]
+                    )
+                    answers.append((channel, status, search, [row.id for row in rows], total))
+        return answers
+
+    by_index = await found()
+    monkeypatch.setattr(campaign_lists, "_MANY", 1)
+    assert await found() == by_index

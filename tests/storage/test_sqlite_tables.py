@@ -164,6 +164,16 @@ def test_campaigns_are_found_by_what_their_names_hold_within_their_workspace(con
     assert campaigns == "SEARCH campaigns USING INTEGER PRIMARY KEY (rowid=?)"
 
 
+@pytest.mark.parametrize("name", ["found_by_looking", "found_of_both_by_looking"])
+def test_campaigns_that_are_found_by_looking_come_in_the_order_of_an_index(
+    connection: sqlite3.Connection, name: str
+) -> None:
+    """Nearly all of them may be found: to sort them would take longer than to find them."""
+    steps = [step for step in _plan(connection, "campaigns", name) if "campaigns" in step or "TEMP" in step]
+    assert steps
+    assert all(step.startswith("SEARCH campaigns USING INDEX campaigns_listed (") for step in steps), steps
+
+
 OVERVIEW = {
     ("campaigns", "count_in_status"): "campaigns_in_status",
     ("campaigns", "paused_by_engine"): "campaigns_in_status",

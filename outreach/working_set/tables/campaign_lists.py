@@ -21,6 +21,9 @@ _ID: Final = CAMPAIGNS.columns.index("id")
 _WORKSPACE: Final = CAMPAIGNS.columns.index("workspace_id")
 _AGENT: Final = CAMPAIGNS.columns.index("agent_id")
 
+_MANY: Final = 10_000
+"""Names that hold a text: from so many on, to look at every name takes less than to go by the index."""
+
 _PAGES: Final = {
     (False, False): "campaigns.page_of_both",
     (False, True): "campaigns.page_of_both_in_status",
@@ -97,18 +100,24 @@ class CampaignLists(Table):
 
     def _found(self, workspace_id: str, folded: str, wanted: Mapping[str, Value]) -> list[int]:
         """Return the numbers of all whose name holds a text, newest first."""
-        asked = phrase(folded)
-        if asked is None:
-            found = self._rows.query("campaigns.found_without_index", CAMPAIGNS, **wanted, search=folded)
-            return [row[0] for row in found]
-        # What the index knows of names is numbered by their list.
-        return [
-            row[0]
-            for its in self._rows.query("campaigns.list", WORKSPACES, workspace_id=workspace_id)
-            for row in self._rows.query(
-                "campaigns.found", CAMPAIGNS, **wanted, search=folded, phrase=asked, list=its[0]
-            )
-        ]
+        rows: Sequence[Row]
+        if names := self._few_names(workspace_id, phrase(folded)):
+            rows = self._rows.query("campaigns.found", CAMPAIGNS, **wanted, **names, search=folded)
+        elif wanted["channel"] is not None:
+            rows = self._rows.query("campaigns.found_by_looking", CAMPAIGNS, **wanted, search=folded)
+        else:
+            both = {name: value for name, value in wanted.items() if name != "channel"}
+            rows = self._rows.query("campaigns.found_of_both_by_looking", CAMPAIGNS, **both, search=folded)
+        return [row[0] for row in rows]
+
+    def _few_names(self, workspace_id: str, asked: str | None) -> Mapping[str, Value]:
+        """Return what the index of names is asked for; nothing where it is of no use, or so many names have it."""
+        lists = self._rows.query("campaigns.list", WORKSPACES, workspace_id=workspace_id)
+        if asked is None or not lists:
+            return {}
+        names: Mapping[str, Value] = {"phrase": asked, "list": lists[0][0]}
+        [[count]] = self._rows.query("campaigns.names_with", CAMPAIGNS, **names, limit=_MANY)
+        return names if count < _MANY else {}
 
     def _numbers(self, wanted: Mapping[str, Value], *, offset: int, limit: int) -> list[int]:
         """Return the numbers of those on a page that there is, newest first."""

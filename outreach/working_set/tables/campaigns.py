@@ -11,8 +11,9 @@ from outreach.clock import to_text
 from outreach.models.campaign import AgentSnapshot, Campaign, Counters
 from outreach.models.directory import Agent
 from outreach.models.states import CampaignStatus
-from outreach.working_set.kinds import AGENTS, CAMPAIGNS
+from outreach.working_set.kinds import AGENTS, CAMPAIGNS, LOADING
 from outreach.working_set.tables.base import Table, as_list
+from outreach.working_set.writes import AlreadyThere
 
 
 class Campaigns(Table):
@@ -26,10 +27,11 @@ class Campaigns(Table):
     def insert_loading(self, campaign: Campaign, *, loading_until: datetime) -> None:
         """Write a campaign that nobody sees yet; it is a leftover once `loading_until` has passed."""
         key = CAMPAIGNS.key_of(campaign)
-        self._rows.insert_now(CAMPAIGNS, key, campaign)
+        there = self._rows.get(CAMPAIGNS, key) is not None
+        if there or not self._rows.insert_many_now(LOADING, [(key, (campaign, loading_until))]):
+            raise AlreadyThere(f"There is such a {CAMPAIGNS.what} already.")
         self._rows.lose_ref(campaign.id)
-        self._rows.execute("campaigns.hide", campaign_id=campaign.id, loading_until=to_text(loading_until))
-        self._rows.lose(CAMPAIGNS, key)
+        self._rows.lose(LOADING, key)
 
     def extend_loading(self, workspace_id: str, campaign_id: str, *, loading_until: datetime) -> bool:
         """Move the moment at which it becomes a leftover; return whether it is still there and loading."""

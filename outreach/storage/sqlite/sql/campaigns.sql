@@ -10,10 +10,6 @@ FROM json_each(:wanted) AS wanted CROSS JOIN campaigns ON campaigns.id = wanted.
 SELECT campaigns.number, campaigns.workspace_id, campaigns.id
 FROM json_each(:wanted) AS wanted CROSS JOIN campaigns ON campaigns.number = wanted.value
 
--- hide --
--- Nobody sees it until it is published; in the transaction that wrote it.
-UPDATE campaigns SET loading_until = :loading_until WHERE id = :campaign_id
-
 -- extend_loading --
 -- Its recipients are still coming.
 UPDATE campaigns SET loading_until = :loading_until
@@ -139,12 +135,38 @@ WHERE campaign_names MATCH :phrase
     AND instr(name_folded, :search) > 0
 ORDER BY created_at DESC, id DESC
 
--- found_without_index --
--- The same for a text too short for the index.
+-- names_with --
+-- How many names hold a text as far as the index knows it, counted up to a limit.
+SELECT COUNT(*) FROM (
+    SELECT 1 FROM campaign_names
+    WHERE campaign_names MATCH :phrase AND rowid BETWEEN :list << 38 AND ((:list + 1) << 38) - 1
+    LIMIT :limit
+)
+
+-- found_by_looking --
+-- What `found` finds, by a look at every name, in the order of an index: for a text too short for the index of names, or
+-- one that so many names hold that this is faster.
 SELECT number FROM campaigns
 WHERE workspace_id = :workspace_id
+    AND channel = :channel
     AND loading_until IS NULL
-    AND (:channel IS NULL OR channel = :channel)
+    AND (:status IS NULL OR status = :status)
+    AND instr(name_folded, :search) > 0
+ORDER BY created_at DESC, id DESC
+
+-- found_of_both_by_looking --
+-- The same of both channels, merged.
+SELECT number, created_at, id FROM campaigns
+WHERE workspace_id = :workspace_id
+    AND channel = 'sms'
+    AND loading_until IS NULL
+    AND (:status IS NULL OR status = :status)
+    AND instr(name_folded, :search) > 0
+UNION ALL
+SELECT number, created_at, id FROM campaigns
+WHERE workspace_id = :workspace_id
+    AND channel = 'call'
+    AND loading_until IS NULL
     AND (:status IS NULL OR status = :status)
     AND instr(name_folded, :search) > 0
 ORDER BY created_at DESC, id DESC
