@@ -55,19 +55,21 @@ def load_chunk(
     _keep(tx, campaign, now)
     phones = {recipient.phone for recipient in chunk if recipient.phone is not None}
     stopped = tx.register.stopped(workspace_id, campaign.channel, phones)
-    seen = set(tx.recipients.known_phones(workspace_id, campaign.id, phones - stopped))
+    # Nobody is there yet before the first.
+    seen = set(tx.recipients.known_phones(workspace_id, campaign.id, phones - stopped)) if position else set()
     rows: list[tuple[int, PreparedRecipient, RecipientStatus, str | None]] = []
     excluded = pending = 0
     for recipient in chunk:
-        if recipient.phone is None:
+        phone = recipient.phone
+        if phone is None:
             rows.append((position, recipient, RecipientStatus.SKIPPED, "invalid_number"))
-        elif recipient.phone in stopped:
+        elif phone in stopped:
             excluded += 1
             continue
-        elif recipient.phone in seen:
+        elif phone in seen:
             rows.append((position, recipient, RecipientStatus.SKIPPED, "duplicate"))
         else:
-            seen.add(recipient.phone)
+            seen.add(phone)
             rows.append((position, recipient, RecipientStatus.PENDING, None))
             pending += 1
         position += 1

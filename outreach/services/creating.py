@@ -28,6 +28,7 @@ from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.once import KeyedRequest, Keys, Once, finished, library_request
 from outreach.services.preparing import RecipientSource, chunks
+from outreach.services.side_by_side import side_by_side
 from outreach.services.variable_names import VariableNames
 from outreach.working_set import Transaction
 
@@ -332,12 +333,15 @@ class CampaignCreation:
                 once.keep(tx)
                 return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())
 
-            result = await context.storage.write(write, bulk=True)
-            variables.see(chunk)
+            async def go_on(chunk: Sequence[PreparedRecipient] = chunk) -> Sequence[PreparedRecipient]:
+                variables.see(chunk)
+                return await _next(rest)
+
+            # The next chunk is fetched while this one is written: neither the source nor the writer waits.
+            result, chunk = await side_by_side(partial(context.storage.write, write, bulk=True), go_on)
             position = result.next_position
             excluded += result.excluded
             loaded = loaded + result.counters
-            chunk = await _next(rest)
         return loaded, excluded
 
     def _go_on(self) -> None:

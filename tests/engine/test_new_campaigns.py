@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import anyio
 import pytest
 
 from outreach import (
@@ -174,3 +175,41 @@ async def test_contacts_that_are_ready_need_nothing_but_the_transaction(
     monkeypatch.setattr(engine._storage, "read", asked)
     made = await engine.create_campaign.sms(workspace.id, NewSmsCampaign(name="One", message_body="x"), ready)
     assert made.campaign.counters.total == 1
+
+
+async def test_the_next_contacts_are_fetched_while_those_before_are_written(engine: Outreach) -> None:
+    """A source that is slow, and a disk that is, are slow at the same time and not one after the other."""
+    workspace = await given_workspace(engine)
+    asked = anyio.Event()
+    write = engine._storage.write
+
+    async def waiting(operation: Callable[[Transaction], Any], *, bulk: bool = False) -> Any:
+        if bulk:
+            await asked.wait()
+        return await write(operation, bulk=bulk)
+
+    async def source() -> AsyncIterator[NewRecipient]:
+        for number, contact in enumerate(contacts(2 * CHUNK)):
+            if number == CHUNK:
+                asked.set()
+            yield contact
+
+    with pytest.MonkeyPatch.context() as patched, anyio.fail_after(60):
+        patched.setattr(engine._storage, "write", waiting)
+        made = await engine.create_campaign.sms(workspace.id, NewSmsCampaign(name="Many", message_body="x"), source())
+    assert made.campaign.counters.total == 2 * CHUNK
+
+
+async def test_a_source_that_breaks_while_contacts_are_written_leaves_nothing(engine: Outreach) -> None:
+    """Its error comes as it is."""
+    workspace = await given_workspace(engine)
+
+    async def source() -> AsyncIterator[NewRecipient]:
+        for contact in contacts(CHUNK):
+            yield contact
+        raise LookupError("The file has been taken away.")
+
+    with pytest.raises(LookupError, match="taken away"):
+        await engine.create_campaign.sms(workspace.id, NewSmsCampaign(name="Many", message_body="x"), source())
+    assert (await engine.campaigns.list(workspace.id)).total == 0
+    assert await engine._storage.read(lambda tx: tx.campaigns.leftovers(NOW + timedelta(days=36_500))) == []

@@ -193,6 +193,6 @@ def _new_rows(number: int, rows: Iterable[NewRow], now: str) -> list[tuple[Value
     # A state is looked up once, not for each of a million rows.
     states = {status: (status.value, None if status in OPEN_RECIPIENT_STATUSES else now) for status in RecipientStatus}
     return [
-        (number, position, *contact, states[status][0], reason, states[status][1])
+        (number, position, *contact, (state := states[status])[0], reason, state[1])
         for position, contact, status, reason in rows
     ]

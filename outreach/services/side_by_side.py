@@ -1,0 +1,44 @@
+"""Doing two things at the same time, of which neither goes on without the other."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+async def side_by_side(aside: Callable[[], Awaitable[A]], here: Callable[[], Awaitable[B]]) -> tuple[A, B]:
+    """Run two functions at the same time; return what both return.
+
+    Args:
+        aside: Runs in a task of its own.
+        here: Runs in the caller's task, so that it may go on with what has to stay in one.
+
+    Raises:
+        Exception: What the first of them that fails raises, as it is; the other is cancelled.
+    """
+    done: list[A] = []
+    found: list[B] = []
+    failed: list[Exception] = []
+
+    async def run() -> None:
+        try:
+            done.append(await aside())
+        except Exception as error:
+            failed.append(error)
+            group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        try:
+            found.append(await here())
+        except Exception as error:
+            failed.append(error)
+            group.cancel_scope.cancel()
+    if failed:
+        raise failed[0]
+    return done[0], found[0]

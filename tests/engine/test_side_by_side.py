@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Never
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from outreach.services.side_by_side import side_by_side
+
+pytestmark = pytest.mark.anyio
+
+
+async def _never() -> Never:
+    await anyio.sleep_forever()
+    raise AssertionError
+
+
+async def test_both_run_at_the_same_time_and_both_results_come_back() -> None:
+    """Each goes on only once the other has begun."""
+    aside_begun, here_begun = anyio.Event(), anyio.Event()
+
+    async def aside() -> int:
+        aside_begun.set()
+        await here_begun.wait()
+        return 1
+
+    async def here() -> str:
+        here_begun.set()
+        await aside_begun.wait()
+        return "two"
+
+    with anyio.fail_after(30):
+        assert await side_by_side(aside, here) == (1, "two")
+
+
+@pytest.mark.parametrize("fails", ["aside", "here"])
+async def test_the_error_of_one_is_raised_as_it_is_and_ends_the_other(fails: str) -> None:
+    """No group of errors around it: whoever catches it looks for its type."""
+    error = LookupError(fails)
+
+    async def failing() -> Never:
+        await anyio.lowlevel.checkpoint()
+        raise error
+
+    with anyio.fail_after(30), pytest.raises(LookupError) as caught:
+        await (side_by_side(failing, _never) if fails == "aside" else side_by_side(_never, failing))
+    assert caught.value is error
+
+
+async def test_cancelling_ends_both() -> None:
+    """Whoever is cancelled leaves nothing running."""
+    with anyio.move_on_after(0.01) as scope:
+        await side_by_side(_never, _never)
+    assert scope.cancelled_caught
+
+
+async def test_what_runs_here_stays_in_its_task() -> None:
+    """A source may hold what belongs to the task that it began in."""
+    task = anyio.get_current_task().id
+
+    async def here() -> int:
+        return anyio.get_current_task().id
+
+    async def aside() -> int:
+        return anyio.get_current_task().id
+
+    aside_task, here_task = await side_by_side(aside, here)
+    assert here_task == task != aside_task
