@@ -391,7 +391,7 @@ class DispatchesContract(ContractBase):
         assert [one.at for one in sent] == wanted
 
     async def test_recent_ones_are_those_of_a_campaign_that_have_an_outcome(self, storage: Storage) -> None:
-        """Newest first, of one moment the last written; created since the moment, at most `limit`, none `dispatching`."""
+        """Newest first, of one moment the last written; created since a moment, at most `limit`, none `dispatching`."""
         ours, other = await given_recipients(storage, 9), await given_recipients(storage, 1)
         made = []
         for position, state in enumerate(DispatchState):
