@@ -120,6 +120,23 @@ def drop_triggers(path: Path) -> None:
             connection.execute(f'DROP TRIGGER "{name}"')
 
 
+def drop_indexes(path: Path, names: Sequence[str]) -> None:
+    """Drop indexes, and give back what they took."""
+    with opened(path) as connection:
+        for name in names:
+            connection.execute(f'DROP INDEX "{name}"')
+        connection.execute("VACUUM")
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes that a file's rows and indexes take."""
+    with opened(path) as connection:
+        pages, unused, size = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - unused) * size)
+
+
 def assert_same(one: Path, other: Path) -> None:
     """Check that two files hold the same rows.
 

@@ -6,7 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from benchmarks.results import Results
-from benchmarks.rows import calling, creating, dispatching, growing, listing, memory, neighbour, receiving, starting
+from benchmarks.rows import (
+    calling,
+    creating,
+    dispatching,
+    growing,
+    indexing,
+    listing,
+    memory,
+    neighbour,
+    receiving,
+    starting,
+)
 from benchmarks.settings import Settings
 
 ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
@@ -15,6 +26,7 @@ ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
     "call": calling.measure,
     "dispatch": dispatching.measure,
     "receipts": receiving.measure,
+    "indexes": indexing.measure,
     "growth": growing.measure,
     "neighbour": neighbour.measure,
     "memory": memory.measure,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,9 +67,13 @@ class Load:
         """Write the rows of the latest run's sending in groups."""
         return self._floor("before", "after", "message")
 
-    def floor_with_intents(self) -> Sample:
-        """Make all writes of the run whose statements were counted, in groups: intents, then outcomes."""
-        return self._floor("before", "after", "message", self._noted)
+    def floor_with_intents(self, *, without: Sequence[str] = ()) -> Sample:
+        """Make all writes of the run whose statements were counted, in groups: intents, then outcomes.
+
+        Args:
+            without: Indexes that the file does not have.
+        """
+        return self._floor("before", "after", "message", self._noted, without)
 
     def receipts_floor(self) -> Sample:
         """Write the rows of the latest run's receipts in groups."""
@@ -105,7 +109,9 @@ class Load:
             "ballast": self.ballast,
         }
 
-    def _floor(self, before: str, after: str, unit: str, run: Mapping[str, Any] | None = None) -> Sample:
+    def _floor(
+        self, before: str, after: str, unit: str, run: Mapping[str, Any] | None = None, without: Sequence[str] = ()
+    ) -> Sample:
         run = run or self._latest
         with self.settings.scratch("floor") as directory:
             told = {
@@ -116,6 +122,7 @@ class Load:
                 "units": run["messages"],
                 "group": GROUP,
                 "unit": unit,
+                "without": list(without),
             }
             return run_side("ledger_floor", told)
 

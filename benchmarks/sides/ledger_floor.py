@@ -1,9 +1,9 @@
 """The ledger floor: the rows that a run of the engine wrote, written by `executemany` in groups.
 
 Told: `before` and `after`, two states of the file of that run; `database`, a file that is not there yet; `units`, how
-many messages or receipts lie between the two; `group`, how many of them share a transaction; `unit`, what they are.
-With `writes`, a file in which that run's writes were noted, all of them are made, in their order: an intent before its
-outcome. Otherwise each row is written once, as it was in the end.
+many messages or receipts lie between the two; `group`, how many of them share a transaction; `unit`, what they are;
+`without`, indexes that are dropped first. With `writes`, a file in which that run's writes were noted, all of them are
+made, in their order: an intent before its outcome. Otherwise each row is written once, as it was in the end.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import time
 from pathlib import Path
 
-from benchmarks.ledger import apply, assert_same, changes, copy, drop_triggers, opened
+from benchmarks.ledger import apply, assert_same, changes, copy, drop_indexes, drop_triggers, opened, size_of
 from benchmarks.sides.telling import tell, told
 from benchmarks.writes import recorded, replay
 
@@ -23,6 +23,8 @@ def main() -> None:
     before, after, database = (Path(arguments[name]) for name in ("before", "after", "database"))
     copy(before, database)
     drop_triggers(database)
+    drop_indexes(database, arguments["without"])
+    size = size_of(database)
     units, noted = arguments["units"], arguments.get("writes")
     parts = math.ceil(units / arguments["group"])
     todo = [] if noted else changes(before, after)
@@ -40,7 +42,14 @@ def main() -> None:
     assert_same(database, after)
     unit = arguments["unit"]
     rows = sum(change.rows for change in todo) + len(writes)
-    tell({f"{unit}s a second": units / seconds, f"CPU ms a {unit}": used / units * 1000, "rows": rows})
+    tell(
+        {
+            f"{unit}s a second": units / seconds,
+            f"CPU ms a {unit}": used / units * 1000,
+            f"bytes a {unit}": (size_of(database) - size) / units,
+            "rows": rows,
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -20,6 +20,12 @@ NEEDS_NOTHING_ELSE = {
     "call": {"bare route"},
     "dispatch": {"ledger floor", "ledger floor with intents"},
     "receipts": {"ledger floor"},
+    "indexes": {
+        "without any",
+        "without dispatches_to_number",
+        "without recipients_pending",
+        "without trail_of_campaign",
+    },
     "growth": {"a hundredth"},
     "neighbour": {"alone"},
     "memory": {"a hundredth"},
