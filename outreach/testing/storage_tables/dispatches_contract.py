@@ -419,7 +419,7 @@ class DispatchesContract(ContractBase):
             ACCEPTED | {"report": MessageStatus.DELIVERED},
             ACCEPTED | {"report": MessageStatus.FAILED, "reason": "filtered", "error_code": "30007"},
             refused,
-            refused,
+            refused | {"error_message": "No such number"},
             refused,
         ]
         made = [
@@ -441,6 +441,7 @@ class DispatchesContract(ContractBase):
             (1, "twilio", "accepted", "delivered", None, None),
             (1, "twilio", "accepted", "failed", "filtered", "30007"),
         ]
+        assert [one.error_message for one in groups] == ["No such number", *[None] * 5]
         assert list(await storage.read(lambda tx: tx.dispatches.groups(THERE, ours.id))) == []
 
     async def test_a_settled_dispatch_is_neither_abandoned_nor_unknown(self, storage: Storage) -> None:

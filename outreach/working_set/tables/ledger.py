@@ -151,9 +151,10 @@ class Dispatches(Table):
                 report=None if report is None else MessageStatus(report),
                 reason=reason,
                 error_code=error_code,
+                error_message=error_message,
                 count=count,
             )
-            for provider, state, report, reason, error_code, count in rows
+            for provider, state, report, reason, error_code, count, error_message in rows
         ]
 
     def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
