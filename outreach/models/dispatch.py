@@ -106,7 +106,8 @@ class DispatchGroup:
 
     Attributes:
         report: The latest that the carrier said of accepted messages; None before, and of calls.
-        error_code: The provider's own code; of calls that were placed, the reason with which they failed.
+        error_code: The provider's own code; of calls that were placed, the reason with which they failed or were
+            canceled.
         error_message: The provider's words about one of them; None where it said nothing of any.
     """
 

@@ -78,7 +78,9 @@ class Failures:
                 group.count,
             )
             for group in await self.groups(workspace_id, campaign_id)
-            if group.reason not in {None, ASSUMED_SENT} and group.state is not DispatchState.WITHDRAWN
+            if (group.reason or group.error_code)
+            and group.reason != ASSUMED_SENT
+            and group.state is not DispatchState.WITHDRAWN
         ]
 
     async def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
@@ -148,11 +150,13 @@ def _given_up(provider: str, reason: str | None) -> Failure | None:
 def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> Failure | None:
     # What was taken back before anybody was asked tells nothing of a provider.
     last = next((one for one in reversed(dispatches) if one.state is not DispatchState.WITHDRAWN), None)
-    if last is None or (last.reason is None and last.error_code is None):
+    if last is None:
         return None
     code = last.error_code
-    if code is None and call is not None and call.status is CallStatus.FAILED:
+    if code is None and call is not None and call.status in {CallStatus.FAILED, CallStatus.CANCELED}:
         code = call.error
+    if last.reason is None and code is None:
+        return None
     return Failure(
         provider=last.provider,
         reason=last.reason,

@@ -143,6 +143,42 @@ def test_a_failed_call_shows_what_the_provider_says_of_it(cli: Cli, workspace_id
     assert shown["advice"] in cli.tell("calls", "show", call.id)
 
 
+@pytest.mark.parametrize(
+    ("provider", "said", "word"),
+    [
+        ("retell", "manual_stopped", "Retell"),
+        ("vapi", "manually-canceled", "Vapi"),
+        ("elevenlabs", "canceled", "before"),
+    ],
+)
+def test_a_call_that_was_canceled_at_the_provider_says_so(
+    cli: Cli, workspace_id: str, provider: str, said: str, word: str
+) -> None:
+    """It has no failure class: the provider's own reason is all that there is."""
+    agent_id = cli.ask("agents", "create", workspace_id, "Ada", "--provider", provider)["id"]
+    call = make_call(
+        workspace_id=workspace_id,
+        agent_id=agent_id,
+        provider=provider,
+        status=CallStatus.CANCELED,
+        error=said,
+        ended_at=NOW,
+    )
+    asked = make_dispatch(
+        workspace_id=workspace_id, channel="call", provider=provider, call_id=call.id, state=DispatchState.ACCEPTED
+    )
+
+    def cancel(tx: Transaction) -> None:
+        tx.calls.insert(call)
+        tx.dispatches.insert(asked)
+
+    write(cli, cancel)
+    shown = cli.ask("calls", "show", call.id)
+    assert shown["error_code"] == said
+    assert word in shown["meaning"]
+    assert "not made again by itself" in shown["advice"]
+
+
 def test_a_test_message_that_fails_says_what_the_carrier_says(
     cli: Cli, workspace_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,7 +140,7 @@ class Dispatches(Table):
         """Return what a campaign's dispatches came to, the most frequent first, at most a thousand groups.
 
         Of as many, by (provider, state, report, reason, error_code), nothing before something. The error code of a call
-        that was placed and failed is the error of its record.
+        that was placed and failed, or was canceled, is the error of its record.
         """
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("dispatches.groups", DISPATCHES, CALLS, number=number)
