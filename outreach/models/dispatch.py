@@ -106,7 +106,9 @@ class DispatchGroup:
 
     Attributes:
         report: The latest that the carrier said of accepted messages; None before, and of calls.
-        error_code: The provider's own code; of calls that were placed, the reason with which they failed.
+        error_code: The provider's own code; of calls that were placed, the reason with which they failed or were
+            canceled.
+        error_message: The provider's words about one of them; None where it said nothing of any.
     """
 
     provider: str
@@ -114,6 +116,7 @@ class DispatchGroup:
     report: MessageStatus | None
     reason: str | None
     error_code: str | None
+    error_message: str | None
     count: int
 
 

@@ -45,7 +45,7 @@ class CallReport:
             the provider may have answered the request with that one.
         outcome: The provider's own verdict, when it gives one with the end of the call. One that comes after the end,
             from an analysis that takes its time, is filled in where none was known.
-        error: Why the call failed, for people; None otherwise.
+        error: Why the call failed or was canceled, for people; None otherwise.
         reason: Failure class of a failure; None otherwise. One that may pass says that nobody was reached.
         do_not_call: Whether the contact said, in the call, that no more calls are wanted.
         raw: The provider's own event.

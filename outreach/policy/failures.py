@@ -9,6 +9,9 @@ from typing import Final
 Row = tuple[str, str]
 """The meaning, and the advice."""
 
+NO_ANSWER: Final = "no_answer_but_a_fault"
+"""Of a request that is unknown because of its provider's own fault."""
+
 CLASSES: Final[Mapping[str, Row]] = MappingProxyType(
     {
         "invalid_number": (
@@ -79,6 +82,14 @@ CLASSES: Final[Mapping[str, Row]] = MappingProxyType(
         "no_news": (
             "Nothing was heard of the call after the provider had taken it.",
             "Look it up at the provider; check that its callbacks reach this server.",
+        ),
+        NO_ANSWER: (
+            "The provider answered with a fault of its own: nobody knows yet whether it took the request.",
+            "Wait: it is looked up at the provider. You can also decide about it yourself.",
+        ),
+        "adapter_error": (
+            "The provider's adapter failed during the request: nobody knows yet whether the provider took it.",
+            "Wait: it is looked up at the provider. The server's log has the error.",
         ),
         "worker_lost": (
             "The process that asked the provider has died: nobody knows yet whether it took the request.",

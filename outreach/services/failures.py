@@ -8,11 +8,13 @@ from typing import Final
 from outreach.explaining import explain
 from outreach.models.call import Call
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchGroup
+from outreach.models.explanation import Explanation
 from outreach.models.failures import Failure, RecipientOutcome
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import campaign_of
+from outreach.policy.failures import NO_ANSWER
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
@@ -70,13 +72,15 @@ class Failures:
                     provider=group.provider,
                     reason=group.reason,
                     error_code=group.error_code,
-                    error_message=None,
-                    explanation=explain(provider=group.provider, code=group.error_code, reason=group.reason),
+                    error_message=group.error_message,
+                    explanation=_explained(group.provider, group.error_code, group.reason, group.state),
                 ),
                 group.count,
             )
             for group in await self.groups(workspace_id, campaign_id)
-            if group.reason not in {None, ASSUMED_SENT} and group.state is not DispatchState.WITHDRAWN
+            if (group.reason or group.error_code)
+            and group.reason != ASSUMED_SENT
+            and group.state is not DispatchState.WITHDRAWN
         ]
 
     async def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
@@ -146,15 +150,23 @@ def _given_up(provider: str, reason: str | None) -> Failure | None:
 def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> Failure | None:
     # What was taken back before anybody was asked tells nothing of a provider.
     last = next((one for one in reversed(dispatches) if one.state is not DispatchState.WITHDRAWN), None)
-    if last is None or (last.reason is None and last.error_code is None):
+    if last is None:
         return None
     code = last.error_code
-    if code is None and call is not None and call.status is CallStatus.FAILED:
+    if code is None and call is not None and call.status in {CallStatus.FAILED, CallStatus.CANCELED}:
         code = call.error
+    if last.reason is None and code is None:
+        return None
     return Failure(
         provider=last.provider,
         reason=last.reason,
         error_code=code,
         error_message=last.error_message,
-        explanation=explain(provider=last.provider, code=code, reason=last.reason),
+        explanation=_explained(last.provider, code, last.reason, last.state),
     )
+
+
+def _explained(provider: str, code: str | None, reason: str | None, state: DispatchState) -> Explanation | None:
+    # A fault that is an answer to a request leaves it open whether it was taken; one during a call does not.
+    unknown = state is DispatchState.UNKNOWN and reason == "provider_error"
+    return explain(provider=provider, code=code, reason=NO_ANSWER if unknown else reason)

@@ -169,11 +169,11 @@ def report_of(
 ) -> CallReport:
     """Return the report of an event, by how the call ended or by the status of one that has not.
 
-    `verdict` is whether the provider's analysis calls it a success, None where it does not say; it counts where the way
-    the call ended leaves the outcome open: a machine that was left a message is no success. `answered_by` is for a call
-    that has not ended. `error`, the provider's own reason, is kept where the call failed. `do_not_call` is whether the
-    analysis says that no more calls are wanted, which the way the call ended may say too. `telephony_id` is for
-    providers that may have answered with it (`CallReport.telephony_id`).
+    `verdict` is whether the provider's analysis calls it a success, None where it does not say; it counts where the
+    way the call ended leaves the outcome open: a machine that was left a message is no success. `answered_by` is
+    for a call that has not ended. `error`, the provider's own reason, is kept where the call failed or was
+    canceled. `do_not_call` is whether the analysis says that no more calls are wanted, which the way the call ended
+    may say too. `telephony_id` is for providers that may have answered with it (`CallReport.telephony_id`).
     """
     if isinstance(end, CallStatus):
         end = CallEnd(status=end, answered_by=answered_by)
@@ -190,7 +190,7 @@ def report_of(
         outcome=outcome,
         answered_by=end.answered_by,
         summary=summary,
-        error=error if end.status is CallStatus.FAILED else None,
+        error=error if end.status in {CallStatus.FAILED, CallStatus.CANCELED} else None,
         reason=end.reason,
         do_not_call=end.do_not_call or do_not_call,
         telephony_id=telephony_id,

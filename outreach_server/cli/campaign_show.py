@@ -89,6 +89,7 @@ def show_(campaign_id: str) -> None:
 def recipients_(campaign_id: str, status: RecipientStatus | None, limit: int | None) -> None:
     """List a campaign's recipients: what became of each, and why."""
     as_json = state().as_json
+    legend = explained.Legend()
 
     async def found(engine: Outreach, workspace_id: str, channel: Channel) -> AsyncIterator[documents.Document]:
         count = 0
@@ -97,6 +98,7 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, limit: int | N
                 **documents.recipient(one.recipient, channel, one.report),
                 **explained.failure(one.failure),
             }
+            legend.add(shown)
             # A line has room for one sentence: what the provider says tells more.
             yield shown if as_json else {**shown, "why": shown["meaning"] or shown["why"]}
             count += 1
@@ -112,6 +114,10 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, limit: int | N
             note("There are no such recipients.")
 
     with_engine(work)
+    told = legend.table()
+    if told is not None and not as_json:
+        click.echo("\nWhat went wrong at the provider:")
+        console().print(told)
 
 
 def show_campaign(document: documents.Document) -> None:

@@ -13,7 +13,9 @@ from outreach_server.cli.documents import Document
 from outreach_server.cli.output import listing, show
 
 FIELDS: Final = ("error_code", "error_message", "meaning", "advice", "source")
-_COUNTED: Final = ("count", "provider", "reason", "error_code", "meaning", "advice")
+_COUNTED: Final = ("count", "provider", "reason", *FIELDS[:-1])
+_TOLD_ONCE: Final = FIELDS[:-1]
+_MOST_TOLD: Final = 20
 _OF_STEP: Final = ("at", "reason", *FIELDS[:-1])
 _TOLD_BY: Final = frozenset({"outcome", "reported", "call_ended"})
 
@@ -42,15 +44,30 @@ def counted(items: Sequence[tuple[Failure, int]]) -> list[Document]:
     """Return what went wrong in a campaign, the most frequent first, with how many requests each."""
     documents = []
     for item, count in items:
-        told = failure(item)
-        del told["error_message"]
-        documents.append({"count": count, "provider": item.provider, "reason": item.reason, **told})
+        documents.append({"count": count, "provider": item.provider, "reason": item.reason, **failure(item)})
     return documents
 
 
 def counted_table(documents: Sequence[Document]) -> Table:
     """Return `counted` as a table for people."""
     return listing(documents, _COUNTED)
+
+
+class Legend:
+    """What providers said of many contacts, each kind of it once, to be told below them: at most so many kinds."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[object, object], Document] = {}
+
+    def add(self, document: Document) -> None:
+        """Take what is said of one contact; nothing where nothing went wrong."""
+        kind = (document["error_code"], document["meaning"])
+        if any(kind) and len(self._kinds) < _MOST_TOLD:
+            self._kinds.setdefault(kind, document)
+
+    def table(self) -> Table | None:
+        """Return it as a table for people; None where nothing was said."""
+        return listing(self._kinds.values(), _TOLD_ONCE) if self._kinds else None
 
 
 def steps(history: Document, failures: Mapping[str, Failure], channel: Channel) -> Document:

@@ -75,6 +75,8 @@ def test_the_carriers_reason_is_shown_with_each_contact(cli: Cli, campaign_id: s
     assert "30034" in told
     assert "not registered for A2P 10DLC" in told
     assert "+14155550101" not in told
+    assert REFUSED["error_message"] in told
+    assert told.count("Register the brand") == 1
 
 
 def test_a_campaign_shows_what_went_wrong_and_how_often(cli: Cli, campaign_id: str) -> None:
@@ -82,9 +84,11 @@ def test_a_campaign_shows_what_went_wrong_and_how_often(cli: Cli, campaign_id: s
     (failure,) = cli.ask("campaigns", "show", campaign_id)["failures"]
     is_explained(failure)
     assert (failure["count"], failure["provider"], failure["reason"]) == (1, "twilio", "filtered")
+    assert failure["error_message"] == REFUSED["error_message"]
     told = cli.tell("campaigns", "show", campaign_id)
     assert "What went wrong at the provider" in told
     assert "Register the brand" in told
+    assert REFUSED["error_message"] in told
 
 
 def test_a_campaign_in_which_nothing_went_wrong_shows_nothing(cli: Cli, workspace_id: str, csv_file: Write) -> None:
@@ -137,6 +141,42 @@ def test_a_failed_call_shows_what_the_provider_says_of_it(cli: Cli, workspace_id
     assert "spam" in shown["meaning"]
     assert "numbers" in shown["advice"]
     assert shown["advice"] in cli.tell("calls", "show", call.id)
+
+
+@pytest.mark.parametrize(
+    ("provider", "said", "word"),
+    [
+        ("retell", "manual_stopped", "Retell"),
+        ("vapi", "manually-canceled", "Vapi"),
+        ("elevenlabs", "canceled", "before"),
+    ],
+)
+def test_a_call_that_was_canceled_at_the_provider_says_so(
+    cli: Cli, workspace_id: str, provider: str, said: str, word: str
+) -> None:
+    """It has no failure class: the provider's own reason is all that there is."""
+    agent_id = cli.ask("agents", "create", workspace_id, "Ada", "--provider", provider)["id"]
+    call = make_call(
+        workspace_id=workspace_id,
+        agent_id=agent_id,
+        provider=provider,
+        status=CallStatus.CANCELED,
+        error=said,
+        ended_at=NOW,
+    )
+    asked = make_dispatch(
+        workspace_id=workspace_id, channel="call", provider=provider, call_id=call.id, state=DispatchState.ACCEPTED
+    )
+
+    def cancel(tx: Transaction) -> None:
+        tx.calls.insert(call)
+        tx.dispatches.insert(asked)
+
+    write(cli, cancel)
+    shown = cli.ask("calls", "show", call.id)
+    assert shown["error_code"] == said
+    assert word in shown["meaning"]
+    assert "not made again by itself" in shown["advice"]
 
 
 def test_a_test_message_that_fails_says_what_the_carrier_says(
@@ -199,3 +239,25 @@ async def _fail_at_once(self: Any, workspace_id: str, new: Any) -> Any:
 
     await self._context.storage.write(fail)
     return message
+
+
+def test_a_fault_in_answer_to_a_request_leaves_it_open_whether_it_was_taken(
+    cli: Cli, workspace_id: str, campaign_id: str
+) -> None:
+    """It is looked up, and not sent again by whoever reads this."""
+    place: dict[str, Any] = {"workspace_id": workspace_id, "campaign_id": campaign_id, "position": 2}
+    unknown: dict[str, Any] = {"state": DispatchState.UNKNOWN, "reason": "provider_error", "error_code": "500"}
+
+    def fail(tx: Transaction) -> None:
+        recipient = tx.recipients.get(workspace_id, campaign_id, 2)
+        assert recipient is not None
+        asked = attrs.evolve(recipient, status=RecipientStatus.UNKNOWN, reason="provider_error", dispatched=True)
+        tx.recipients.put(workspace_id, asked)
+        tx.dispatches.insert(make_dispatch(**place, to=recipient.phone, **unknown))
+
+    write(cli, fail)
+    found = {one["reason"]: one for one in cli.ask("campaigns", "show", campaign_id)["failures"]}
+    recipient = cli.ask("campaigns", "recipients", campaign_id)[2]
+    for told in (found["provider_error"], recipient):
+        assert "nobody knows yet whether it took the request" in told["meaning"]
+        assert told["advice"].startswith("Wait: it is looked up")

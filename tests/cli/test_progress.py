@@ -166,7 +166,9 @@ def test_a_terminal_keeps_one_picture() -> None:
 
 def sent(count: int, state: DispatchState, report: MessageStatus | None = None) -> DispatchGroup:
     """Return how many messages came to something."""
-    return DispatchGroup(provider="twilio", state=state, report=report, reason=None, error_code=None, count=count)
+    return DispatchGroup(
+        provider="twilio", state=state, report=report, reason=None, error_code=None, error_message=None, count=count
+    )
 
 
 def test_what_messages_came_to_is_parted() -> None:

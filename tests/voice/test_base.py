@@ -100,5 +100,5 @@ def test_a_verdict_counts_only_where_somebody_was_talked_to(end: base.CallEnd, o
         error="why",
     )
     assert ProviderVerdict().outcome(report) == outcome
-    assert report.error == ("why" if end.status is CallStatus.FAILED else None)
+    assert report.error == ("why" if end.status in {CallStatus.FAILED, CallStatus.CANCELED} else None)
     assert report.do_not_call is (end is base.DO_NOT_CALL)

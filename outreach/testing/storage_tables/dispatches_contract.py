@@ -434,7 +434,7 @@ class DispatchesContract(ContractBase):
 
     async def test_what_a_campaign_came_to_is_counted(self, storage: Storage) -> None:
         """The most frequent first, then by what they came to; a failed call tells its own error."""
-        ours, other = await given_recipients(storage, 9), await given_recipients(storage, 1)
+        ours, other = await given_recipients(storage, 10), await given_recipients(storage, 1)
         refused: dict[str, Any] = {"state": DispatchState.REFUSED, "reason": "invalid_number", "error_code": "21211"}
         outcomes: list[dict[str, Any]] = [
             ACCEPTED,
@@ -442,16 +442,21 @@ class DispatchesContract(ContractBase):
             ACCEPTED | {"report": MessageStatus.DELIVERED},
             ACCEPTED | {"report": MessageStatus.FAILED, "reason": "filtered", "error_code": "30007"},
             refused,
-            refused,
+            refused | {"error_message": "No such number"},
             refused,
         ]
         made = [
             make_dispatch(campaign_id=ours.id, position=position, **outcome)
             for position, outcome in enumerate(outcomes)
         ]
-        for position, status in ((7, CallStatus.FAILED), (8, CallStatus.CANCELED)):
+        ends = (
+            (7, CallStatus.FAILED, "dial_failed"),
+            (8, CallStatus.CANCELED, "stopped"),
+            (9, CallStatus.BUSY, "busy"),
+        )
+        for position, status, error in ends:
             place: dict[str, Any] = {"campaign_id": ours.id, "position": position}
-            call = await given_call(storage, **place, status=status, error="dial_failed")
+            call = await given_call(storage, **place, status=status, error=error)
             made.append(make_dispatch(**place, **ACCEPTED, channel="call", provider="retell", call_id=call))
         await write(storage, *made, make_dispatch(campaign_id=other.id, position=0, **ACCEPTED))
 
@@ -461,9 +466,11 @@ class DispatchesContract(ContractBase):
             (2, "twilio", "accepted", None, None, None),
             (1, "retell", "accepted", None, None, None),
             (1, "retell", "accepted", None, None, "dial_failed"),
+            (1, "retell", "accepted", None, None, "stopped"),
             (1, "twilio", "accepted", "delivered", None, None),
             (1, "twilio", "accepted", "failed", "filtered", "30007"),
         ]
+        assert [one.error_message for one in groups] == ["No such number", *[None] * 6]
         assert list(await storage.read(lambda tx: tx.dispatches.groups(THERE, ours.id))) == []
 
     async def test_a_settled_dispatch_is_neither_abandoned_nor_unknown(self, storage: Storage) -> None:

@@ -44,6 +44,11 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
 
 PARTS: Final[tuple[tuple[str, str, str], ...]] = (
     ("quota", "The quota of the account, or of this key, is used up.", _PAY),
+    (
+        "canceled",
+        "The call was canceled before anybody answered.",
+        "It is not made again by itself: make a new one, where it still matters.",
+    ),
     ("credit", "The account has no credit left.", _PAY),
 )
 """Words of why a conversation failed."""

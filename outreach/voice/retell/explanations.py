@@ -47,6 +47,7 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "credit_exhausted": _PAY,
         "no_valid_payment": _PAY,
         "dial_failed": "Check the number and the calling number. It is tried again by itself while attempts are left.",
+        "manual_stopped": "It is not made again by itself: make a new one, where it still matters.",
         "sip_routing_error": "Check how the SIP trunk routes calls.",
     }
 )

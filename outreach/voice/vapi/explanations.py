@@ -12,6 +12,7 @@ _ASSISTANT: Final = "Check the agent's identifier at Vapi, and the assistant in 
 _NUMBER: Final = "Check the number's identifier among the account's values, and the number in the Vapi dashboard."
 _PAY: Final = "Put the wallet and subscription in order in the Vapi dashboard, then resume the campaigns."
 _LOG: Final = "Open the call in the Vapi dashboard: its log has what broke. The call is not made again by itself."
+_CANCELED: Final = "It is not made again by itself: make a new one, where it still matters."
 _PLACES: Final = "Lower the batch concurrency, or ask Vapi for more. It is tried again by itself."
 
 MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
@@ -39,6 +40,9 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
 
 ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "call-deleted": _CANCELED,
+        "manually-canceled": _CANCELED,
+        "scheduled-call-deleted": _CANCELED,
         "vonage-rejected": "Look the call up at Vonage, and check that the number may call to that country.",
         "call.start.error-fraud-check-failed": "Write to Vapi's support about this account.",
         "call.start.error-get-assistant": _ASSISTANT,

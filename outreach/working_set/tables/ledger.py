@@ -168,7 +168,7 @@ class Dispatches(Table):
         """Return what a campaign's dispatches came to, the most frequent first, at most a thousand groups.
 
         Of as many, by (provider, state, report, reason, error_code), nothing before something. The error code of a call
-        that was placed and failed is the error of its record.
+        that was placed and failed, or was canceled, is the error of its record.
         """
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("dispatches.groups", DISPATCHES, CALLS, number=number)
@@ -179,9 +179,10 @@ class Dispatches(Table):
                 report=None if report is None else MessageStatus(report),
                 reason=reason,
                 error_code=error_code,
+                error_message=error_message,
                 count=count,
             )
-            for provider, state, report, reason, error_code, count in rows
+            for provider, state, report, reason, error_code, count, error_message in rows
         ]
 
     def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:

@@ -73,8 +73,9 @@ SELECT
     dispatches.state AS state,
     dispatches.report AS report,
     dispatches.reason AS reason,
-    COALESCE(dispatches.error_code, CASE WHEN calls.status = 'failed' THEN calls.error END) AS error_code,
-    COUNT(*) AS count
+    COALESCE(dispatches.error_code, CASE WHEN calls.status IN ('failed', 'canceled') THEN calls.error END) AS error_code,
+    COUNT(*) AS count,
+    MAX(dispatches.error_message) AS error_message
 FROM dispatches INDEXED BY dispatches_of_campaign
 LEFT JOIN calls ON calls.id = dispatches.call_id
 WHERE dispatches.campaign_number = :number
