@@ -13,10 +13,11 @@ from starlette.middleware import Middleware
 
 from outreach import PUBLIC_URL_VARIABLE, ConfigError, EngineConfig, Outreach, OutreachError
 from outreach_server.context import Server
-from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error
+from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_no_turn, answer_outreach_error
 from outreach_server.lifespan import make_lifespan
 from outreach_server.request_id import ExchangeMiddleware
 from outreach_server.routes import ROUTES
+from outreach_server.turns import NoTurn
 
 DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
 DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
@@ -67,7 +68,11 @@ def create_app(
     app = Starlette(
         routes=list(ROUTES),
         middleware=[Middleware(ExchangeMiddleware, server=server), Middleware(FaultMiddleware)],
-        exception_handlers={OutreachError: answer_outreach_error, HTTPException: answer_http_exception},
+        exception_handlers={
+            OutreachError: answer_outreach_error,
+            HTTPException: answer_http_exception,
+            NoTurn: answer_no_turn,
+        },
         lifespan=make_lifespan(server, make_engine),
     )
     # /calls/ is no other name of /calls: it is answered with the envelope, not with a redirect.
