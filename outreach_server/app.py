@@ -13,12 +13,13 @@ from starlette.middleware import Middleware
 
 from outreach import PUBLIC_URL_VARIABLE, ConfigError, EngineConfig, Outreach, OutreachError
 from outreach_server.context import Server
-from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error
+from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_no_turn, answer_outreach_error
 from outreach_server.helping import default_command
 from outreach_server.lifespan import make_lifespan
 from outreach_server.request_id import ExchangeMiddleware
 from outreach_server.routes import ROUTES
 from outreach_server.shortcut import ShortcutMiddleware
+from outreach_server.turns import NoTurn
 
 DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
 DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
@@ -82,7 +83,11 @@ def create_app(
             Middleware(FaultMiddleware),
             Middleware(ShortcutMiddleware),
         ],
-        exception_handlers={OutreachError: answer_outreach_error, HTTPException: answer_http_exception},
+        exception_handlers={
+            OutreachError: answer_outreach_error,
+            HTTPException: answer_http_exception,
+            NoTurn: answer_no_turn,
+        },
         lifespan=make_lifespan(server, make_engine),
     )
     # /calls/ is no other name of /calls: it is answered with the envelope, not with a redirect.

@@ -49,7 +49,10 @@ _OUR_FAULT: Final = "Something went wrong on our side. The server's log has it u
 _NO_DATABASE: Final = "The database cannot be used at the moment; the server's log says why. Try again later."
 _NOT_NOW: Final = "The database cannot be written at the moment, and nothing was changed. Try again in a moment."
 
+_TOO_MANY: Final = "Too many large bodies are being worked on, and nothing was changed. Send this one again later."
+
 _log = logging.getLogger("outreach_server")
+_crowded = Tally(_log, "no_turn", "A large body was answered 503: its turn did not come.")
 _busy = Tally(_log, "storage_busy", "A request was answered 503: another process holds the database.")
 
 
@@ -126,6 +129,14 @@ def answer_busy(request: Request) -> Response:
     """Answer where nothing can be written for a while: it is our trouble, it passes, and nothing was changed."""
     _busy.add()
     return error_response(request, 503, "internal_error", _NOT_NOW, headers={"Retry-After": "1"})
+
+
+async def answer_no_turn(request: Request, _: Exception) -> Response:
+    """Answer where a large body was not read, because too many of the same workspace, or account, are worked on."""
+    _crowded.add()
+    # The body was not read, so that the connection cannot be used again.
+    exchange_of(request).closes = True
+    return error_response(request, 503, "internal_error", _TOO_MANY, headers={"Retry-After": "30"})
 
 
 def answer_fault(request: Request, error: Exception) -> Response:

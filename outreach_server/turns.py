@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 import anyio
 import attrs
+
+MOST_WAITING: Final = 16
+"""How many of one owner may wait at a time: each keeps a connection, and the last would wait for all of them."""
+
+WAIT_SECONDS: Final = 120.0
+"""How long one waits at the most; few clients wait longer for an answer."""
+
+
+class NoTurn(Exception):
+    """Somebody whose turn did not come: too many of his own wait, or he has waited for too long."""
 
 
 @attrs.frozen(eq=False)
@@ -42,12 +53,17 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, owner: str) -> AsyncIterator[None]:
-        """Wait for a turn, and hold it until the end."""
+        """Wait for a turn, and hold it until the end.
+
+        Raises:
+            NoTurn: It did not come.
+        """
         waiting = _Waiting(owner)
         self._queue.append(waiting)
         self._call()
         try:
-            await waiting.called.wait()
+            if not waiting.called.is_set():
+                await self._wait(waiting)
             yield
         finally:
             if waiting.called.is_set():
@@ -58,6 +74,15 @@ class Turns:
             else:
                 self._queue.remove(waiting)
             self._call()
+
+    async def _wait(self, waiting: _Waiting) -> None:
+        if sum(other.owner == waiting.owner for other in self._queue) > MOST_WAITING:
+            raise NoTurn
+        with anyio.move_on_after(WAIT_SECONDS):
+            await waiting.called.wait()
+        # It may have come in the very moment.
+        if not waiting.called.is_set():
+            raise NoTurn
 
     def _call(self) -> None:
         """Give the free turns to those who have waited for longest and have not had their share."""

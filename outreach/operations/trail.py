@@ -15,7 +15,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.message import InboundMessage
 from outreach.models.recipient import Recipient
 from outreach.models.reports import MessageReport
-from outreach.models.states import CampaignMove, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.models.states import CampaignMove, CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
 from outreach.models.trail import UNCLEAR, Rule, TrailEntry, What
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.policy.deciding import rule_of_move, rule_of_outcome, rule_of_recipient
@@ -23,6 +23,9 @@ from outreach.working_set import Transaction
 
 ENGINE: Final = "engine"
 """The actor of what nobody asked for."""
+
+_LATEST: Final = 50
+"""Entries of a campaign among which its latest pause is looked for."""
 
 _MAY_CHANGE: Final = frozenset({DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP})
 """Outcomes that a later one may write over."""
@@ -128,6 +131,12 @@ def campaign_moved(
     """Tell that a campaign has moved."""
     rule = rule_of_move(step, by_engine=actor == ENGINE, pause_reason=moved.pause_reason)
     _of_campaign(tx, moved, rule=rule, reason=detail, actor=actor, now=now)
+
+
+def last_pause(tx: Transaction, campaign: Campaign) -> int:
+    """Return the number of the entry that tells of a campaign's latest pause; 0 where that was long ago."""
+    latest = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=_LATEST)
+    return max((entry.number for entry in latest if entry.state == CampaignStatus.PAUSED), default=0)
 
 
 def campaign_created(tx: Transaction, campaign: Campaign, *, actor: str, now: datetime) -> None:

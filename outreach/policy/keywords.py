@@ -14,7 +14,6 @@ What holds a word of opting out and is in neither tier is for a person to read (
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from typing import Final, Literal
 
@@ -24,6 +23,7 @@ from outreach.models.message import Keyword
 from outreach.policy.phrases import sentence_asks_to_stop
 from outreach.policy.politeness import without_courtesies, without_politeness
 from outreach.policy.quotes import is_reaction, own_text
+from outreach.policy.unwilling import STOP_SIGNS, consists_of, sounds_unwilling
 from outreach.policy.words import LONGEST, Words, latinised, parted, phrases, words_of
 
 Tier = Literal["exact", "phrase"]
@@ -92,7 +92,29 @@ _STOP: Final = phrases(
     *("cancelem", "chega", "descadastre", "parem", "pare de enviar"),  # Portuguese
     *("detener", "eliminar", "desuscribir", "desuscribirme", "bórrame", "quítame"),  # Spanish
     *("arrête", "arretez", "stoppez", "désabonnement", "désabonnez-moi", "désinscrire"),  # French
-    *("lopeta", "peruuta", "stanna", "sluta"),  # Finnish, Swedish
+    *("lopeta", "peruuta", "stanna", "sluta", "lopettakaa", "avregistrera", "avanmäl"),  # Finnish, Swedish
+    *("cancel all", "end all", "end texts", "end messages", "stop messages", "stop texts", "unsubscribed"),
+    *("annuler", "me désabonner", "hör auf", "hören sie auf", "bitte löschen", "löschen", "löschen sie meine nummer"),
+    *("para ya", "detente", "cancelar suscripción", "cancelar inscrição", "denme de baja", "sair da lista"),
+    *("fermati", "smettetela", "cancellami", "cancellatemi", "disiscrivimi", "rimuovetemi", "ophouden", "hou op"),
+    *("afmeld mig", "meld meg av", "przestańcie", "zastavit", "přestaň", "přestaňte", "prestaň", "prestaňte"),
+    *("odhlásiť ma", "állj", "leállítás", "stop mesaje", "остановите", "остановись", "перестаньте", "отпишите меня"),
+    *("отпиши ме", "зупиніть", "припиніть", "відпишіть мене", "спрете", "престани", "prestani", "prestanite"),
+    *("odjavi me", "одјави ме", "durdurun", "iptal edin", "توقفوا", "أوقفوا", "ايقاف الرسائل", "متوقف کنید", "הסרה"),
+    *("להסיר מהרשימה", "बंद कीजिए", "रुकिए", "நிறுத்தவும்", "રોકો", "നിർത്തൂ", "停止してください", "やめてください"),
+    *(
+        "止めて",
+        "退会",
+        "그만해",
+        "그만 보내세요",
+        "수신 거부합니다",
+        "ngừng gửi",
+        "hủy đăng ký",
+        "די כבר",
+        "หยุดส่ง",
+        "เลิกส่ง",
+    ),
+    *("itigil mo na", "berhenti langganan", "ka daina", "别再发了", "不要再发了", "不要發了", "别发了"),
 )
 
 _CARRIERS_STOP: Final = phrases(
@@ -100,8 +122,11 @@ _CARRIERS_STOP: Final = phrases(
 )
 """What the carriers take for STOP by themselves, all of them together (Twilio, Telnyx, Vonage)."""
 
-_SIGNS: Final = frozenset("\N{OCTAGONAL SIGN}\N{NO ENTRY}\N{NO ENTRY SIGN}")
-"""Signs of which a message may consist alone."""
+_DISGUISES: Final = str.maketrans(
+    "$50\N{OCTAGONAL SIGN}\N{NO ENTRY}\N{NO ENTRY SIGN}\N{HEAVY LARGE CIRCLE}\u04e8\u04e9\ua731\u1d1b\u1d0f\u1d18",
+    "ssooooo" + "oo" + "stop",
+)
+"""What stands for a letter of STOP that it looks like: `$T0P`, `ST\N{OCTAGONAL SIGN}P`, small capitals."""
 
 _STRETCHED: Final = re.compile(r"(.)\1+")
 _CRY: Final = re.compile(r"\b(?!stoop\b)s+t+o+p+\b", re.IGNORECASE)
@@ -117,7 +142,6 @@ _STOP_JOINED: Final = frozenset("".join(words) for words in _STOP)
 
 _CARRIERS_STOP_JOINED: Final = frozenset("".join(words) for words in _CARRIERS_STOP)
 _LONGEST_CRY: Final = 60
-_VISIBLE_SIGNS: Final = frozenset({"So", "Sk", "Sm", "Lo", "Ll", "Lu", "Nd"})
 
 _START: Final = phrases("start", "unstop", "un stop", "subscribe", "join")
 _START_WHEN_STOPPED: Final = phrases("yes")
@@ -171,7 +195,7 @@ _ALONE_ONLY: Final = frozenset(
     word
     for text in (
         *("td", "די", "बंद", "بند", "ਬੰਦ", "બંધ", "বন্ধ", "ବନ୍ଦ", "قف", "dur", "ret", "raus", "genug", "schluss", "chega"),
-        *("misa", "ruko", "stans", "取消"),
+        *("misa", "ruko", "stans", "取消", "basta", "sair", "huy"),
     )
     for word in words_of(text)
 )
@@ -238,8 +262,9 @@ def keyword_of(text: str, *, opted_out_by_keyword: bool = False) -> Reading | No
 def _is_stop_otherwise(text: str, words: Words) -> bool:
     """Return whether a message is a sign of STOP alone, or the word with letters repeated or of another script."""
     if not words:
-        signs = [letter for letter in text[:LONGEST] if unicodedata.category(letter) in _VISIBLE_SIGNS]
-        return bool(signs) and _SIGNS.issuperset(signs)
+        return consists_of(text, STOP_SIGNS)
+    if latinised("".join(words_of(text.translate(_DISGUISES)))) in _CARRIERS_STOP_JOINED:
+        return True
     joined = latinised("".join(words))
     # The Cyrillic letter that looks like a C sounds as an S: `CTOP`.
     spellings = {"".join(words), joined, joined.replace("c", "s")}
@@ -266,7 +291,7 @@ def may_mean_stop(text: str) -> bool:
     # `Bus stop12`: whatever a number is glued to.
     if not _OPT_OUT_WORDS.isdisjoint((*words, *parted(words))):
         return True
-    return any(run in _INSIDE or run in _UNWILLING for _, run in _runs(words))
+    return any(run in _INSIDE or run in _UNWILLING for _, run in _runs(words)) or sounds_unwilling(text)
 
 
 def _asks_to_stop(words: Words) -> bool:

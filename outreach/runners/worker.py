@@ -18,7 +18,7 @@ from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.reports import Report
 from outreach.models.work import DueWork, HighWater
 from outreach.notices import DATABASE, Notices, account
-from outreach.operations import account_holds, leases, matching, settling, singles
+from outreach.operations import account_holds, leases, matching, settling, singles, trail
 from outreach.policy.settlement import Backoff
 from outreach.protocols.analyser import Analyser
 from outreach.protocols.storage import Storage
@@ -93,6 +93,7 @@ class Worker:
         self._back: timedelta | None = None
         self._first_turns: Mapping[str, float] = {}
         self._told_pauses: dict[str, int] = {}
+        self._told_before = 0
         self.backoff = backoff_of(config)
         self._settling = Batches(self._settle, most=_SLICE)
         self._reports = Batches(self._merge, most=_SLICE)
@@ -137,6 +138,7 @@ class Worker:
 
             def operation(tx: Transaction) -> tuple[leases.Takeover, float]:
                 now, taken_at = self._clock.now(), self._clock.monotonic()
+                self._told_before = tx.trail.last_number()
                 takeover = leases.take_over(tx, home=home, noted=noted, now=now)
                 if takeover.reason is not None:
                     singles.hold_back_singles(tx, reason=takeover.reason, now=now)
@@ -150,6 +152,8 @@ class Worker:
             self._epoch = takeover.epoch
             await self._settle_abandoned(takeover.epoch)
             lock.note(await self._storage.read(lambda tx: leases.high_water(tx, takeover.epoch)))
+            held_back = takeover.held_back
+            pauses = await self._storage.read(lambda tx: [trail.last_pause(tx, campaign) for campaign in held_back])
         except BaseException:
             self._epoch = None
             lock.release()
@@ -161,8 +165,8 @@ class Worker:
                 len(takeover.held_back),
                 extra={"action": "held_back", "reason": takeover.reason},
             )
-            for campaign in takeover.held_back:
-                self._tell_of_pause(campaign)
+            for campaign, pause in zip(held_back, pauses, strict=True):
+                self._tell_of_pause(campaign, pause)
         _log.info("Dispatching under epoch %d.", takeover.epoch, extra={"action": "lease_taken"})
         return takeover.epoch
 
@@ -228,23 +232,25 @@ class Worker:
     async def since(self, change: int) -> Sequence[DueWork]:
         """Return what has changed after a number, by change; tell of what the engine has paused, whoever did it."""
 
-        def operation(tx: Transaction) -> tuple[Sequence[DueWork], Sequence[Campaign]]:
+        def operation(tx: Transaction) -> tuple[Sequence[DueWork], Sequence[tuple[Campaign, int]]]:
             changes = tx.work.since(change)
             # A paused one may be due: at its expiry, or because something of it was taken back since.
             touched = [work.unit for work in changes if work.unit.kind == "campaign"]
             campaigns = [tx.campaigns.get(unit.workspace_id, unit.id) for unit in touched]
-            return changes, [found for found in campaigns if found is not None and found.pause_reason in PAUSES]
+            paused = [found for found in campaigns if found is not None and found.pause_reason in PAUSES]
+            return changes, [(found, trail.last_pause(tx, found)) for found in paused]
 
         changes, paused = await self._storage.read(operation)
-        for campaign in paused:
-            self._tell_of_pause(campaign)
+        for campaign, pause in paused:
+            self._tell_of_pause(campaign, pause)
         return changes
 
-    def _tell_of_pause(self, campaign: Campaign) -> None:
+    def _tell_of_pause(self, campaign: Campaign, pause: int) -> None:
+        """Tell of a pause, once: who changes a campaign that is paused has not paused it again."""
         reason = campaign.pause_reason or ""
-        if self._told_pauses.get(campaign.id) == campaign.revision:
+        if self._told_pauses.get(campaign.id, self._told_before) >= pause:
             return
-        self._told_pauses[campaign.id] = campaign.revision
+        self._told_pauses[campaign.id] = pause
         while len(self._told_pauses) > _MOST_PAUSES:
             del self._told_pauses[next(iter(self._told_pauses))]
         self.notices.tell(

@@ -84,6 +84,41 @@ async def test_a_pause_is_told_of_a_campaign_that_is_due_all_the_same(
         assert campaign.id in pause
 
 
+async def test_a_pause_is_told_once_however_often_the_campaign_is_changed_afterwards(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who changes a campaign that is paused has not paused it again; a second pause is told."""
+    async with dispatching(open_storage(CLOCK), carrier=ScriptedCarrier(lambda _: accept())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+
+        def pause(tx: Transaction) -> None:
+            active = move(tx, campaign_of(tx, workspace.id, campaign.id), steps.pop(), now=CLOCK.now(), actor="t")
+            move(tx, active, CampaignMove.PAUSE, now=CLOCK.now(), actor=ENGINE, pause_reason="provider_auth")
+
+        def change(tx: Transaction) -> None:
+            known = campaign_of(tx, workspace.id, campaign.id)
+            tx.campaigns.update(attrs.evolve(known, name="New", revision=known.revision + 1))
+            tx.work.touch(campaign_unit(known), None)
+
+        steps = [CampaignMove.RESUME, CampaignMove.START]
+        for count in (1, 2):
+            await rig.storage.write(pause)
+
+            async def pauses_told(count: int = count) -> bool:
+                return len(told(caplog, "campaign_paused")) == count
+
+            await until(pauses_told)
+            before = await rig.storage.read(lambda tx: tx.work.last_change())
+            await rig.storage.write(change)
+
+            async def change_seen(before: int = before) -> bool:
+                return bool(await rig.worker.since(before))
+
+            await until(change_seen)
+            assert await pauses_told()
+
+
 async def test_a_database_that_was_moved_names_each_campaign_that_it_has_paused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -83,6 +83,7 @@ STRETCHED = [
     "unsubscribeeee",
 ]
 SIGNS = ["🛑", " 🛑🛑 ", "⛔️", "🚫"]
+DISGUISED = ["5top", "$top", "5T0P!", "ꜱᴛᴏᴘ", "STӨP", "st🛑p", "ST⛔P"]
 LOOK_ALIKES = ["СТОР", "ЅТОР", "SТOP", "StΟp", "ΣΤΟΡ", "sтοp", "ЅТОРРР", "САNСЕL"]
 VARIED = [
     *("Stop.", "STOP!!!", " stop\n", "'stop'", "“STOP”", "«stop»", "*stop*", "stop 🙏🏽", "🛑STOP🛑", "stop❤️"),
@@ -92,7 +93,7 @@ VARIED = [
 
 WORDS = [
     *(*THE_LAWS_WORDS, *CARRIERS_WORDS, *OTHERS_WORDS, *OTHER_LANGUAGES),
-    *(*BY_MORE_PEOPLE, *BY_STILL_MORE, *STRETCHED, *SIGNS, *LOOK_ALIKES, *VARIED),
+    *(*BY_MORE_PEOPLE, *BY_STILL_MORE, *STRETCHED, *SIGNS, *LOOK_ALIKES, *DISGUISED, *VARIED),
 ]
 
 
@@ -199,6 +200,7 @@ LONGER = [
     *("STOP sending me this crap every single day", "Stop wasting my time with this garbage every week"),
     *("stop bugging me about it every morning you people", "STOOOOP texting me every single day about loans"),
     *("STOP with these stupid ads already I get ten of them", "quit blowing up my phone with all of this please"),
+    *("stop the madness of these texts", "Stop it now or I call the police", "put me on your do not call list please"),
     *("I asked you to stop. This is my work phone", "Can you please stop? My phone rings all night"),
 ]
 
@@ -275,6 +277,53 @@ UNWILLING = [
 ]
 """Who writes so may well want no more, and has not said it."""
 
+IN_OTHER_WORDS = [
+    *(
+        "wrong number",
+        "enough already",
+        "spam",
+        "sotp",
+        "stpo",
+        "stahp",
+        "No texting",
+        "do not disturb",
+        "get lost",
+        "DNC",
+    ),
+    *("no me manden más", "Dejen de molestar", "quítenme de la lista", "me tire dessa lista", "não me mande mais SMS"),
+    *("Ne m'écrivez plus", "plus de messages", "Laissez-moi tranquille", "Lass mich in Ruhe", "ich widerrufe alles"),
+    *(
+        "Schreiben Sie mir nicht mehr",
+        "non scrivetemi più",
+        "meld me af",
+        "geen sms meer",
+        "proszę nie pisać",
+        "usuń mnie",
+    ),
+    *(
+        "hagyjanak békén",
+        "nu mai trimiteți",
+        "не пишите мне",
+        "Достали!",
+        "не пишіть мені",
+        "μη μου στέλνετε",
+        "istemiyorum",
+    ),
+    *("mesaj atmayın", "لا ترسلوا لي", "احذف رقمي", "دیگه پیام نده", "میسج مت کرو", "אל תשלחו לי", "तुम मैसेज मत भेजो"),
+    *(
+        "মেসেজ পাঠাবেন না",
+        "அனுப்ப வேண்டாம்",
+        "వద్దు",
+        "不要再给我发了",
+        "別再傳簡訊",
+        "もう送らないでください",
+        "보내지 마세요",
+    ),
+    *("ไม่ต้องส่งมา", "đừng gửi nữa", "jangan kirim lagi", "huwag na magtext", "usinitumie", "mat bhejo"),
+    *("✋", "🖐️", "🙅", "🙅🏽‍♂️", "❌", "👎", "🖕", "📵", "🛑✋", "👍🛑", "🛑 texting"),
+]
+"""What a person who wants no more may write, in other words and in other languages."""
+
 QUOTING = [
     *("> Reply STOP to opt out\nok thanks", "> stop texting me", "ok\n  > Hi Ann. Stop."),
     *("You wrote “Hi Ann, reply STOP to opt out of this”, why?", "👍 “Sale today at Acme! Opt out: STOP”"),
@@ -283,7 +332,7 @@ QUOTING = [
 """Quotations that no telephone is known to write so."""
 
 
-@pytest.mark.parametrize("text", UNCLEAR + NEGATED + OTHER_THINGS + UNWILLING + QUOTING)
+@pytest.mark.parametrize("text", UNCLEAR + NEGATED + OTHER_THINGS + UNWILLING + IN_OTHER_WORDS + QUOTING)
 def test_what_holds_a_word_of_opting_out_and_says_something_else_is_for_a_person(text: str) -> None:
     """Providers, F.1: what is ambiguous is no opt-out, and is not overlooked either."""
     assert keyword_of(text) is None
@@ -375,7 +424,7 @@ def test_in_doubt_a_short_message_is_an_opt_out(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", " \n", "👋", "✋", "👍🛑", "...", "thanks", "Thank you!", "ok", "no", "who is this?", "wrong number"),
+        *("", " \n", "👋", "👍", "...", "thanks", "Thank you!", "ok", "no", "who is this?", "No thanks"),
         *(
             "unstoppable",
             "nonstop2rome",
@@ -392,6 +441,20 @@ def test_in_doubt_a_short_message_is_an_opt_out(text: str) -> None:
             "my list",
         ),
         *("Liked “Hi Ann, reply STOP to opt out”", "yes please", "yes", "YES", "help me", "more info", "start now"),
+        # Every day in other languages.
+        *("Fine, thanks", "Red", "un par de días", "Não me lembro", "Je ne me souviens plus", "lies es in Ruhe durch"),
+        *("5 km entfernt", "Ik kan niet meer komen", "Meld me aan", "Nu mai pot veni", "Больше не могу ждать"),
+        *(
+            "Доста добре",
+            "پیام نرسید",
+            "acha",
+            "dost kaise ho",
+            "Huy đang đến",
+            "興味あります",
+            "停车场在哪里",
+            "明日行きます",
+        ),
+        *("Vou sair da escola às 5", "Basta che mi dici l'ora"),
         *("please start", "join us", "i want to subscribe", "s t a r t", "h e l p"),
         *("I don't want to miss your offers", "I have to be off at five", "get my order out today", "don't subscribe"),
     ],

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.types import Message
 
 from outreach import Outreach, WorkspaceMode
-from outreach_server import body, create_app
+from outreach_server import body, create_app, turns
 from outreach_server.context import Server
 from outreach_server.turns import Turns
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
@@ -181,3 +181,14 @@ async def test_a_body_that_trickles_loses_its_turn(house: House, monkeypatch: py
     with anyio.fail_after(30):
         assert await house.call(Sender([chunk(b" " * LARGE)], [])) == 400
     assert house.turns.free == 1
+
+
+async def test_who_waits_for_a_turn_is_told_after_a_while(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A 503, after which providers come again; nothing of the body was read, so that the connection ends."""
+    monkeypatch.setattr(turns, "WAIT_SECONDS", 0.01)
+    sender = Sender([], [])
+    async with house.turns.turn("another account"):
+        sent = await post(house.app, "", sender.receive, path=house.path, host="testserver", content_length=str(LARGE))
+    headers = dict(sent[0]["headers"])
+    assert (sent[0]["status"], headers[b"retry-after"], headers[b"connection"]) == (503, b"30", b"close")
+    assert not sender.begun

@@ -4,7 +4,8 @@ import anyio
 import attrs
 import pytest
 
-from outreach_server.turns import Turns
+from outreach_server import turns as module
+from outreach_server.turns import NoTurn, Turns
 
 pytestmark = pytest.mark.anyio
 
@@ -64,4 +65,27 @@ async def test_who_goes_away_takes_no_turn_with_him() -> None:
         await third.inside.wait()
         third.go.set()
     assert not second.inside.is_set()
+    assert (turns.free, turns.waiting) == (1, 0)
+
+
+async def test_so_many_of_one_owner_wait_and_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One too many is told at once, and who has waited for too long; neither leaves anything behind."""
+    monkeypatch.setattr(module, "MOST_WAITING", 2)
+    turns = Turns(1, 1)
+    first, waiting, other = Visitor("a"), [Visitor("a"), Visitor("a")], Visitor("b")
+    async with anyio.create_task_group() as tasks:
+        for visitor in (first, *waiting, other):
+            tasks.start_soon(visitor.visit, turns)
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(NoTurn):
+            async with turns.turn("a"):
+                pass
+        assert (turns.free, turns.waiting) == (0, 3)
+        monkeypatch.setattr(module, "WAIT_SECONDS", 0.01)
+        with pytest.raises(NoTurn):
+            async with turns.turn("c"):
+                pass
+        assert (turns.free, turns.waiting) == (0, 3)
+        for visitor in (first, *waiting, other):
+            visitor.go.set()
     assert (turns.free, turns.waiting) == (1, 0)
