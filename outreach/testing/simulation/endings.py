@@ -18,6 +18,9 @@ from outreach.testing.simulation.ledger import Broken, Ledger, named
 from outreach.working_set import Transaction
 
 _S = RecipientStatus
+_REACHED_NOBODY: Final = frozenset(
+    {DispatchState.REFUSED, DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
+)
 _CLOSED_BY: Final = {_S.CANCELED: CampaignStatus.CANCELLED, _S.EXPIRED: CampaignStatus.EXPIRED}
 
 
@@ -82,6 +85,9 @@ class EndingChecks:
 
     def _nobody_knows(self, after: Recipient) -> bool:
         latest = self._latest(after)
+        if latest is not None and latest.state in _REACHED_NOBODY:
+            # It had been tried again meanwhile, which gives way to what was taken after all.
+            latest = self._latest(after, DispatchState.ACCEPTED)
         if latest is None or latest.state is DispatchState.UNCONFIRMED:
             return latest is not None
         call = self._ledger.calls.get(latest.call_id or "")
