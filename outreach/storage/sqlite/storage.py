@@ -105,8 +105,7 @@ class SqliteStorage:
         """Return the number of the latest change of a workspace's lists; None while somebody repairs the log.
 
         It is one row of a table that is always in memory, and takes 3 microseconds, or 20 after a commit: so it is read
-        in the loop's own thread. The way to a reader's thread and back takes 100, and far more where that thread has to
-        wait for the interpreter.
+        in the loop's own thread. The way to a reader's thread and back takes many times as long.
         """
         if self._glance is None:
             raise _not_open()
