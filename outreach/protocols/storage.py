@@ -110,10 +110,10 @@ class Storage(Protocol):
         """
         ...
 
-    def version(self) -> int | None:
-        """Return a number that differs from an earlier one when anybody has committed in between, at once.
+    def list_change(self, workspace_id: str) -> int | None:
+        """Return what `CampaignLists.change` of every committed write is, at once: a look that waits for nobody.
 
-        What an operation reads that is begun after this call is at least as new. None where it cannot be told now.
+        None where it cannot be told in that way, now or ever: whoever asks has to read.
         """
         ...
 

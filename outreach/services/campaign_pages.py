@@ -1,8 +1,9 @@
 """Pages of campaigns as JSON, made once and kept while they are true.
 
-A page is kept with the version of the database in which it was read: while nobody has committed, it is given again
-without reading anything. After a commit, whoever made it, the number of the workspace's list tells whether anything in
-it has changed; and where it has, only those campaigns are made anew that differ from what they were.
+A page is kept with the number of the workspace's list at which it was read. Before it is given again that number is
+looked at (`Storage.list_change`): while it is the same, nothing that a list of this workspace shows has changed,
+whoever writes. Where it is another one, the page is read, and only those campaigns are made anew that differ from what
+they were.
 """
 
 from __future__ import annotations
@@ -43,6 +44,14 @@ class Asked(NamedTuple):
     page_size: int
 
 
+class _Found(NamedTuple):
+    """What was read for a page: at which change of the list, the campaigns, and how many match in all."""
+
+    change: int
+    campaigns: Sequence[StoredCampaign]
+    total: int
+
+
 @attrs.frozen(kw_only=True)
 class _Made:
     """The JSON of a campaign.
@@ -68,13 +77,11 @@ class _KeptPage:
     """A page.
 
     Attributes:
-        version: That of the database before it was read; None where that could not be told.
-        change: The number of the workspace's list in which it was read.
+        change: The number of the workspace's list at which it was read.
         since: It is true from then on, because no campaign of it has expired later.
         until: It is true until then, because none of it expires earlier.
     """
 
-    version: int | None
     change: int
     since: datetime
     until: datetime
@@ -95,41 +102,29 @@ class CampaignPages:
         Raises:
             NotFound: There is no such workspace.
         """
-        storage = self._context.storage
-        version, now = storage.version(), self._context.now()
+        storage, now = self._context.storage, self._context.now()
         known = self._pages.get(asked)
         if known is not None and not known.since <= now < known.until:
             known = None
-        if known is not None and version is not None and known.version == version:
+        if known is not None and known.change == storage.list_change(asked.workspace_id):
             return known.page
-        change, found = await storage.read(lambda tx: _read(tx, asked, None if known is None else known.change))
-        if found is not None:
-            made = self._make(asked, *found, now=now, version=version, change=change)
-        else:
-            assert known is not None  # noqa: S101 - nothing is left out that is not known
-            made = attrs.evolve(known, version=version)
+        found = await storage.read(lambda tx: _read(tx, asked, None if known is None else known.change))
+        if known is not None and found is None:
+            return known.page
+        assert found is not None  # noqa: S101 - nothing is left out that is not known
+        made = self._make(asked, found, now)
         self._pages.put(asked, made, len(made.page.items) + len(asked.search or "") * 4 + _EACH_BYTES)
         return made.page
 
-    def _make(
-        self,
-        asked: Asked,
-        found: Sequence[StoredCampaign],
-        total: int,
-        *,
-        now: datetime,
-        version: int | None,
-        change: int,
-    ) -> _KeptPage:
-        campaigns = [self._campaign(stored, now) for stored in found]
+    def _make(self, asked: Asked, found: _Found, now: datetime) -> _KeptPage:
+        campaigns = [self._campaign(stored, now) for stored in found.campaigns]
         moments = (*_ALWAYS, *(made.expires for made in campaigns if made.expires is not None))
         items = b"[" + b",".join(made.text for made in campaigns) + b"]"
         return _KeptPage(
-            version=version,
-            change=change,
+            change=found.change,
             since=max(moment for moment in moments if moment <= now),
             until=min(moment for moment in moments if moment > now),
-            page=JsonPage(items=items, page=asked.page, page_size=asked.page_size, total=total),
+            page=JsonPage(items=items, page=asked.page, page_size=asked.page_size, total=found.total),
         )
 
     def _campaign(self, stored: StoredCampaign, now: datetime) -> _Made:
@@ -149,16 +144,14 @@ class CampaignPages:
         return made
 
 
-def _read(
-    tx: Transaction, asked: Asked, known_change: int | None
-) -> tuple[int, tuple[Sequence[StoredCampaign], int] | None]:
-    """Return the number of the list, and the campaigns of a page with how many match; nothing where it is known."""
+def _read(tx: Transaction, asked: Asked, known_change: int | None) -> _Found | None:
+    """Return what is on a page; None where the list is what it was at a change."""
     change = tx.campaign_lists.change(asked.workspace_id)
     if change is None:
         raise NotFound("workspace", asked.workspace_id)
     if change == known_change:
-        return change, None
-    return change, tx.campaign_lists.page(
+        return None
+    campaigns, total = tx.campaign_lists.page(
         asked.workspace_id,
         channel=asked.channel,
         status=asked.status,
@@ -166,3 +159,4 @@ def _read(
         offset=(asked.page - 1) * asked.page_size,
         limit=asked.page_size,
     )
+    return _Found(change, campaigns, total)

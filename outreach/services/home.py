@@ -90,14 +90,14 @@ class HomeStorage:
         self._home.require()
         return await self._storage.read(operation)
 
-    def version(self) -> int | None:
-        """Return what tells whether anybody has committed; see `Storage.version`.
+    def list_change(self, workspace_id: str) -> int | None:
+        """Return the number of the latest change of a workspace's lists; see `Storage.list_change`.
 
         Raises:
             ConfigError: The engine was opened elsewhere.
         """
         self._home.require()
-        return self._storage.version()
+        return self._storage.list_change(workspace_id)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

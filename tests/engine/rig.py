@@ -79,9 +79,9 @@ class WatchedStorage:
         """Read."""
         return await self._storage.read(operation)
 
-    def version(self) -> int | None:
+    def list_change(self, workspace_id: str) -> int | None:
         """Return the storage's own."""
-        return self._storage.version()
+        return self._storage.list_change(workspace_id)
 
     @property
     def lock(self) -> DispatchLock:

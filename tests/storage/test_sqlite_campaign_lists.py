@@ -10,6 +10,7 @@ import pytest
 from sqlite_utils import Database, Migrations
 
 from outreach.clock import SystemClock
+from outreach.errors import StorageError
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus
 from outreach.storage.sqlite import SqliteStorage, schema
@@ -136,6 +137,25 @@ async def test_lists_are_right_whoever_writes(sqlite_storage: SqliteStorage, dat
             assert_lists_are_right(raw)
         before += change
         assert await total("w1") + await total("w2") == before, statement
+
+
+async def test_the_number_of_a_list_is_told_while_somebody_writes_and_not_once_it_is_closed(database: Path) -> None:
+    """It waits for nobody: not for another program that holds the database's write lock either."""
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(fill)
+        with opened(database) as other:
+            other.execute("BEGIN IMMEDIATE")
+            before = storage.list_change("w1")
+            other.execute("UPDATE campaigns SET description = 'x' WHERE workspace_id = 'w1'")
+            assert storage.list_change("w1") == before
+            other.execute("COMMIT")
+            after = storage.list_change("w1")
+        assert before is not None
+        assert after is not None
+        assert after > before
+        assert after == await storage.read(lambda tx: tx.campaign_lists.change("w1"))
+    with pytest.raises(StorageError, match="not open"):
+        storage.list_change("w1")
 
 
 async def test_a_text_that_many_names_hold_is_found_in_the_other_way(

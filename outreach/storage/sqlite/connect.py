@@ -65,10 +65,10 @@ async def open_reader(path: Path) -> tuple[aiosqlite.Connection, Session]:
 
 
 def open_glance(path: Path) -> sqlite3.Connection:
-    """Open a connection that reads nothing but whether anybody has committed, and waits for nobody."""
+    """Open a connection for what is read in the loop's own thread: next to nothing, and it waits for nobody."""
     try:
         raw = sqlite3.connect(path, isolation_level=None, timeout=0)
-        _set_up(raw, _READER)
+        _set_up(raw, (*_READER, "PRAGMA cache_size = -256"))
     except sqlite3.Error as error:
         raise _unusable(path, error) from error
     return raw

@@ -40,7 +40,6 @@ class MemoryStorage:
         self._users = 0
         self._queued = 0
         self._queued_first = 0
-        self._commits = 0
 
     async def __aenter__(self) -> Self:
         """Open it."""
@@ -68,9 +67,7 @@ class MemoryStorage:
         self._queued += 1
         try:
             await self._wait_for_turn(bulk=bulk)
-            result = write_now(cast("Session", self._writer), operation)
-            self._commits += 1
-            return result
+            return write_now(cast("Session", self._writer), operation)
         finally:
             self._queued -= 1
 
@@ -84,9 +81,10 @@ class MemoryStorage:
         finally:
             self._queued -= 1
 
-    def version(self) -> int | None:
-        """Return how often something was committed."""
-        return self._commits
+    def list_change(self, workspace_id: str) -> int | None:
+        """Return the number of the latest change of a workspace's lists."""
+        self._check_open()
+        return read_now(cast("Session", self._reader), lambda tx: tx.campaign_lists.change(workspace_id))
 
     @property
     def lock(self) -> DispatchLock:

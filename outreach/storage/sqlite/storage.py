@@ -16,6 +16,7 @@ from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.connect import open_glance, open_reader, open_writer
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.readers import Readers
+from outreach.storage.sqlite.sql import statement
 from outreach.storage.sqlite.watch import Watch
 from outreach.storage.sqlite.writer import Writer
 
@@ -100,18 +101,19 @@ class SqliteStorage:
             raise _not_open()
         return cast("T", await self._readers.run(operation))
 
-    def version(self) -> int | None:
-        """Return what tells whether anybody has committed; None while somebody repairs the log after a crash.
+    def list_change(self, workspace_id: str) -> int | None:
+        """Return the number of the latest change of a workspace's lists; None while somebody repairs the log.
 
-        It is a look into the memory that all connections to the file share, and takes two microseconds: so it is taken
-        in the loop's own thread.
+        It is one row of a table that is always in memory, and takes 3 microseconds, or 20 after a commit: so it is read
+        in the loop's own thread. The way to a reader's thread and back takes many times as long.
         """
         if self._glance is None:
             raise _not_open()
         try:
-            return int(self._glance.execute("PRAGMA data_version").fetchone()[0])
+            row = self._glance.execute(statement("campaigns.list"), {"workspace_id": workspace_id}).fetchone()
         except sqlite3.Error:
             return None
+        return None if row is None else int(row[1])
 
     @property
     def lock(self) -> SqliteDispatchLock:

@@ -233,7 +233,7 @@ class ProcessStorage:
         self._require_alive()
         return self._database.read(operation)
 
-    def version(self) -> int | None:
+    def list_change(self, workspace_id: str) -> int | None:
         """Return None: whoever asks has to read."""
         return None
 

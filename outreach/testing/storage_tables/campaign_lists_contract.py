@@ -259,6 +259,18 @@ class CampaignListsContract(ContractBase):
             assert await changes(write) == (True, False)
         assert await storage.read(lambda tx: tx.campaign_lists.change("0195554e-0000-7000-8000-00000000dead")) is None
 
+    async def test_the_number_of_a_list_is_told_at_once(
+        self, storage: Storage, open_storage: Callable[[], Storage]
+    ) -> None:
+        """As it is after every committed write, whoever made it; None where it cannot be told so."""
+        async with open_storage() as other:
+            for writer in (storage, other, storage, storage, other):
+                await published(writer, make_campaign())
+                for asked in (storage, other):
+                    read = await asked.read(lambda tx: tx.campaign_lists.change(HERE))
+                    assert asked.list_change(HERE) in {read, None}
+        assert storage.list_change("0195554e-0000-7000-8000-00000000dead") is None
+
     async def test_a_stored_campaign_differs_where_anything_of_it_does(self, storage: Storage) -> None:
         """So that what was made of it can be kept while it equals the one that it was made of."""
         agent = make_agent()

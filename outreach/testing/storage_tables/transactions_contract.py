@@ -249,19 +249,6 @@ class TransactionsContract(ContractBase):
                 assert identifier in await pairs(storage)
                 assert identifier in await pairs(other)
 
-    async def test_every_commit_is_another_version(self, storage: Storage, open_storage: Callable[[], Storage]) -> None:
-        """Whoever commits; while nobody does, and to all who read, it stays what it is."""
-        async with open_storage() as other:
-            seen = []
-            for writer in (storage, other, storage, storage, other):
-                seen.append(storage.version())
-                await pairs(storage)
-                await pairs(other)
-                assert storage.version() == seen[-1]
-                await writer.write(insert_pair(new_id()))
-            if None not in seen:
-                assert len({*seen, storage.version()}) == len(seen) + 1
-
     async def test_a_read_refuses_to_write(self, storage: Storage) -> None:
         """It raises StorageError and changes nothing; the next write works."""
 
