@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Final
 
 import attrs
@@ -58,7 +58,8 @@ class PlainBody:
                 *(column[part] for column in self.texts),
                 [orjson.dumps(each).decode() if each else None for each in self.variables[part]],
             )
-            yield list(map(PreparedRecipient._make, zip(*columns, strict=True)))
+            # `_make` without its look at each length.
+            yield list(map(tuple.__new__, repeat(PreparedRecipient), zip(*columns, strict=True)))
 
 
 def read_plain_body(body: bytes) -> PlainBody | None:
