@@ -46,7 +46,7 @@ def large(db):
     db.execute("UPDATE audit SET detail = detail || 'more'")
 
 if where == "committed":
-    keeping._remove = lambda kept: here()
+    keeping._give_up = lambda kept: here()
 migrate_database(f"sqlite:///{sys.argv[1]}", tell=tell)
 """
 
@@ -82,6 +82,17 @@ def url_of(database: Path) -> str:
 def kept_of(database: Path) -> Path:
     """Return where the copy of a database lies."""
     return database.with_name(database.name + keeping.ENDING)
+
+
+def draft_of(database: Path) -> Path:
+    """Return where the copy lies while it is made."""
+    return kept_of(database).with_name(kept_of(database).name + keeping._DRAFT)
+
+
+def files_of(database: Path) -> list[str]:
+    """Return the names of a database and of all that lies beside it."""
+    beside = (path.name for path in database.parent.iterdir() if path.name.startswith(database.name))
+    return sorted(name for name in beside if ".dispatch" not in name)
 
 
 class Content(NamedTuple):
@@ -124,11 +135,13 @@ def test_a_kill_leaves_the_old_database_usable(database: Path, where: str) -> No
         if (file := database.with_name(database.name + ending)).exists():
             shutil.copy(file, left.with_name(left.name + ending))
     assert content(left) == OLD
-    if where != "copying":
+    if where == "copying":
+        assert draft_of(database).exists()
+    else:
         assert content(kept_of(database)) == OLD
     assert len(migrate_database(url_of(database))) == NEW.steps - OLD.steps
     assert content(database) == NEW
-    assert not kept_of(database).exists()
+    assert files_of(database) == [database.name]
 
 
 def test_a_kill_in_the_midst_has_changed_the_file_itself(database: Path) -> None:
@@ -147,9 +160,10 @@ def test_what_a_kill_after_the_commit_leaves_is_removed(database: Path) -> None:
     assert content(kept_of(database)) == OLD
     with opened(database) as raw:
         raw.execute("DELETE FROM _sqlite_migrations WHERE name = '9001_large'")
+    draft_of(database).write_text("Half of an earlier one.")
     assert migrate_database(url_of(database)) == []
     assert content(database) == NEW
-    assert not kept_of(database).exists()
+    assert files_of(database) == [database.name]
 
 
 def test_the_copy_of_another_database_is_left_alone(database: Path) -> None:
@@ -182,7 +196,7 @@ def test_only_the_owner_may_read_the_copy(database: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(Migrations, "apply", looking)
     migrate_database(url_of(database))
     assert seen == [(0o600, OLD)]
-    assert [path.name for path in database.parent.iterdir() if ".dispatch" not in path.name] == [database.name]
+    assert files_of(database) == [database.name]
 
 
 def test_nothing_is_begun_without_room_for_a_copy(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,7 @@ def copy_whole(source: sqlite3.Connection, draft: Path, *, progress: Progress | 
         StorageError: It cannot be written, or the source is damaged; the message says which.
     """
     try:
-        draft.unlink(missing_ok=True)
+        remove(draft)
         os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         with closing(sqlite3.connect(draft, isolation_level=None)) as target:
             source.execute("BEGIN")
@@ -88,13 +88,13 @@ def copy_whole(source: sqlite3.Connection, draft: Path, *, progress: Progress | 
             raise StorageError(f"What was to be copied is damaged: {problems[0]}")
         sync(draft)
     except sqlite3.Error as error:
-        _remove(draft)
+        remove(draft)
         raise StorageError(f"The copy {str(draft)!r} cannot be written. {translate(error).message}") from error
     except OSError as error:
-        _remove(draft)
+        remove(draft)
         raise StorageError(f"The copy {str(draft)!r} cannot be written: {error.strerror}.") from error
     except BaseException:
-        _remove(draft)
+        remove(draft)
         raise
 
 
@@ -133,7 +133,8 @@ def sync(path: Path) -> None:
         os.close(opened)
 
 
-def _remove(draft: Path) -> None:
+def remove(draft: Path) -> None:
+    """Remove a copy that is not whole, and what SQLite has put beside it; what cannot be removed does no harm."""
     for path in (draft, beside(draft, "-journal"), beside(draft, "-wal"), beside(draft, "-shm")):
         with suppress(OSError):
             path.unlink(missing_ok=True)

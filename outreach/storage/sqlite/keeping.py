@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from outreach.errors import StorageError
-from outreach.storage.sqlite.copying import beside, copy_whole, looking_at, sync
+from outreach.storage.sqlite.copying import beside, copy_whole, looking_at, remove, sync
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.progress import Progress
 
 ENDING: Final = ".before-migration"
 """What is put behind the database's name to name the copy."""
+
+_DRAFT: Final = ".part"
 
 _ROOM: Final = 2
 """How many times the size has to be free: for the copy, and for what SQLite notes of the pages that it changes."""
@@ -41,9 +43,11 @@ def kept_meanwhile(raw: sqlite3.Connection, progress: Progress) -> Iterator[None
     if path is None:
         yield
         return
-    _require_room(path)
     kept = _name_for(raw, path)
-    draft = beside(kept, ".part")
+    draft = beside(kept, _DRAFT)
+    # Half a copy of an earlier attempt takes room.
+    remove(draft)
+    _require_room(path)
     copy_whole(raw, draft, progress=progress)
     os.replace(draft, kept)
     sync(path.parent)
@@ -54,14 +58,19 @@ def kept_meanwhile(raw: sqlite3.Connection, progress: Progress) -> Iterator[None
             f"The database {str(path)!r} could not be brought up to date, and is as it was. {translate(error).message} "
             f"A copy of it lies at {str(kept)!r} until it succeeds."
         ) from error
-    _remove(kept)
+    _give_up(kept)
 
 
 def remove_kept(raw: sqlite3.Connection) -> None:
-    """Remove the copy of a database that is up to date, which a process that was killed has left."""
+    """Remove the copy of a database that is up to date, which a process that was killed has left, whole or not."""
     path = file_of(raw)
-    if path is not None and (kept := beside(path, ENDING)).exists() and _is_of(raw, kept):
-        _remove(kept)
+    if path is None:
+        return
+    kept = beside(path, ENDING)
+    if (draft := beside(kept, _DRAFT)).exists():
+        remove(draft)
+    if kept.exists() and _is_of(raw, kept):
+        _give_up(kept)
 
 
 def file_of(raw: sqlite3.Connection) -> Path | None:
@@ -95,7 +104,7 @@ def _is_of(raw: sqlite3.Connection, file: Path) -> bool:
     return False
 
 
-def _remove(kept: Path) -> None:
+def _give_up(kept: Path) -> None:
     # What cannot be removed does no harm.
     with suppress(OSError):
         kept.unlink()
