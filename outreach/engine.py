@@ -125,7 +125,10 @@ class Outreach:
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
     ) -> None:
-        _check_kinds(storage=storage, dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator)
+        given: object = storage
+        if isinstance(given, str):
+            raise ConfigError("Outreach takes a storage. For a database by its URL: Outreach.open(url).")
+        _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         self._storage = storage
         self._dispatch = dispatch
         self._clock = clock or SystemClock()
@@ -222,6 +225,11 @@ class Outreach:
         given: object = url
         if not isinstance(given, str):
             raise ConfigError(f"The database is {given!r}; it must be a URL such as 'sqlite:///app.db'.")
+        _check_truth("create", create)
+        if migrate is not None:
+            _check_truth("migrate", migrate)
+        # Here too, where what is empty would be taken for what is left out.
+        _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         clock = clock or SystemClock()
         return cls(
             storage_for(
@@ -348,17 +356,14 @@ class Outreach:
 
 
 def _check_kinds(
-    *, storage: object, dispatch: object, clock: object, rng: object, config: object, simulator: object
+    *, dispatch: object, clock: object, rng: object, config: object, simulator: object, analyser: object
 ) -> None:
-    """Check what is easily confused: an address is no storage, a mapping no configuration, "no" no boolean.
+    """Check what is easily confused: a mapping is no configuration, "no" no boolean.
 
     Raises:
         ConfigError: Something is of another kind.
     """
-    if isinstance(storage, str):
-        raise ConfigError("Outreach takes a storage. For a database by its URL: Outreach.open(url).")
-    if type(dispatch) is not bool:
-        raise ConfigError(f"dispatch is {dispatch!r}; it must be True or False.")
+    _check_truth("dispatch", dispatch)
     if clock is not None and not all(callable(getattr(clock, name, None)) for name in ("now", "monotonic")):
         raise ConfigError(f"clock is {clock!r}; it must be an outreach.Clock.")
     if rng is not None and not isinstance(rng, random.Random):
@@ -366,6 +371,13 @@ def _check_kinds(
     for name, value, kind in (("config", config, EngineConfig), ("simulator", simulator, SimulatorConfig)):
         if value is not None and not isinstance(value, kind):
             raise ConfigError(f"{name} is {value!r}; it must be an outreach.{kind.__name__}.")
+    if analyser is not None and not callable(getattr(analyser, "outcome", None)):
+        raise ConfigError(f"analyser is {analyser!r}; it must be an outreach.Analyser.")
+
+
+def _check_truth(name: str, value: object) -> None:
+    if type(value) is not bool:
+        raise ConfigError(f"{name} is {value!r}; it must be True or False.")
 
 
 async def _supervise(dispatcher: Dispatcher, started: asyncio.Future[None]) -> None:

@@ -56,15 +56,15 @@ def create_app(
             in a thread there, which slows down other requests. A Python that runs from its own files needs none.
 
     Raises:
-        ConfigError: An engine is given together with what it has itself, or is none; the limit is not positive.
+        ConfigError: An engine is given together with what it has itself, or is none; something is of another kind than
+            it says; the limit is not positive.
     """
     given: object = engine
     if given is not None:
         if not isinstance(given, Outreach):
             raise ConfigError(f"engine is {given!r}; it must be an outreach.Outreach.")
         _require_nothing_of_the_engines(database_url=database_url, dispatch=dispatch, public_url=public_url)
-    if max_body_bytes < 1:
-        raise ConfigError(f"max_body_bytes is {max_body_bytes}; it must be at least 1.")
+    _check_kinds(database_url, dispatch=dispatch, max_body_bytes=max_body_bytes, spool_directory=spool_directory)
     server = Server(
         engine_or_none=engine,
         max_body_bytes=max_body_bytes,
@@ -93,6 +93,22 @@ def create_app(
     # /calls/ is no other name of /calls: it is answered with the envelope, not with a redirect.
     app.router.redirect_slashes = False
     return app
+
+
+def _check_kinds(database_url: object, *, dispatch: object, max_body_bytes: object, spool_directory: object) -> None:
+    """Check what is easily confused: a word that says no would begin to send.
+
+    Raises:
+        ConfigError: Something is of another kind, or the limit is not positive.
+    """
+    if database_url is not None and not isinstance(database_url, str):
+        raise ConfigError(f"The database is {database_url!r}; it must be a URL such as 'sqlite:///app.db'.")
+    if dispatch is not None and type(dispatch) is not bool:
+        raise ConfigError(f"dispatch is {dispatch!r}; it must be True or False.")
+    if type(max_body_bytes) is not int or max_body_bytes < 1:
+        raise ConfigError(f"max_body_bytes is {max_body_bytes!r}; it must be an integer of at least 1.")
+    if spool_directory is not None and not isinstance(spool_directory, str | os.PathLike):
+        raise ConfigError(f"spool_directory is {spool_directory!r}; it must be a path.")
 
 
 def _require_nothing_of_the_engines(**given: object) -> None:

@@ -172,3 +172,23 @@ def test_an_engine_is_made_of_what_it_takes() -> None:
         Outreach.open("memory://", clock=time)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"it must be a random\.Random"):
         Outreach.open("memory://", rng=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"config": {}}, r"config is \{\}; it must be an outreach\.EngineConfig"),
+        ({"simulator": {}}, r"simulator is \{\}; it must be an outreach\.SimulatorConfig"),
+        ({"clock": 0}, r"it must be an outreach\.Clock"),
+        ({"rng": 0}, r"it must be a random\.Random"),
+        ({"analyser": "positive"}, r"it must be an outreach\.Analyser"),
+        ({"analyser": ""}, r"it must be an outreach\.Analyser"),
+        ({"create": "no"}, "create is 'no'; it must be True or False"),
+        ({"migrate": "no"}, "migrate is 'no'; it must be True or False"),
+        ({"dispatch": 0}, "dispatch is 0; it must be True or False"),
+    ],
+)
+def test_what_is_empty_or_a_word_is_not_taken_for_something_else(given: dict[str, Any], words: str) -> None:
+    """Nothing is left out by handing in an empty thing, and "no" is no False."""
+    with pytest.raises(ConfigError, match=words):
+        Outreach.open("memory://", **given)

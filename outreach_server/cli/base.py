@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import attrs
 import click
 
+from outreach_server.cli.deafness import heard_once, stay_deaf
+
 # The engine is imported by what needs it: `--help` comes without it.
 if TYPE_CHECKING:
     from outreach import Outreach, OutreachError
@@ -229,12 +231,14 @@ class Root(Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; 0 is success, 1 a failure, 2 wrong usage, 130 an interruption."""
         try:
-            result = super().main(*args, **{**extra, "standalone_mode": False})
+            with heard_once():
+                result = super().main(*args, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             error.show()
             sys.exit(error.exit_code)
         except (click.Abort, KeyboardInterrupt):
             click.echo("Interrupted.", err=True)
+            stay_deaf()
             sys.exit(EXIT_INTERRUPTED)
         except OSError as error:
             _fail(_explain_os_error(error))

@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 import anyio
 
 from outreach_server.cli.base import EXIT_INTERRUPTED
+from outreach_server.cli.deafness import deaf
 
 T = TypeVar("T")
 
@@ -66,8 +67,8 @@ def run(work: Callable[[], Awaitable[T]], *, fast: bool = False) -> T:
         fast: On the fastest loop there is: uvloop, which Windows does not have.
 
     Raises:
-        KeyboardInterrupt: It was interrupted, and has ended in order. SIGINT is ignored from then on: nothing is left
-            to do but to say so and exit.
+        KeyboardInterrupt: It was interrupted, and has ended in order. SIGINT does nothing from then on: nothing is
+            left to do but to say so and exit.
     """
     options = {"use_uvloop": fast and find_spec("uvloop") is not None}
     if threading.current_thread() is not threading.main_thread():
@@ -86,7 +87,7 @@ def run(work: Callable[[], Awaitable[T]], *, fast: bool = False) -> T:
         interrupted = False
         raise
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN if interrupted else before)
+        signal.signal(signal.SIGINT, deaf if interrupted else before)
 
 
 @contextmanager

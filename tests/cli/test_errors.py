@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -153,14 +154,17 @@ def test_ctrl_c_breaks_into_a_read_of_standard_input(
         text=True,
     ) as process:
         try:
-            where = Path(f"/proc/{process.pid}/wchan")
-            until(lambda: "pipe" in where.read_text(), "a read that stands still")
+            until(partial(_reads, process.pid), "a read that stands still")
             process.send_signal(signal.SIGINT)
             assert process.wait(DEADLINE) == 130
             assert process.stderr is not None
             assert process.stderr.read().strip() == "Interrupted."
         finally:
             process.kill()
+
+
+def _reads(number: int) -> bool:
+    return "pipe" in Path(f"/proc/{number}/wchan").read_text()
 
 
 def _is_loading(database: Path) -> bool:
@@ -196,3 +200,31 @@ def test_a_reader_that_goes_away_is_no_error(cli: Cli, start: Callable[..., Proc
     finally:
         os.close(write)
     assert process.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/proc/self/wchan").exists(), reason="nothing tells where a process stands still")
+@pytest.mark.parametrize("apart_seconds", [0.0, 0.0005])
+def test_several_ctrl_cs_end_a_read_before_anything_is_opened_as_one_does(
+    workspace_id: str, database: str, apart_seconds: float
+) -> None:
+    """The second one finds the command saying that it was interrupted, or the interpreter on its way out."""
+    environment = {**os.environ, "OUTREACH_DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
+    args = ("campaigns", "import", workspace_id, "-", "--name", "C", "--message", "Hi")
+    for _ in range(4):
+        with subprocess.Popen(
+            [sys.executable, "-m", "outreach_server", *args],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            text=True,
+        ) as process:
+            try:
+                until(partial(_reads, process.pid), "a read that stands still")
+                for _ in range(10):
+                    process.send_signal(signal.SIGINT)
+                    time.sleep(apart_seconds)  # what is tried is how far apart they are
+                assert process.wait(DEADLINE) == 130
+                assert process.stderr is not None
+                assert process.stderr.read().strip() == "Interrupted."
+            finally:
+                process.kill()

@@ -158,6 +158,23 @@ def test_what_is_no_engine_is_refused() -> None:
         create_app(engine="sqlite:///app.db")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"dispatch": "no"}, "dispatch is 'no'; it must be True or False"),
+        ({"dispatch": 0}, "dispatch is 0"),
+        ({"database_url": Path("app.db")}, "must be a URL such as"),
+        ({"max_body_bytes": "5"}, "max_body_bytes is '5'"),
+        ({"max_body_bytes": True}, "max_body_bytes is True"),
+        ({"spool_directory": 5}, "spool_directory is 5"),
+    ],
+)
+def test_what_an_app_is_not_made_of_is_refused(given: dict[str, Any], words: str) -> None:
+    """When it is made: `dispatch="no"` dispatched, and the others failed at the first request."""
+    with pytest.raises(ConfigError, match=words):
+        create_app(**{"database_url": "memory://", **given})
+
+
 def test_a_mounted_app_runs_in_its_hosts_lifespan() -> None:
     """`running` does what Starlette does not do for a mounted app."""
     api = create_app("memory://", dispatch=False)
