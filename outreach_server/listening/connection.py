@@ -206,6 +206,9 @@ class Connection(HttpToolsProtocol):
         version = self.parser.get_http_version()
         if version not in _VERSIONS:
             return "this server speaks HTTP/1.1"
+        # Read at once it is not noticed otherwise.
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MOST_HEAD_BYTES:
+            return f"its headers are larger than {MOST_HEAD_BYTES} bytes"
         names = [name for name, _ in self.headers]
         if version == "1.1" and names.count(b"host") != 1:
             return "it needs exactly one Host header"
