@@ -45,6 +45,7 @@ class House:
         room: Who is connected.
         malformed: Counts what is no HTTP.
         late: Counts heads of requests that did not come.
+        let_go: Counts connections that had to go because there were too many.
     """
 
     room: Room
@@ -55,10 +56,18 @@ class House:
         factory=lambda: Tally(_log, "request_late", "A connection was closed: its request did not come to its end.")
     )
 
+    let_go: Tally = attrs.field(
+        factory=lambda: Tally(
+            _log,
+            "connection_let_go",
+            "A connection that asked nothing was closed to make room: too many are open, in all or from one address.",
+        )
+    )
+
     @property
     def tallies(self) -> Sequence[Tally]:
         """All that is counted here."""
-        return self.malformed, self.late
+        return self.malformed, self.late, self.let_go
 
 
 class _Malformed(Exception):
@@ -181,6 +190,7 @@ class Connection(HttpToolsProtocol):
 
     def leave(self) -> None:
         """Go at once: others need the place."""
+        self._house.let_go.add()
         self.transport.abort()
 
     def look(self, now: float) -> None:
