@@ -116,7 +116,7 @@ if TYPE_CHECKING:
     from outreach.operations.request_limits import Quota
     from outreach.operations.requests import Answer
     from outreach.operations.workspaces import WorkspaceChange
-    from outreach.policy.holidays import parse_holidays
+    from outreach.policy.holidays import holiday_parts, parse_holidays
     from outreach.policy.phones import mask
     from outreach.policy.reasons import PAUSES, describe
     from outreach.policy.replies import ReplyText
@@ -285,6 +285,7 @@ __all__ = [
     "check_database",
     "describe",
     "explain",
+    "holiday_parts",
     "mask",
     "migrate_database",
     "parse_holidays",
@@ -487,7 +488,10 @@ _NAMES: Final = {
     "operations.request_limits": ("Quota",),
     "operations.requests": ("Answer",),
     "operations.workspaces": ("WorkspaceChange",),
-    "policy.holidays": ("parse_holidays",),
+    "policy.holidays": (
+        "holiday_parts",
+        "parse_holidays",
+    ),
     "policy.phones": ("mask",),
     "policy.reasons": (
         "PAUSES",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Final
 
@@ -103,6 +103,14 @@ def refill(calendar: HolidayCalendar, this_year: int) -> HolidayCalendar:
 
 def _years(this_year: int) -> range:
     return range(this_year, this_year + _YEARS_AHEAD + 1)
+
+
+def holiday_parts(country: str) -> Sequence[str]:
+    """Return the parts of a country that may have public holidays of their own, as `subdivision` takes them.
+
+    None for a country that has no such parts, or that is none whose holidays are known.
+    """
+    return tuple(_subdivisions().get(country.upper(), ()))
 
 
 def _is_filled(country: str, part: str | None, year: int, present: set[date]) -> bool:

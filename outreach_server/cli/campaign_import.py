@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, Final, TextIO
 
 import anyio.lowlevel
 import attrs
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from outreach import CampaignCreated, NewSmsCampaign, Outreach, PreparedRecipient
+from outreach import Campaign, CampaignCreated, NewSmsCampaign, Outreach, PreparedRecipient, holiday_parts
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaign_options import CampaignOptions, campaign_options
@@ -22,6 +22,8 @@ from outreach_server.cli.obstacles import explain_obstacles, explain_placeholder
 from outreach_server.cli.output import console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.values import WORKSPACE, name_of
+
+_MOST_PARTS: Final = 5
 
 Chunk = list[PreparedRecipient]
 
@@ -160,6 +162,8 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
         rejects.tell(hint=where)
     if made.unknown_placeholders:
         note(explain_placeholders(made.unknown_placeholders, campaign))
+    if (parts := _parts_left_out(campaign)) is not None:
+        note(parts)
     if made.missing:
         note(explain_obstacles(made.missing, campaign))
     else:
@@ -185,3 +189,19 @@ def _progress(size: int | None) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as progress:
         task = progress.add_task("load", total=size)
         yield lambda position: progress.update(task, completed=position)
+
+
+def _parts_left_out(campaign: Campaign) -> str | None:
+    """Return what is to be said where a calendar has the holidays of a whole country, whose parts may have more."""
+    calendar = campaign.holidays
+    if calendar is None or calendar.country is None or calendar.subdivision is not None:
+        return None
+    country, parts = calendar.country, holiday_parts(calendar.country)
+    if not parts:
+        return None
+    named = ", ".join(f"{country}-{part}" for part in parts[:_MOST_PARTS])
+    more = ", and so on" if len(parts) > _MOST_PARTS else ""
+    return (
+        f"Nobody is reached on the holidays of the whole of {country}. A part of it may have more of its own; "
+        f"--holidays takes it with them: {named}{more}."
+    )

@@ -44,6 +44,7 @@ class House:
         room: Who is connected.
         malformed: Counts what is no HTTP.
         late: Counts heads of requests that did not come.
+        let_go: Counts connections that had to go because there were too many.
     """
 
     room: Room
@@ -54,10 +55,18 @@ class House:
         factory=lambda: Tally(_log, "request_late", "A connection was closed: its request did not come to its end.")
     )
 
+    let_go: Tally = attrs.field(
+        factory=lambda: Tally(
+            _log,
+            "connection_let_go",
+            "A connection that asked nothing was closed to make room: too many are open, in all or from one address.",
+        )
+    )
+
     @property
     def tallies(self) -> Sequence[Tally]:
         """All that is counted here."""
-        return self.malformed, self.late
+        return self.malformed, self.late, self.let_go
 
 
 class _Malformed(Exception):
@@ -180,6 +189,7 @@ class Connection(HttpToolsProtocol):
 
     def leave(self) -> None:
         """Go at once: others need the place."""
+        self._house.let_go.add()
         self.transport.abort()
 
     def look(self, now: float) -> None:
@@ -205,6 +215,9 @@ class Connection(HttpToolsProtocol):
         version = self.parser.get_http_version()
         if version not in _VERSIONS:
             return "this server speaks HTTP/1.1"
+        # Read at once it is not noticed otherwise.
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MOST_HEAD_BYTES:
+            return f"its headers are larger than {MOST_HEAD_BYTES} bytes"
         names = [name for name, _ in self.headers]
         if version == "1.1" and names.count(b"host") != 1:
             return "it needs exactly one Host header"

@@ -147,6 +147,21 @@ def test_hours_holidays_schedule_and_expiry_are_taken(cli: Cli, workspace_id: st
     assert f"US: {len(dates)} dates" in told
 
 
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [("GB", "GB-ENG, GB-NIR, GB-SCT, GB-WLS."), ("US", "and so on."), ("GB-SCT", None), ("SG", None)],
+)
+def test_that_parts_of_a_country_have_holidays_of_their_own_is_said(
+    cli: Cli, workspace_id: str, file: str, wanted: str, told: str | None
+) -> None:
+    """Whoever names the whole of it may not know; a part, or a country without parts, needs no word."""
+    options = ("--name", "C", "--message", "Hi", "--from", SENDER, "--holidays", wanted)
+    result = cli.run("campaigns", "import", workspace_id, file, *options)
+    assert result.exit_code == 0
+    assert ("the whole of" in result.stderr) is (told is not None)
+    assert told is None or told in " ".join(result.stderr.split())
+
+
 def test_a_part_of_a_country_has_holidays_of_its_own(cli: Cli, workspace_id: str, file: str) -> None:
     """England's bank holidays are not those of the whole kingdom; the part is kept, and shown."""
     options = ("--message", "Hi", "--from", SENDER, "--holidays")

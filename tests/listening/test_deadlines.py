@@ -89,8 +89,9 @@ async def test_an_answer_that_nobody_takes(size: int) -> None:
             await _until(lambda: not place.server.server_state.connections)
 
 
-async def test_half_sent_requests_make_way_for_whole_ones() -> None:
-    """However many there are, and from the same address too."""
+async def test_half_sent_requests_make_way_for_whole_ones(caplog: pytest.LogCaptureFixture) -> None:
+    """However many there are, and from the same address too; it is one line in the log."""
+    caplog.set_level(logging.WARNING)
     async with serving(most_connections=8) as place, AsyncExitStack() as stack:
         for _ in range(40):
             half = await stack.enter_async_context(place.client())
@@ -100,6 +101,7 @@ async def test_half_sent_requests_make_way_for_whole_ones() -> None:
                 await client.send(place.head())
                 assert (await client.answer()).status == 200
         await _until(lambda: len(place.server.server_state.connections) <= 4)  # the share of this address
+    assert len([record for record in caplog.records if record.__dict__.get("action") == "connection_let_go"]) == 1
 
 
 async def test_where_all_are_being_served_the_next_is_told_so(caplog: pytest.LogCaptureFixture) -> None:

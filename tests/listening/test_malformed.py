@@ -109,6 +109,17 @@ async def test_a_head_without_an_end_is_bounded(place: Place, data: bytes) -> No
         assert "larger than" in answer.error["message"]
 
 
+async def test_a_head_that_comes_at_once_is_bounded(place: Place) -> None:
+    """However much of it one look at the socket brings."""
+    async with place.client() as client:
+        await client.send(GET + b"X-One: " + b"x" * 65_000 + b"\r\n\r\n")
+        assert (await client.answer()).status == 200
+        await client.send(GET + b"X-One: " + b"x" * 65_536 + b"\r\n\r\n")
+        answer = await client.answer()
+        assert answer.status == 400
+        assert "larger than" in answer.error["message"]
+
+
 async def test_what_follows_a_body_is_bounded(place: Place) -> None:
     """Trailers without an end are not gathered."""
     async with place.client() as client:
