@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from outreach_server.cli.reading import helper_command
 from outreach_server.helping import HelperFailed, default_command, read_in_helper
 from outreach_server.reading import CHUNK, Reading
 from outreach_server.spool import sweep
+from tests.process.waiting import wait_for
 from tests.server.conftest import Service, Tenant, serve, sms_body
 from tests.server.test_errors import check_envelope
 
@@ -42,6 +44,13 @@ def recipients_of(service: Service, workspace_id: str, campaign_id: str) -> list
         return [recipient async for recipient in service.engine.campaigns.recipients(workspace_id, campaign_id)]
 
     return service.run(collect)
+
+
+def helper(directory: Path, *lines: str) -> tuple[str, ...]:
+    """Return the command of a helper of our own; what it is told is in `sys.argv[1:]`."""
+    script = directory / "helper.py"
+    script.write_text("\n".join(["import sys", *lines]), encoding="utf-8")
+    return sys.executable, str(script)
 
 
 @pytest.fixture
@@ -156,6 +165,55 @@ def test_a_body_of_medium_size_is_loaded_completely(memory_service: Service) -> 
     assert tenant.create(recipients=recipients)["total_recipients"] == CHUNK + 1
 
 
+def test_only_large_bodies_are_put_on_disk(tmp_path: Path) -> None:
+    """A body of up to 2 MB stays in memory and needs no process: it is taken where neither can be had."""
+    for service in serve("memory://", spool_directory=tmp_path / "missing", helper_command=("/bin/false",)):
+        tenant = service.tenant()
+        few = large_body()[: MOST_IN_MEMORY - 1000].rpartition(b", {")[0] + b"]}"
+        answer = tenant.post("/sms-campaigns", content=few, headers=JSON)
+        assert (answer.status_code, answer.json()["total_recipients"]) == (201, few.count(b"phone_number"))
+        check_envelope(tenant.post("/sms-campaigns", content=large_body(), headers=JSON), 500, "internal_error")
+
+
+def test_one_workspace_has_one_helper_at_a_time(tmp_path: Path) -> None:
+    """Who sends one large body after the other does not keep those of another workspace waiting."""
+    begun, go, spool = tmp_path / "begun", tmp_path / "go", tmp_path / "spool"
+    begun.mkdir()
+    spool.mkdir()
+    waiting = [
+        "import json, pathlib, time",
+        "from outreach_server import helper",
+        "body, reading = sys.argv[1:]",
+        "name = json.loads(reading)['default_region'] + pathlib.Path(body).parent.name",
+        f"pathlib.Path({str(begun)!r}, name).touch()",
+        f"while not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)",
+        "helper.main(body, reading)",
+    ]
+    raw = large_body()
+    for service in serve("memory://", spool_directory=spool, helper_command=helper(tmp_path, *waiting)):
+        busy, other = service.tenant(default_region="US"), service.tenant(default_region="GB")
+
+        def post(tenant: Tenant) -> int:
+            status: int = tenant.post("/sms-campaigns", content=raw, headers=JSON).status_code
+            return status
+
+        with ThreadPoolExecutor(3) as threads:
+            answers = [threads.submit(post, busy) for _ in range(2)]
+            wait_for(
+                "a helper, and a body that waits for one", lambda: any(begun.iterdir()) and _whole(spool, raw) == 2
+            )
+            answers.append(threads.submit(post, other))
+            wait_for("the other workspace's helper", lambda: list(begun.glob("GB*")))
+            assert len(list(begun.glob("US*"))) == 1
+            go.touch()
+            assert [answer.result() for answer in answers] == [201] * 3
+
+
+def _whole(spool: Path, raw: bytes) -> int:
+    """Return how many bodies have come in completely."""
+    return sum(path.stat().st_size == len(raw) for path in spool.glob("*/body.json"))
+
+
 def test_errors_in_a_large_body_come_with_their_places(spooling: Service, tmp_path: Path) -> None:
     """What a helper process finds is told as if it had been found here."""
     tenant = spooling.tenant()
@@ -185,13 +243,6 @@ def test_a_large_body_for_the_other_channel(spooling: Service) -> None:
     )
     answer = tenant.post("/campaigns", content=large_body(agent_id=tenant.agent.id), headers=JSON)
     assert (answer.status_code, answer.json()["channel"]) == (201, "call")
-
-
-def helper(directory: Path, *lines: str) -> tuple[str, ...]:
-    """Return the command of a helper of our own; what it is told is in `sys.argv[1:]`."""
-    script = directory / "helper.py"
-    script.write_text("\n".join(["import sys", *lines]), encoding="utf-8")
-    return sys.executable, str(script)
 
 
 HALF = [
