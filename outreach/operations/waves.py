@@ -1,112 +1,36 @@
-"""The next waves of campaigns: what is due, and committing it under every check again (design, section 5)."""
+"""Committing the next waves of campaigns, under every check again (design, section 5)."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Final
 
 import attrs
 
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
-from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.models.states import CampaignStatus, RecipientStatus, WorkspaceStatus
 from outreach.models.trail import Rule
 from outreach.models.unsubscribe import HELD
 from outreach.models.work import Run
 from outreach.models.workspace import Workspace
 from outreach.operations import account_holds, holds
 from outreach.operations.campaign_moves import complete_if_done
-from outreach.operations.common import provider_of, require_lease, settings_of
+from outreach.operations.common import require_lease, settings_of
 from outreach.operations.flows import reply_stops, steps_of
 from outreach.operations.intents import Draft, draft, enter, open_all
-from outreach.operations.limits import cap_reached, load_sender_paces, sender_pace
+from outreach.operations.limits import cap_reached, sender_pace
+from outreach.operations.planning import load_campaigns
 from outreach.operations.recipients import end, go_on_without_request, hold
-from outreach.operations.register import HOLD, UNCLEAR_REPLY, is_held, obstacle
-from outreach.operations.wave import Basis, Committed, Ending, Hold, Intent, Move, Plan, Wave
+from outreach.operations.register import HOLD, UNCLEAR_REPLY
+from outreach.operations.wave import Basis, Committed, Ending, Hold, Intent, Move, Wave
 from outreach.policy.call_settlement import second_leg_is_late
-from outreach.policy.pacing import next_slot, spacing
+from outreach.policy.pacing import next_slot
 from outreach.working_set import Transaction
 
 _STALE: Final = Committed(stale=True, changed=False, dispatches=())
-
-
-def plan_all(tx: Transaction, wanted: Sequence[tuple[str, str, int]], *, now: datetime) -> Sequence[Plan | None]:
-    """Return what is due in many campaigns, read all at once.
-
-    Args:
-        tx: The transaction.
-        wanted: Workspace, campaign, and how many recipients at the most.
-        now: When.
-    """
-    _load(tx, [(workspace_id, campaign_id) for workspace_id, campaign_id, _ in wanted])
-    by_limit: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
-    for workspace_id, campaign_id, limit in wanted:
-        campaign = tx.campaigns.get(workspace_id, campaign_id)
-        if campaign is not None and campaign.status is CampaignStatus.ACTIVE:
-            by_limit[limit].append((workspace_id, campaign_id))
-    due = {
-        key: recipients
-        for limit, keys in by_limit.items()
-        for key, recipients in zip(keys, tx.recipients.due_of(keys, now, limit=limit), strict=True)
-    }
-    return [
-        _plan(tx, workspace_id, campaign_id, due.get((workspace_id, campaign_id), ()), now)
-        for workspace_id, campaign_id, _ in wanted
-    ]
-
-
-def _plan(tx: Transaction, workspace_id: str, campaign_id: str, due: Sequence[Recipient], now: datetime) -> Plan | None:
-    """Return what is due in a campaign; None when the campaign is gone."""
-    campaign = tx.campaigns.get(workspace_id, campaign_id)
-    workspace = tx.workspaces.get(workspace_id)
-    if campaign is None or workspace is None:
-        return None
-    settings = settings_of(tx, workspace_id)
-    active = campaign.status is CampaignStatus.ACTIVE
-    run = tx.runs.get(workspace_id, campaign_id) if active else None
-    pace = sender_pace(tx, campaign, now) if active else None
-    agent = tx.agents.get(workspace_id, campaign.agent_id) if campaign.agent_id else None
-    return Plan(
-        campaign=campaign,
-        workspace=workspace,
-        settings=settings,
-        basis=Basis(
-            campaign=campaign.revision,
-            workspace=workspace.revision,
-            settings=settings.revision,
-            agent=agent.revision if agent else None,
-        ),
-        due=due,
-        next_due=None if due or not active else tx.recipients.next_due(workspace_id, campaign_id),
-        next_slot_at=next_slot(run.next_slot_at, now, _spacing(campaign)) if run else None,
-        sender=pace,
-        capped=_capped(tx, workspace, due, now),
-        agent=agent,
-        trunk=tx.trunks.get(workspace_id, campaign.sip_trunk_id) if campaign.sip_trunk_id else None,
-        in_flight=tx.recipients.in_flight(workspace_id, campaign_id) if campaign.channel == "call" else 0,
-        steps=steps_of(tx, campaign),
-        provider_hold=account_holds.hold_of_campaign(tx, campaign, now) if active else None,
-        holds_outdated=holds.are_outdated(run, workspace),
-    )
-
-
-def _load(tx: Transaction, keys: Sequence[tuple[str, str]]) -> None:
-    """Read what is looked at of each of many campaigns, all at once."""
-    workspace_ids = {workspace_id for workspace_id, _ in keys}
-    tx.campaigns.load(keys)
-    tx.workspaces.load(workspace_ids)
-    tx.settings.load(workspace_ids)
-    tx.runs.load(
-        campaign_id for workspace_id, campaign_id in keys if tx.campaigns.get(workspace_id, campaign_id) is not None
-    )
-    found = [campaign for campaign in (tx.campaigns.get(*key) for key in keys) if campaign is not None]
-    load_sender_paces(tx, found)
-    providers = ((campaign.workspace_id, provider_of(tx, campaign)) for campaign in found)
-    tx.account_holds.load((workspace_id, provider) for workspace_id, provider in providers if provider is not None)
 
 
 @attrs.define(kw_only=True)
@@ -130,7 +54,7 @@ def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[
         require_lease(tx, epoch)
     # The time of the commit, not of the decision: the operation may have waited for its turn.
     now = clock_now()
-    _load(tx, [(wave.workspace_id, wave.campaign_id) for wave in waves])
+    load_campaigns(tx, [(wave.workspace_id, wave.campaign_id) for wave in waves])
     tx.recipients.load(
         [(wave.workspace_id, wave.campaign_id, one.position) for wave in waves for one in wave.concerned]
     )
@@ -258,55 +182,6 @@ def _numbers(wave: Wave) -> set[str]:
     return {intent.to for intent in wave.intents} | {held.recipient.phone or "" for held in wave.holds}
 
 
-def obstacles(tx: Transaction, intents: Sequence[tuple[Dispatch, int | None]], now: datetime) -> Sequence[str | None]:
-    """Return why each of some committed intents must not be sent after all; None where nothing stands against it.
-
-    Args:
-        tx: The transaction.
-        intents: Each with the number of stops at its commit, as far as it is known: without another one since nothing
-            needs to be looked at.
-        now: When.
-    """
-    stops = tx.stops.number()
-    doubtful = [dispatch for dispatch, known in intents if known != stops]
-    load_for_start(tx, doubtful)
-    return [
-        None if known == stops else may_start(tx, dispatch) or account_holds.obstacle(tx, dispatch, now)
-        for dispatch, known in intents
-    ]
-
-
-def load_for_start(tx: Transaction, dispatches: Sequence[Dispatch]) -> None:
-    """Read what `may_start` looks at for many dispatches, all at once."""
-    tx.dispatches.load((dispatch.workspace_id, dispatch.id) for dispatch in dispatches)
-    tx.register.load((dispatch.workspace_id, dispatch.to) for dispatch in dispatches)
-
-
-def may_start(tx: Transaction, dispatch: Dispatch) -> str | None:
-    """Return why a committed intent must not be sent after all; None when nothing stands against it.
-
-    Read immediately before the request, so that a stop that has committed since the intent is heard.
-    """
-    workspace = tx.workspaces.get(dispatch.workspace_id)
-    if workspace is None or workspace.status is not WorkspaceStatus.ACTIVE:
-        return "workspace_unavailable"
-    message = tx.messages.get(dispatch.workspace_id, dispatch.message_id) if dispatch.message_id else None
-    purpose = message.purpose if message is not None else "message"
-    forbidden = obstacle(tx, dispatch.workspace_id, dispatch.channel, dispatch.to, purpose)
-    if forbidden is not None:
-        return forbidden
-    if dispatch.campaign_id is not None:
-        if is_held(tx, dispatch.workspace_id, dispatch.to):
-            return UNCLEAR_REPLY
-        campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
-        if campaign is None or campaign.status is not CampaignStatus.ACTIVE:
-            return "campaign_stopped"
-    current = tx.dispatches.get(dispatch.workspace_id, dispatch.id)
-    if current is None or current.state is not DispatchState.DISPATCHING:
-        return "settled_elsewhere"
-    return None
-
-
 def _opted_out(recipient: Recipient) -> Ending:
     return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="opted_out", rule=Rule.REGISTER)
 
@@ -328,22 +203,6 @@ def _put_off(tx: Transaction, campaign: Campaign, held: Hold, now: datetime) -> 
 
 def _holding(intent: Intent, until: datetime, rule: Rule, reason: str) -> Hold:
     return Hold(recipient=intent.recipient, due_at=until, reason=reason, rule=rule)
-
-
-def _spacing(campaign: Campaign) -> timedelta:
-    """Return how far apart the requests of a campaign start; calls have no pace but their places."""
-    return spacing(campaign.sms_rate_per_minute or 1) if campaign.channel == "sms" else timedelta()
-
-
-def _capped(
-    tx: Transaction, workspace: Workspace, recipients: Sequence[Recipient], now: datetime
-) -> Mapping[int, datetime]:
-    if workspace.frequency_cap is None:
-        return {}
-    known = (
-        (one.position, cap_reached(tx, workspace.id, one.phone, now)) for one in recipients if one.phone is not None
-    )
-    return {position: until for position, until in known if until is not None}
 
 
 def _still_holds(tx: Transaction, campaign: Campaign, workspace: Workspace, basis: Basis, now: datetime) -> bool:

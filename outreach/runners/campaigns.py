@@ -14,7 +14,7 @@ from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.trail import Rule
 from outreach.models.work import Unit
-from outreach.operations import campaign_moves, closing, holds, trail, waves
+from outreach.operations import campaign_moves, closing, holds, planning, trail, waves
 from outreach.operations.limits import SenderPace
 from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
 from outreach.protocols.dispatcher import Nudge
@@ -42,6 +42,9 @@ _WORTH_TELLING: Final = timedelta(seconds=5)
 
 _WIDEST: Final = 200
 """Recipients that one wave looks at, at the most, while nobody may be contacted."""
+
+_FIRST: Final = 10
+"""Recipients that are looked at before anything is known of their campaign."""
 
 _LONGEST_TURNS: Final = 1.0
 """Seconds after the next slot of a shared number within which one that is not far behind looks again."""
@@ -95,22 +98,20 @@ class CampaignRunner:
         return due
 
     async def _run(self, unit: Unit, *, epoch: int, until: float, nudge: Nudge) -> datetime | None:
-        campaign = await self._advance(unit)
-        if campaign is None:
-            return None
-        if campaign.status is not CampaignStatus.ACTIVE:
-            return await self._close(campaign, until, nudge)
-        channel = self._channels[campaign.channel]
-        look_at = 0
+        look_at, most = _FIRST, 0
         while not nudge.stopping and self._clock.monotonic() < until:
-            most = channel.most(campaign)
             plan = await self._plans.ask((unit.workspace_id, unit.id, max(look_at, most)))
-            if plan is None or plan.campaign.status is not CampaignStatus.ACTIVE:
-                return self._clock.now() if plan is not None else None
-            campaign = plan.campaign
-            if campaign.effective_status(self._clock.now()) is CampaignStatus.EXPIRED:
-                # Every wave would be stale from now on: the next slice begins with the move to expired.
-                return self._clock.now()
+            if plan is None:
+                return None
+            campaign, channel = plan.campaign, self._channels[plan.campaign.channel]
+            if campaign_moves.clock_asks(campaign, self._clock.now()):
+                moved = await self._advance(campaign)
+                if moved is not None and moved.status is CampaignStatus.ACTIVE:
+                    continue
+                return await self._close(moved, until, nudge) if moved is not None else None
+            if campaign.status is not CampaignStatus.ACTIVE:
+                return await self._close(campaign, until, nudge)
+            most = channel.most(campaign)
             if campaign.counters.open == 0:
                 await self._complete(campaign)
                 return None
@@ -143,13 +144,13 @@ class CampaignRunner:
             look_at = 0 if committed.dispatches else min(4 * max(look_at, most), _WIDEST)
         return self._clock.now()
 
-    async def _advance(self, unit: Unit) -> Campaign | None:
+    async def _advance(self, campaign: Campaign) -> Campaign | None:
+        """Make the move that the clock asks for; return the campaign as it is then, None when it is gone."""
         grace = timedelta(seconds=self._config.missed_start_seconds)
-        campaign = await self._storage.read(lambda tx: tx.campaigns.get(unit.workspace_id, unit.id))
-        if campaign is None or not campaign_moves.clock_asks(campaign, self._clock.now()):
-            return campaign
         return await self._storage.write(
-            lambda tx: campaign_moves.advance(tx, unit.workspace_id, unit.id, now=self._clock.now(), grace=grace)
+            lambda tx: campaign_moves.advance(
+                tx, campaign.workspace_id, campaign.id, now=self._clock.now(), grace=grace
+            )
         )
 
     async def _close(self, campaign: Campaign, until: float, nudge: Nudge) -> datetime | None:
@@ -198,7 +199,7 @@ class CampaignRunner:
 
     async def _plan_all(self, wanted: Sequence[tuple[str, str, int]]) -> Sequence[Plan | None]:
         """Read what is due in all campaigns that ask for it now."""
-        return await self._storage.read(lambda tx: waves.plan_all(tx, wanted, now=self._clock.now()))
+        return await self._storage.read(lambda tx: planning.plan_all(tx, wanted, now=self._clock.now()))
 
     async def _commit_all(self, decided: Sequence[Wave]) -> Sequence[Committed]:
         """Commit the waves of all campaigns that have decided on one now."""

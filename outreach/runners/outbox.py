@@ -16,7 +16,7 @@ from outreach.config import EngineConfig
 from outreach.errors import ConfigError
 from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.states import DispatchState
-from outreach.operations import waves
+from outreach.operations import last_check
 from outreach.protocols.dispatcher import Nudge
 from outreach.protocols.storage import Storage
 from outreach.runners.answers import tell_of_answer
@@ -218,7 +218,7 @@ class Outbox:
 
     async def _obstacles(self, intents: Sequence[tuple[Dispatch, int | None]]) -> Sequence[str | None]:
         """Return what stands against each of some requests, by what has committed until now."""
-        return await self._storage.read(lambda tx: waves.obstacles(tx, intents, self._clock.now()))
+        return await self._storage.read(lambda tx: last_check.obstacles(tx, intents, self._clock.now()))
 
     def _pace(self, key: str) -> _Pace:
         if key not in self._paces:

@@ -13,8 +13,11 @@ from outreach.protocols.dispatcher import Nudge
 _SHARE: Final = 3
 """An account may hold this many times what is free: three quarters of all when it is alone, less beside others."""
 
-_STOP_CHECK_SECONDS: Final = 0.25
-"""How often one that waits for a place asks whether it is to stop."""
+_FIRST_CHECKS_SECONDS: Final = 0.25
+"""How often the first of those that wait looks for places, and asks whether it is to stop."""
+
+_OTHERS_CHECK_SECONDS: Final = 2.0
+"""How often the others ask that: whoever becomes the first asks at once."""
 
 
 class _Waiting:
@@ -71,10 +74,12 @@ class Places:
         queue.append(waiting)
         try:
             while not waiting.granted and not nudge.stopping:
-                with anyio.move_on_after(_STOP_CHECK_SECONDS):
+                first = queue[0] is waiting
+                with anyio.move_on_after(_FIRST_CHECKS_SECONDS if first else _OTHERS_CHECK_SECONDS):
                     await waiting.called.wait()
-                if queue and queue[0] is waiting:
+                if first and not waiting.granted:
                     waiting.granted = self._take(account, wanted)
+                waiting.called = anyio.Event()
         except BaseException:
             self._leave(account, waiting)
             if waiting.granted:
@@ -122,6 +127,9 @@ class Places:
     def _leave(self, account: str, waiting: _Waiting) -> None:
         queue = self._waiting.get(account)
         if queue is not None and waiting in queue:
+            first = queue[0] is waiting
             queue.remove(waiting)
             if not queue:
                 del self._waiting[account]
+            elif first:
+                queue[0].called.set()

@@ -13,7 +13,7 @@ from outreach.models.dispatch import Dispatch, Outcome
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState
-from outreach.operations import settling, waves
+from outreach.operations import planning, settling, waves
 from outreach.operations.common import settings_of
 from outreach.operations.wave import Basis, Committed, Ending, Intent, Plan, Wave
 from outreach.policy.settlement import Backoff
@@ -75,7 +75,7 @@ async def reread(storage: Storage, campaign: Campaign) -> Campaign:
 
 def plan_wave(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> Plan | None:
     """Return what is due in one campaign."""
-    [plan] = waves.plan_all(tx, [(workspace_id, campaign_id, limit)], now=now)
+    [plan] = planning.plan_all(tx, [(workspace_id, campaign_id, limit)], now=now)
     return plan
 
 

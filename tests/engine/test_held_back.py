@@ -10,7 +10,7 @@ from outreach import Outreach
 from outreach.errors import Conflict, InvalidRequest
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.operations import waves
+from outreach.operations import last_check
 from outreach.operations.register import HOLD, is_held, lift_hold
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_inbound, make_prepared, make_unsubscribe
@@ -65,7 +65,7 @@ async def test_what_was_committed_before_is_not_sent(storage: Storage) -> None:
     campaign = await given_waiting(storage)
     dispatch = await given_dispatch(storage, campaign)
     await write(storage, UNCLEAR)
-    assert await storage.read(lambda tx: waves.may_start(tx, dispatch)) == "unclear_reply"
+    assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) == "unclear_reply"
 
 
 async def test_an_opt_out_takes_the_place_of_a_doubt_and_no_doubt_that_of_an_opt_out(storage: Storage) -> None:

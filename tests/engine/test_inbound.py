@@ -14,7 +14,7 @@ from outreach.models.message import Message
 from outreach.models.settings import ReplySettings
 from outreach.models.states import MessageStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.unsubscribe import UnsubscribeScope
-from outreach.operations import singles, waves
+from outreach.operations import last_check, singles
 from outreach.operations.singles import IntentTerms
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite.memory import empty_database, open_image, write_now
@@ -360,9 +360,9 @@ async def test_help_of_who_has_opted_out_is_answered_where_the_workspace_says_so
     assert [reply.purpose for reply in replies] == ["help"] * allowed
     if allowed:
         dispatch = await commit_at(storage, replies[0], NOW + SECOND)
-        assert await storage.read(lambda tx: waves.may_start(tx, dispatch)) is None
+        assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) is None
         await storage.write(lambda tx: tx.reply_settings.put(HERE, ReplySettings()))
-        assert await storage.read(lambda tx: waves.may_start(tx, dispatch)) == "opted_out"
+        assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) == "opted_out"
 
 
 async def test_a_workspace_answers_with_its_own_texts_or_not_at_all(storage: Storage) -> None:
@@ -391,7 +391,7 @@ async def test_a_confirmation_passes_the_register_and_nothing_else_does(storage:
     assert await state_of(storage, ordinary) == (MessageStatus.CANCELED, "opted_out")
     dispatch = await commit_at(storage, reply, NOW + SECOND)
     assert dispatch is not None
-    assert await storage.read(lambda tx: waves.may_start(tx, dispatch)) is None
+    assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) is None
 
 
 @pytest.mark.parametrize(("body", "ahead"), [("START", "opted_in"), ("STOP", "opted_out")])
@@ -403,7 +403,7 @@ async def test_a_confirmation_that_is_no_longer_true_is_not_sent(storage: Storag
     reply = (await answers(storage))[-1]
     dispatch = await commit_at(storage, reply, NOW + 5 * SECOND)
     await write(storage, body, now=NOW + 6 * SECOND)
-    assert await storage.read(lambda tx: waves.may_start(tx, dispatch)) == ahead
+    assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) == ahead
     await storage.write(
         lambda tx: (
             tx.dispatches.update(attrs.evolve(dispatch, state="withdrawn")),

@@ -101,6 +101,25 @@ async def test_who_waits_for_several_gets_them_at_once() -> None:
     assert got == {"first": 3, "second": 2}
 
 
+async def test_a_stop_is_heard_by_all_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first asks for it all the time, and whoever becomes the first by that at once."""
+    monkeypatch.setattr("outreach.runners.places._OTHERS_CHECK_SECONDS", 3600.0)
+    places, nudge = Places(1), _Slice()
+    assert places.take_nowait("a")
+    results: list[int] = []
+
+    async def wait() -> None:
+        results.append(await places.take("a", nudge, wanted=2))
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(20):
+                tasks.start_soon(wait)
+            await checkpoint()
+            nudge.stopping = True
+    assert results == [0] * 20
+
+
 async def test_who_goes_away_takes_no_place_along() -> None:
     """A slice that is cancelled or told to stop while it waits leaves the place to the next, granted or not."""
     places = Places(1)

@@ -14,7 +14,7 @@ from outreach import Outreach
 from outreach.clock import SystemClock
 from outreach.models.campaign import Campaign
 from outreach.models.states import RecipientStatus
-from outreach.operations import waves
+from outreach.operations import planning, waves
 from outreach.operations.wave import Committed, Plan, Wave
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW
@@ -41,7 +41,7 @@ async def test_campaigns_that_run_at_the_same_time_share_operations(
 ) -> None:
     """Planned and committed together: far fewer operations than campaigns have waves."""
     planned, committed = list[int](), list[int]()
-    plan_all, commit_waves = waves.plan_all, waves.commit_waves
+    plan_all, commit_waves = planning.plan_all, waves.commit_waves
 
     def plan(tx: Transaction, wanted: Sequence[tuple[str, str, int]], *, now: datetime) -> Sequence[Plan | None]:
         planned.append(len(wanted))
@@ -51,7 +51,7 @@ async def test_campaigns_that_run_at_the_same_time_share_operations(
         committed.append(len(decided))
         return commit_waves(tx, decided, **given)
 
-    monkeypatch.setattr(waves, "plan_all", plan)
+    monkeypatch.setattr(planning, "plan_all", plan)
     monkeypatch.setattr(waves, "commit_waves", commit_all)
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)

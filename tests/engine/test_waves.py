@@ -14,7 +14,7 @@ from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
 from outreach.models.trail import Rule
 from outreach.models.work import Unit
-from outreach.operations import campaign_moves, closing, waves
+from outreach.operations import campaign_moves, closing, last_check
 from outreach.operations.recipients import put_recipient
 from outreach.operations.wave import Committed, Ending, Hold, Wave
 from outreach.policy.call_settlement import DOUBLE_DIAL
@@ -333,7 +333,7 @@ async def test_the_last_check_hears_every_stop_that_has_committed(
     campaign = await given_active(storage)
     dispatch = await given_dispatch(storage, campaign)
     await storage.write(lambda tx: change(tx, campaign))
-    assert await storage.read(lambda tx: waves.may_start(tx, dispatch)) == obstacle
+    assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) == obstacle
 
 
 async def test_the_last_check_hears_an_opt_out_and_a_settlement_elsewhere(storage: Storage) -> None:
@@ -341,9 +341,9 @@ async def test_the_last_check_hears_an_opt_out_and_a_settlement_elsewhere(storag
     campaign = await given_active(storage, 2)
     first, second = (await commit(storage, campaign, 0, 1)).dispatches
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=first.to)))
-    assert await storage.read(lambda tx: waves.may_start(tx, first)) == "opted_out"
+    assert await storage.read(lambda tx: last_check.may_start(tx, first)) == "opted_out"
     await settle(storage, second, ACCEPTED)
-    assert await storage.read(lambda tx: waves.may_start(tx, second)) == "settled_elsewhere"
+    assert await storage.read(lambda tx: last_check.may_start(tx, second)) == "settled_elsewhere"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus
-from outreach.operations import waves
+from outreach.operations import last_check, waves
 from outreach.operations.wave import Committed, Wave
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
@@ -59,14 +59,14 @@ def lose_a_buffered_write(patch: pytest.MonkeyPatch) -> None:
 
 def count_the_stops_too_early(patch: pytest.MonkeyPatch) -> None:
     """Compare the stops of the commit with those of the commit, and not with those of now."""
-    obstacles = waves.obstacles
+    obstacles = last_check.obstacles
 
     def deaf(tx: Transaction, intents: Sequence[tuple[Dispatch, int | None]], now: datetime) -> Sequence[str | None]:
         unknown = [(dispatch, stops) for dispatch, stops in intents if stops is None]
         looked_at = iter(obstacles(tx, unknown, now))
         return [next(looked_at) if stops is None else None for _, stops in intents]
 
-    patch.setattr(waves, "obstacles", deaf)
+    patch.setattr(last_check, "obstacles", deaf)
 
 
 def undo_by_halves(patch: pytest.MonkeyPatch) -> None:
