@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,9 @@ def recipients_of(service: Service, workspace_id: str, campaign_id: str) -> list
         return [recipient async for recipient in service.engine.campaigns.recipients(workspace_id, campaign_id)]
 
     return service.run(collect)
+
+
+serving = contextmanager(serve)
 
 
 def helper(directory: Path, *lines: str) -> tuple[str, ...]:
@@ -113,7 +117,7 @@ def test_broken_bodies_are_refused(memory_tenant: Tenant, method: str, path: str
 
 def test_a_body_over_the_limit_is_refused_before_it_is_read() -> None:
     """Design, section 9: bodies are bounded; row "statuses": what another API would call 413 is a 400."""
-    for service in serve("memory://", max_body_bytes=1000):
+    with serving("memory://", max_body_bytes=1000) as service:
         tenant = service.tenant()
         for path in ("/sms-campaigns", "/calls"):
             answer = tenant.post(path, content=b" " * 1001, headers=JSON)
@@ -130,7 +134,7 @@ def test_a_body_that_does_not_tell_its_length_is_counted() -> None:
         for _ in range(100):
             yield b" " * 100
 
-    for service in serve("memory://", max_body_bytes=1000):
+    with serving("memory://", max_body_bytes=1000) as service:
         answer = service.tenant().post("/sms-campaigns", content=endless(), headers=JSON)
         check_envelope(answer, 400, "invalid_request")
         assert answer.headers["Connection"] == "close"
@@ -167,7 +171,7 @@ def test_a_body_of_medium_size_is_loaded_completely(memory_service: Service) -> 
 
 def test_only_large_bodies_are_put_on_disk(tmp_path: Path) -> None:
     """A body of up to 2 MB stays in memory and needs no process: it is taken where neither can be had."""
-    for service in serve("memory://", spool_directory=tmp_path / "missing", helper_command=("/bin/false",)):
+    with serving("memory://", spool_directory=tmp_path / "missing", helper_command=("/bin/false",)) as service:
         tenant = service.tenant()
         few = large_body()[: MOST_IN_MEMORY - 1000].rpartition(b", {")[0] + b"]}"
         answer = tenant.post("/sms-campaigns", content=few, headers=JSON)
@@ -190,7 +194,7 @@ def test_one_workspace_has_one_helper_at_a_time(tmp_path: Path) -> None:
         "helper.main(body, reading)",
     ]
     raw = large_body()
-    for service in serve("memory://", spool_directory=spool, helper_command=helper(tmp_path, *waiting)):
+    with serving("memory://", spool_directory=spool, helper_command=helper(tmp_path, *waiting)) as service:
         busy, other = service.tenant(default_region="US"), service.tenant(default_region="GB")
 
         def post(tenant: Tenant) -> int:
@@ -199,13 +203,13 @@ def test_one_workspace_has_one_helper_at_a_time(tmp_path: Path) -> None:
 
         with ThreadPoolExecutor(3) as threads:
             answers = [threads.submit(post, busy) for _ in range(2)]
-            wait_for(
-                "a helper, and a body that waits for one", lambda: any(begun.iterdir()) and _whole(spool, raw) == 2
-            )
-            answers.append(threads.submit(post, other))
-            wait_for("the other workspace's helper", lambda: list(begun.glob("GB*")))
-            assert len(list(begun.glob("US*"))) == 1
-            go.touch()
+            try:
+                wait_for("one helper, both bodies", lambda: any(begun.iterdir()) and _whole(spool, raw) == len(answers))
+                answers.append(threads.submit(post, other))
+                wait_for("the other workspace's helper", lambda: list(begun.glob("GB*")))
+                assert len(list(begun.glob("US*"))) == 1
+            finally:
+                go.touch()
             assert [answer.result() for answer in answers] == [201] * 3
 
 
@@ -260,7 +264,7 @@ def test_a_helper_that_dies_is_a_500_and_leaves_nothing(
 ) -> None:
     """A helper that is killed takes nothing else with it, at its beginning or in the midst of its contacts."""
     (tmp_path / "spool").mkdir()
-    for service in serve("memory://", spool_directory=tmp_path / "spool", helper_command=helper(tmp_path, *lines)):
+    with serving("memory://", spool_directory=tmp_path / "spool", helper_command=helper(tmp_path, *lines)) as service:
         tenant = service.tenant()
         check_envelope(tenant.post("/sms-campaigns", content=large_body(), headers=JSON), 500, "internal_error")
         assert list((tmp_path / "spool").iterdir()) == []
@@ -297,7 +301,7 @@ def test_an_executable_that_is_no_python_reads_large_bodies_all_the_same(
     """One file that holds Python and a program in it takes no `-m`: without a command of its own, a thread reads."""
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    for service in serve("memory://", spool_directory=tmp_path):
+    with serving("memory://", spool_directory=tmp_path) as service:
         answer = service.tenant().post("/sms-campaigns", content=large_body(), headers=JSON)
         assert (answer.status_code, answer.json()["total_recipients"]) == (201, 4 * CHUNK + 1)
 
@@ -314,7 +318,7 @@ def test_the_servers_own_executable_is_its_own_helper(tmp_path: Path, monkeypatc
     (tmp_path / "spool").mkdir()
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", str(script))
-    for service in serve("memory://", spool_directory=tmp_path / "spool", helper_command=helper_command()):
+    with serving("memory://", spool_directory=tmp_path / "spool", helper_command=helper_command()) as service:
         answer = service.tenant().post("/sms-campaigns", content=large_body(), headers=JSON)
         assert (answer.status_code, answer.json()["total_recipients"]) == (201, 4 * CHUNK + 1)
     assert calls.read_text(encoding="utf-8") == "read-body"
