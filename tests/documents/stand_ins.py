@@ -1,7 +1,9 @@
 """What stands for the commands of a page's shell blocks while they are run.
 
-`outreach-server` is the real one, with two differences: an argument that stands for something, such as `CAMPAIGN_ID`,
-is the newest that there is; and what serves goes on in the background, on a free port, while the page goes on.
+`outreach-server` is the real one, with these differences: an argument that stands for something, such as `CAMPAIGN_ID`,
+is the newest that there is; what serves goes on in the background, on a free port, while the page goes on; an account
+is connected to a stand-in (`provider.py`), with credentials of the provider's form; a test message is watched until it
+is accepted; and where a server keeps its backups is a directory of the page's.
 `curl` is the real one, and asks that server where a page says port 8000.
 """
 
@@ -17,6 +19,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
+
+from tests.documents.provider import CREDENTIALS
 
 SERVING: Final = frozenset({"serve", "worker"})
 GIVEN: Final = Path("given.json")
@@ -34,6 +38,7 @@ _LISTS: Final = {
     "CAMPAIGN_ID": ("campaigns", "list"),
     "DISPATCH_ID": ("dispatches", "unknown"),
 }
+_BACKUPS: Final = "/var/backups/outreach"
 _NEWEST_FIRST: Final = frozenset({"CAMPAIGN_ID"})
 _PLACEHOLDER: Final = re.compile(r"\b[A-Z]+_ID\b|\bPHONE\b|\bAPI_KEY\b")
 
@@ -41,10 +46,16 @@ _PLACEHOLDER: Final = re.compile(r"\b[A-Z]+_ID\b|\bPHONE\b|\bAPI_KEY\b")
 def main(name: str, arguments: Sequence[str]) -> int:
     """Run a command in the place of a real one, and return its exit status."""
     words = [_PLACEHOLDER.sub(lambda found: stands_for(found[0]), word) for word in arguments]
+    words = [word.replace(_BACKUPS, "backups") for word in words]
+    Path("backups").mkdir(exist_ok=True)
     if name == "curl":
         return ask([word.replace(":8000", f":{PORT.read_text()}") for word in words] if PORT.exists() else words)
     if words and words[0] in SERVING:
         return serve(words)
+    if words[:2] == ["accounts", "connect"]:
+        Path(words[words.index("--file") + 1]).write_text(json.dumps(credentials(words[3])), encoding="utf-8")
+    if words[:1] == ["test-send"]:
+        words += ["--wait", "3"]
     return subprocess.run([*program(), *words], check=False).returncode
 
 
@@ -74,23 +85,35 @@ def listed(*words: str) -> list[Any]:
     return found
 
 
+def credentials(provider: str) -> dict[str, str]:
+    """Return what connects an account to a stand-in for a provider, which it begins."""
+    port = begin([sys.executable, "-m", "tests.documents.provider"], Path("provider.log"))
+    return {**CREDENTIALS[provider], "api_base": f"http://127.0.0.1:{port}"}
+
+
 def serve(words: Sequence[str]) -> int:
     """Begin to serve, wait until it is said where, and leave it running."""
-    log = Path(f"{words[0]}.log")
+    port = begin([*program(), *words, *(["--port", "0"] if words[0] == "serve" else [])], Path(f"{words[0]}.log"))
+    if port is None:
+        return 1
+    PORT.write_text(port)
+    return 0
+
+
+def begin(command: Sequence[str], log: Path) -> str | None:
+    """Begin what serves, and leave it running; return its port once it says it, None where it ends before."""
     with log.open("w") as output:
-        port = ["--port", "0"] if words[0] == "serve" else []
-        process = subprocess.Popen([*program(), *words, *port], stdout=output, stderr=output, start_new_session=True)
+        process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
     with PROCESSES.open("a") as processes:
         processes.write(f"{process.pid}\n")
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         said = re.search(r"http://127\.0\.0\.1:(\d+)", log.read_text("utf-8"))
         if said:
-            PORT.write_text(said[1])
-            return 0
+            return said[1]
         time.sleep(0.05)
     sys.stderr.write(log.read_text("utf-8"))
-    return 1
+    return None
 
 
 def ask(words: Sequence[str]) -> int:
