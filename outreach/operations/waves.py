@@ -11,7 +11,7 @@ import attrs
 
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.recipient import Recipient
-from outreach.models.states import CampaignStatus, RecipientStatus, WorkspaceStatus
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
 from outreach.models.trail import Rule
 from outreach.models.unsubscribe import HELD
 from outreach.models.work import Run
@@ -47,6 +47,9 @@ class _Begun:
 def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[[], datetime]) -> Sequence[Committed]:
     """Commit the intents and endings of many campaigns, each checked again (design, section 5, rules 1 to 4).
 
+    A wave that has been committed before is told of once more: those whose operation it was may have gone away before
+    they could be told, and others ask for theirs again.
+
     Raises:
         LeaseLost: The worker's epoch is not the present one; nothing was committed.
     """
@@ -59,17 +62,29 @@ def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[
         [(wave.workspace_id, wave.campaign_id, one.position) for wave in waves for one in wave.concerned]
     )
     tx.register.load((wave.workspace_id, phone) for wave in waves for phone in _numbers(wave))
+    tx.dispatches.load((wave.workspace_id, intent.dispatch_id) for wave in waves for intent in wave.intents)
     contacted: set[tuple[str, str]] = set()
-    begun = [_begin(tx, wave, contacted, now) for wave in waves]
-    opened = open_all(tx, [draft for one in begun if one is not None for draft in one.drafts])
-    done = [_finish(tx, one, opened, now) if one is not None else _STALE for one in begun]
+    begun = [_committed_before(tx, wave) or _begin(tx, wave, contacted, now) for wave in waves]
+    opened = open_all(tx, [draft for one in begun if isinstance(one, _Begun) for draft in one.drafts])
+    done = [_finish(tx, one, opened, now) if isinstance(one, _Begun) else one for one in begun]
     # Counted last: a stop of this very operation, such as the end of the campaign, is not one that comes after.
     stops = tx.stops.number()
-    return [attrs.evolve(committed, stops=stops) for committed in done]
+    return [
+        attrs.evolve(committed, stops=stops) if isinstance(one, _Begun) else committed
+        for one, committed in zip(begun, done, strict=True)
+    ]
 
 
-def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: datetime) -> _Begun | None:
-    """Decide anew about a wave, and write all of it but its intents; None where it is stale.
+def _committed_before(tx: Transaction, wave: Wave) -> Committed | None:
+    """Return what a wave did that is in the ledger already; None where it is not."""
+    known = (tx.dispatches.get(wave.workspace_id, intent.dispatch_id) for intent in wave.intents)
+    made = tuple(one for one in known if one is not None and one.state is DispatchState.DISPATCHING)
+    # Without the number of stops of that commit: all of them are looked at anew before their requests.
+    return Committed(stale=False, changed=True, dispatches=made) if made else None
+
+
+def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: datetime) -> _Begun | Committed:
+    """Decide anew about a wave, and write all of it but its intents; where it is stale, nothing.
 
     Args:
         tx: The transaction.
@@ -80,11 +95,11 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
     campaign = tx.campaigns.get(wave.workspace_id, wave.campaign_id)
     workspace = tx.workspaces.get(wave.workspace_id)
     if campaign is None or workspace is None or now > wave.latest:
-        return None
+        return _STALE
     if not _still_holds(tx, campaign, workspace, wave.basis, now):
-        return None
+        return _STALE
     if wave.intents and account_holds.hold_of(tx, wave.workspace_id, wave.intents[0].provider, now) is not None:
-        return None
+        return _STALE
     standing = tx.register.standing(wave.workspace_id, campaign.channel, _numbers(wave))
     run = tx.runs.get(wave.workspace_id, wave.campaign_id) or Run(
         workspace_id=wave.workspace_id, campaign_id=wave.campaign_id, owner_epoch=wave.epoch, next_slot_at=None

@@ -117,6 +117,21 @@ async def test_a_wave_that_is_stale_keeps_no_other_from_its_commit(storage: Stor
         await reread(storage, one)
 
 
+async def test_a_wave_that_is_committed_twice_is_told_of_twice(storage: Storage) -> None:
+    """Who went away before it could be told leaves others that ask again; the stops are asked for anew then."""
+    first, second = [await given_active(storage, 2) for _ in range(2)]
+    chosen = {one.id: await recipient(storage, one) for one in (first, second)}
+    made = await storage.read(lambda tx: [make_wave(tx, one, [chosen[one.id]]) for one in (first, second)])
+    [before] = await storage.write(lambda tx: waves.commit_waves(tx, made[:1], clock_now=lambda: NOW))
+    again, other = await storage.write(lambda tx: waves.commit_waves(tx, made, clock_now=lambda: NOW))
+    assert len(before.dispatches) == len(other.dispatches) == 1
+    assert again == attrs.evolve(before, stops=None)
+    assert other.stops is not None
+    for one in (first, second):
+        await reread(storage, one)
+        assert len(await storage.read(lambda tx, one=one: tx.dispatches.of_recipient(HERE, one.id, 0))) == 1  # type: ignore[misc]
+
+
 async def test_two_campaigns_of_one_commit_contact_a_number_as_often_as_the_cap_has_it(storage: Storage) -> None:
     """What goes to it by the same commit counts; whoever has to wait is decided about anew."""
     first, second = [await given_active(storage) for _ in range(2)]

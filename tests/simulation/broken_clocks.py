@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from outreach.models.dispatch import Dispatch
-from outreach.operations import clock_steps, leases, limits, reconciling, waves
+from outreach.operations import clock_steps, leases, limits, planning, reconciling, waves
 from outreach.policy.pacing import MOST_AHEAD
 from outreach.working_set import Transaction
 
@@ -19,8 +19,8 @@ def let_slots_recede(patch: pytest.MonkeyPatch) -> None:
     def receding(noted: datetime | None, now: datetime, spacing: timedelta) -> datetime | None:
         return noted if noted is None or noted <= now + spacing + MOST_AHEAD else now + spacing
 
-    patch.setattr(waves, "next_slot", receding)
-    patch.setattr(limits, "next_slot", receding)
+    for module in (planning, waves, limits):
+        patch.setattr(module, "next_slot", receding)
 
 
 def trust_every_slot(patch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,7 @@ def trust_every_slot(patch: pytest.MonkeyPatch) -> None:
     def trusting(noted: datetime | None, now: datetime, spacing: timedelta) -> datetime:
         return max(noted or now, now + spacing)
 
-    for module in (waves, limits):
+    for module in (planning, waves, limits):
         patch.setattr(module, "next_slot", lambda noted, now, spacing: noted)
     patch.setattr(leases, "first_slot", trusting)
 
