@@ -63,8 +63,8 @@ def learn(
     What was on its way when the account was connected with its present credentials says nothing of them.
     """
     known = tx.account_holds.get(dispatch.workspace_id, dispatch.provider)
-    # Nothing is committed while a hold lasts.
-    on_its_way = known is not None and dispatch.created_at < known.until
+    # Nothing is committed while a hold lasts. What lies ahead of now was committed before the clock was set back.
+    on_its_way = known is not None and (dispatch.created_at < known.until or dispatch.created_at > now)
     if outcome.state is DispatchState.ACCEPTED:
         if known is not None and not on_its_way:
             tx.account_holds.delete(dispatch.workspace_id, dispatch.provider)

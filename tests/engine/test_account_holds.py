@@ -135,6 +135,13 @@ async def test_what_was_on_its_way_counts_once_and_may_ask_for_more(storage: Sto
     assert longer == make_account_hold(until=NOW + 31 * SECOND)
 
 
+async def test_what_was_taken_of_before_the_clock_was_set_back_ends_no_hold(storage: Storage) -> None:
+    """It was committed ahead of now, and looks as if it had been asked after the hold."""
+    hold = await hears(storage, wish(30), at=NOW, asked_at=NOW)
+    assert await hears(storage, ACCEPTED, at=NOW + SECOND, asked_at=NOW + DAY) == hold
+    assert await hears(storage, ACCEPTED, at=NOW + DAY, asked_at=NOW + DAY) is None
+
+
 async def test_a_hold_from_before_the_clock_was_set_back_does_not_last(storage: Storage) -> None:
     """No provider is left alone for more than a day, whatever the clock did."""
     await storage.write(lambda tx: tx.account_holds.put(make_account_hold(until=NOW + DAY)))
