@@ -20,7 +20,7 @@ from tests.server.test_connections import chunk, post, receiver
 
 pytestmark = pytest.mark.anyio
 
-LARGE = body.MOST_IN_MEMORY + 1
+LARGE = body.MOST_WITHOUT_TURN + 1
 
 
 @attrs.define
