@@ -80,9 +80,12 @@ class Columns(Generic[M]):
         return self._model(**dict(zip(self._fields, values, strict=True)), **more)
 
 
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def json_text(value: object) -> str:
     """Return a value as compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _encode(value)
 
 
 _Codec = tuple[Callable[[Any], Value], Callable[[Any], Any]]

@@ -105,7 +105,7 @@ class Outbox:
         if self._tasks is None:
             raise RuntimeError("The outbox is not served.")
         self._in_flight += 1
-        self._tasks.start_soon(self._carry_out, errand)
+        self._tasks.start_soon(self._carry_out, errand, name="request")
 
     def earliest_start(self, pace_key: str) -> datetime | None:
         """Return the first moment at which the next request of a pace may start; None for any."""

@@ -291,7 +291,8 @@ class WorkingSet:
 
     def ref(self, workspace_id: str, campaign_id: str) -> CampaignRef | None:
         """Return what rows call a campaign, a loading one too; None where the workspace has none with this id."""
-        self.load_refs([campaign_id])
+        if campaign_id not in self._refs:
+            self.load_refs([campaign_id])
         ref = self._refs.get(campaign_id)
         return ref if ref is not None and ref.workspace_id == workspace_id else None
 
