@@ -35,7 +35,7 @@ from outreach.policy.settlement import (
     receipt_for_recipient,
     settle_recipient,
 )
-from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for
+from outreach.policy.standing import REACHED_NOBODY, accepted_before, speaks_for, stands_behind
 from outreach.working_set import Transaction
 
 
@@ -83,9 +83,13 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: Outcome, backoff: Backo
 def receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: datetime) -> None:
     """Merge a delivery receipt that moved the status up; only the latest dispatch speaks for its recipient."""
     found = _spoken_for(tx, dispatch) or _waits_behind(tx, dispatch)
-    if found is None:
-        return
-    recipient, campaign = found
+    if found is not None:
+        _merge_receipt(tx, *found, dispatch, event, now)
+
+
+def _merge_receipt(
+    tx: Transaction, recipient: Recipient, campaign: Campaign, dispatch: Dispatch, event: MessageReport, now: datetime
+) -> None:
     settings = settings_of(tx, dispatch.workspace_id)
     steps = steps_of(tx, campaign)
     after = None
@@ -204,8 +208,11 @@ def _waits_behind(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campa
 
 
 def _catch_up(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
-    """Merge what was reported of a dispatch while a later one spoke for its recipient."""
-    if dispatch.report is not None:
+    """Merge what was reported of a dispatch while a later one spoke for its recipient; now it is the one that stands."""
+    found = _of(tx, dispatch)
+    if found is not None and found[0].step != dispatch.step:
+        found = _waits_behind(tx, dispatch)
+    if dispatch.report is not None and found is not None:
         event = MessageReport(
             workspace_id=dispatch.workspace_id,
             provider=dispatch.provider,
@@ -214,7 +221,8 @@ def _catch_up(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
             status=dispatch.report,
             at=now,
         )
-        receipt(tx, dispatch, event, now)
+        # Whatever came of those between, which no longer count.
+        _merge_receipt(tx, *found, dispatch, event, now)
     call = tx.calls.get(dispatch.workspace_id, dispatch.call_id) if dispatch.call_id is not None else None
     if call is not None and not call.is_open:
         call_ended(tx, dispatch, call, now)
@@ -232,7 +240,7 @@ def _spoken_for(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaig
         dispatch.leg,
         dispatch.try_number,
     )
-    if under_way or speaks_for(dispatch, _siblings(tx, dispatch)):
+    if under_way or speaks_for(dispatch, siblings := _siblings(tx, dispatch)) or stands_behind(dispatch, siblings):
         return recipient, campaign
     return None
 

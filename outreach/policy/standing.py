@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from outreach.models.dispatch import Dispatch
@@ -43,6 +43,18 @@ def accepted_before(dispatch: Dispatch, others: Iterable[Dispatch]) -> Dispatch 
         if other.state is DispatchState.ACCEPTED and _place(other) < _place(dispatch) and _stands(other, dispatch)
     )
     return max(accepted, key=_place, default=None)
+
+
+def stands_behind(dispatch: Dispatch, others: Collection[Dispatch]) -> bool:
+    """Return whether the latest of all has reached nobody, and this is the one that stands after all.
+
+    Args:
+        dispatch: The one in question.
+        others: As of `speaks_for`, each as it stands in the ledger now.
+    """
+    latest = max(others, key=_place, default=dispatch)
+    standing = accepted_before(latest, others) if latest.state in REACHED_NOBODY else None
+    return standing is not None and standing.id == dispatch.id
 
 
 def _stands(other: Dispatch, dispatch: Dispatch) -> bool:

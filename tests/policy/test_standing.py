@@ -5,7 +5,7 @@ import pytest
 
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState, MessageStatus
-from outreach.policy.standing import accepted_before, speaks_for
+from outreach.policy.standing import accepted_before, speaks_for, stands_behind
 from outreach.testing.builders import make_dispatch
 
 MAY_HAVE_REACHED = {
@@ -59,3 +59,13 @@ def test_a_call_of_an_earlier_attempt_does_not_stand() -> None:
     """It was accepted, and nobody was talked to: that is why there is another attempt."""
     first, second = (attrs.evolve(one, channel="call") for one in (at(1, 1, 1), at(2, 1, 1, DispatchState.DEFERRED)))
     assert accepted_before(second, [first, second]) is None
+
+
+def test_what_stands_behind_a_refusal_stands_past_one_that_has_failed() -> None:
+    """The first arrived after all, the second failed, the third reached nobody: the contact has the first."""
+    first = attrs.evolve(at(1, 1, 1), report=MessageStatus.DELIVERED)
+    second = attrs.evolve(at(2, 1, 1), report=MessageStatus.FAILED)
+    third = at(3, 1, 1, DispatchState.REFUSED)
+    assert [stands_behind(one, [first, second, third]) for one in (first, second, third)] == [True, False, False]
+    assert not stands_behind(first, [first, second])
+    assert not stands_behind(first, [])

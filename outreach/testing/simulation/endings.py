@@ -155,7 +155,12 @@ class EndingChecks:
         return delivered or not goes_on or not settings_of(tx, campaign.workspace_id).retry_enabled
 
     def _accepted_of(self, after: Recipient, step: int) -> Dispatch | None:
-        accepted = [one for one in self._of(after) if one.step == step and one.state is DispatchState.ACCEPTED]
+        """Return the request that decides: the last that was taken, where the last of all is; else one that arrived."""
+        requests = [one for one in self._of(after) if one.step == step]
+        accepted = [one for one in requests if one.state is DispatchState.ACCEPTED]
+        arrived = [one for one in accepted if one.report is not MessageStatus.FAILED]
+        if requests and requests[-1].state in _REACHED_NOBODY and arrived:
+            return arrived[-1]
         return accepted[-1] if accepted else None
 
     def _steps_to_send(self, tx: Transaction, campaign: Campaign) -> Sequence[int]:
