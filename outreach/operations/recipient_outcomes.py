@@ -208,7 +208,7 @@ def _waits_behind(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campa
 
 
 def _catch_up(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
-    """Merge what was reported of a dispatch while a later one spoke for its recipient; now it is the one that stands."""
+    """Merge what was reported while a later dispatch spoke for the recipient: now this is the one that stands."""
     found = _of(tx, dispatch)
     if found is not None and found[0].step != dispatch.step:
         found = _waits_behind(tx, dispatch)
