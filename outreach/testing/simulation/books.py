@@ -55,7 +55,9 @@ class Books:
         lifted: How often a number may have been taken off the register, by the same.
         opted_out: Who has been put on the register by people, by the same; those who wrote STOP are not among them.
         committed: When the intent of a dispatch was really committed.
-        moved: When the database was started from which other place.
+        moved: When the database, which had a home, was started from which other place.
+        has_moved: Whether it was ever started from another place than before: one that stood still there comes back to a
+            database whose home is elsewhere by then.
     """
 
     reached: dict[str, list[Reached]] = attrs.field(factory=dict)
@@ -67,6 +69,7 @@ class Books:
     opted_out: set[tuple[str, str]] = attrs.field(factory=set)
     committed: dict[str, datetime] = attrs.field(factory=dict)
     moved: dict[str, datetime] = attrs.field(factory=dict)
+    has_moved: bool = False
 
     def moved_at(self, home: Home | None) -> datetime | None:
         """Return when a database has come to where it is; None for one that has always been there."""

@@ -238,6 +238,7 @@ class _Simulation:
         )
 
     def _move(self, path: str) -> None:
+        self._world.books.has_moved = True
         # One that nobody has dispatched from is at home wherever it is first.
         if self._database.read(lambda tx: tx.leases.home()) is not None:
             self._world.books.moved[path] = self._clock.now()

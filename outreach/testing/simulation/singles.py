@@ -124,7 +124,7 @@ class SingleChecks:
             case "opted_in":
                 return not stopped
             case "moved":
-                return bool(self._books.moved)
+                return self._books.has_moved
             case _:
                 return False
 
