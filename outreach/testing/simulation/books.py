@@ -56,8 +56,8 @@ class Books:
         opted_out: Who has been put on the register by people, by the same; those who wrote STOP are not among them.
         committed: When the intent of a dispatch was really committed.
         moved: When the database, which had a home, was started from which other place.
-        has_moved: Whether it was ever started from another place than before: one that stood still there comes back to a
-            database whose home is elsewhere by then.
+        has_moved: Whether it was ever started from another place than before: a process that stood still meanwhile
+            comes back to a database whose home is elsewhere by then.
     """
 
     reached: dict[str, list[Reached]] = attrs.field(factory=dict)
