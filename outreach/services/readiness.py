@@ -82,7 +82,7 @@ class ReadinessProbe:
                 await self._write()
                 self._looked_at = self._clock.monotonic()
         health = self._health()
-        reasons = [*self._storage_reasons(), *_dispatch_reasons(health)]
+        reasons = list(dict.fromkeys((*self._storage_reasons(), *_dispatch_reasons(health))))
         return Readiness(
             ready=not reasons,
             reasons=reasons,
@@ -128,6 +128,8 @@ class ReadinessProbe:
 
 
 def _dispatch_reasons(health: DispatcherHealth) -> Sequence[str]:
+    if health.refused_reason == "replaced":
+        return (_REPLACED,)
     if health.state == "refused":
         return (f"Nothing may be dispatched from this database here ({health.refused_reason}).",)
     if health.lease_seconds_left is not None and health.lease_seconds_left <= 0:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
+import anyio.lowlevel
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -16,14 +17,16 @@ async def side_by_side(aside: Callable[[], Awaitable[A]], here: Callable[[], Awa
 
     Args:
         aside: Runs in a task of its own.
-        here: Runs in the caller's task, so that it may go on with what has to stay in one.
+        here: Runs in the caller's task, so that it may go on with what has to stay in one. The other has begun
+            then: this one may stand still in a read, and a Ctrl-C may break into it.
 
     Raises:
         Exception: What the first of them that fails raises, as it is; the other is cancelled.
+        KeyboardInterrupt: The same.
     """
     done: list[A] = []
     found: list[B] = []
-    failed: list[Exception] = []
+    failed: list[BaseException] = []
 
     async def run() -> None:
         try:
@@ -35,8 +38,9 @@ async def side_by_side(aside: Callable[[], Awaitable[A]], here: Callable[[], Awa
     async with anyio.create_task_group() as group:
         group.start_soon(run)
         try:
+            await anyio.lowlevel.checkpoint()
             found.append(await here())
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             failed.append(error)
             group.cancel_scope.cancel()
     if failed:

@@ -67,3 +67,19 @@ async def test_what_runs_here_stays_in_its_task() -> None:
 
     aside_task, here_task = await side_by_side(aside, here)
     assert here_task == task != aside_task
+
+
+async def test_a_ctrl_c_in_one_is_no_group_of_errors_and_ends_the_other() -> None:
+    """It breaks into a read that stands still, while what was read before is being written."""
+    begun = anyio.Event()
+
+    async def aside() -> Never:
+        begun.set()
+        return await _never()
+
+    async def here() -> Never:
+        assert begun.is_set()
+        raise KeyboardInterrupt
+
+    with anyio.fail_after(30), pytest.raises(KeyboardInterrupt):
+        await side_by_side(aside, here)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -19,7 +18,7 @@ from outreach.testing.clock import ShiftedClock
 from tests.engine.calling import CALLS, POSITIVE, event, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.desk import desk_of
-from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, people, reaches
+from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, people, reaches, time_passes
 from tests.field.crash import NO_GRACE, Mortal, has_intent
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +40,7 @@ class Aftermath:
 
     async def later(self, **delta: float) -> None:
         """Let time pass, and look at what is unknown once."""
-        self.clock.shift(timedelta(**delta))
+        await time_passes(self.rig, self.clock, **delta)
         await self.reconciler.round()
 
     async def ledger(self) -> list[Dispatch]:

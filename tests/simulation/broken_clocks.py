@@ -37,7 +37,7 @@ def trust_every_slot(patch: pytest.MonkeyPatch) -> None:
 def trust_every_due_time(patch: pytest.MonkeyPatch) -> None:
     """Look at nothing again when the clock was set back."""
 
-    def nothing(tx: Transaction, **given: Any) -> None:
+    def nothing(tx: Transaction, *some: Any, **given: Any) -> None:
         pass
 
     patch.setattr(clock_steps, "distrust", nothing)
