@@ -75,7 +75,7 @@ async def test_a_ctrl_c_in_one_is_no_group_of_errors_and_ends_the_other() -> Non
 
     async def aside() -> Never:
         begun.set()
-        return await _never()
+        await _never()
 
     async def here() -> Never:
         assert begun.is_set()
