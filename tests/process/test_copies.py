@@ -188,8 +188,11 @@ def test_a_file_that_is_put_in_the_place_of_a_running_one_stops_the_sending(plac
     assert {campaign["pause_reason"] for campaign in place.books.campaigns().values()} == {"restored"}
 
 
+@pytest.mark.parametrize("renamed", [False, True])
 @pytest.mark.parametrize("waits", [False, True])
-def test_a_server_that_sends_nothing_notices_a_file_that_was_put_in_the_place(place: Place, waits: bool) -> None:
+def test_a_server_that_sends_nothing_notices_a_file_that_was_put_in_the_place(
+    place: Place, waits: bool, renamed: bool
+) -> None:
     """One that stands by at once, one that is not to send with the first request; no answer is made of a mixture."""
     backup = place.directory / "backup.db"
     place.create(campaigns=1, recipients=300)
@@ -197,8 +200,14 @@ def test_a_server_that_sends_nothing_notices_a_file_that_was_put_in_the_place(pl
     sending = place.serve()
     other = place.serve() if waits else place.serve("--no-dispatch")
     wait_for("some messages", lambda: place.books.sent() >= 10)
-    shutil.copyfile(backup, place.database)
     with place.client(other) as client:
+        # What it has answered once it keeps.
+        assert client.get("/sms-campaigns").status_code == 200
+        if renamed:
+            shutil.copyfile(backup, place.directory / "other.db")
+            os.replace(place.directory / "other.db", place.database)
+        else:
+            shutil.copyfile(backup, place.database)
         if waits:
             assert wait_for("the refusal", lambda: other.health()["refused"]) == "replaced"
         else:

@@ -109,6 +109,8 @@ class SqliteStorage:
         """
         if self._glance is None:
             raise _not_open()
+        # What is kept of a file that is not there any more is not told on.
+        self._watch.look()
         try:
             row = self._glance.execute(statement("campaigns.list"), {"workspace_id": workspace_id}).fetchone()
         except sqlite3.Error:
