@@ -63,7 +63,7 @@ def test_the_gates_say_whether_the_documents_are_there(tmp_path: Path, there: bo
     script = checkout / ".ci" / "run"
     script.write_text((ROOT / ".ci" / "run").read_text(encoding="utf-8"), encoding="utf-8")
     (checkout / "Makefile").write_text(
-        'test contract-tools wheel-check:\n\t@echo "$@ [$$OUTREACH_PROVIDER_DOCUMENTS]"\n', encoding="utf-8"
+        'test demo contract-tools wheel-check:\n\t@echo "$@ [$$OUTREACH_PROVIDER_DOCUMENTS]"\n', encoding="utf-8"
     )
     place = tmp_path / "shared" / "providers"
     if there:
@@ -75,8 +75,8 @@ def test_the_gates_say_whether_the_documents_are_there(tmp_path: Path, there: bo
     said, *gates, _ = done.stdout.splitlines()
     if there:
         assert said == f"==> providers' documents: found in {place}; the tests that need them must run"
-        assert gates == [f"test [{place}]", f"contract-tools [{place}]", f"wheel-check [{place}]"]
+        assert gates == [f"{gate} [{place}]" for gate in ("test", "demo", "contract-tools", "wheel-check")]
     else:
         assert "NOT CHECKED" in said
         assert "OUTREACH_PROVIDER_DOCUMENTS" in said
-        assert gates == ["test []", "contract-tools []", "wheel-check []"]
+        assert gates == ["test []", "demo []", "contract-tools []", "wheel-check []"]
