@@ -86,7 +86,17 @@ def confirm(
         if not overdue and _left(tx, dispatch, deadlines.unconfirmed_after, now):
             return dispatch
         evidence = Outcome(state=DispatchState.UNCONFIRMED, reason="no_evidence")
-    return settle(tx, dispatch.workspace_id, dispatch.id, evidence, backoff=backoff, now=now, by=Rule.RECONCILIATION)
+    return settle(
+        tx,
+        dispatch.workspace_id,
+        dispatch.id,
+        evidence,
+        backoff=backoff,
+        now=now,
+        by=Rule.RECONCILIATION,
+        # The provider has it, whatever it may have answered while it was looked up.
+        proven=not evidence.circumstantial,
+    )
 
 
 def _is_anothers(tx: Transaction, dispatch: Dispatch, evidence: Outcome) -> bool:

@@ -450,3 +450,12 @@ async def test_the_receipt_of_the_first_counts_past_a_second_that_failed(storage
         await settle(storage, third, refused("provider_auth"), now=at(2003))
     person = await recipient(storage, campaign)
     assert (person.status, person.reason, person.successful) == (RecipientStatus.COMPLETED, None, True)
+
+
+async def test_what_a_look_up_finds_counts_past_an_answer_that_put_it_off(storage: Storage) -> None:
+    """The answer came while it was looked up: the provider has it all the same, and it is not sent again."""
+    campaign, dispatch = await given_unknown(storage)
+    await settle(storage, dispatch, Outcome(state=DispatchState.DEFERRED, reason="rate_limited"), now=at(40))
+    assert (await recipient(storage, campaign)).status is RecipientStatus.WAITING
+    await confirm(storage, dispatch, ACCEPTED, now=at(41))
+    assert (await recipient(storage, campaign)).status is RecipientStatus.COMPLETED
