@@ -15,12 +15,10 @@ from outreach.testing.simulation.books import Books
 from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.intents import ACCOUNT_TROUBLE, MAY_PASS, NOBODY_TALKED
 from outreach.testing.simulation.ledger import Broken, Ledger, named
+from outreach.testing.simulation.moves import NOT_TAKEN
 from outreach.working_set import Transaction
 
 _S = RecipientStatus
-_REACHED_NOBODY: Final = frozenset(
-    {DispatchState.REFUSED, DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
-)
 _CLOSED_BY: Final = {_S.CANCELED: CampaignStatus.CANCELLED, _S.EXPIRED: CampaignStatus.EXPIRED}
 
 
@@ -85,7 +83,7 @@ class EndingChecks:
 
     def _nobody_knows(self, after: Recipient) -> bool:
         latest = self._latest(after)
-        if latest is not None and latest.state in _REACHED_NOBODY:
+        if latest is not None and latest.state in NOT_TAKEN:
             # It had been tried again meanwhile, which gives way to what was taken after all.
             latest = self._latest(after, DispatchState.ACCEPTED)
         if latest is None or latest.state is DispatchState.UNCONFIRMED:
@@ -159,7 +157,7 @@ class EndingChecks:
         requests = [one for one in self._of(after) if one.step == step]
         accepted = [one for one in requests if one.state is DispatchState.ACCEPTED]
         arrived = [one for one in accepted if one.report is not MessageStatus.FAILED]
-        if requests and requests[-1].state in _REACHED_NOBODY and arrived:
+        if requests and requests[-1].state in NOT_TAKEN and arrived:
             return arrived[-1]
         return accepted[-1] if accepted else None
 

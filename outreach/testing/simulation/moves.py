@@ -26,7 +26,9 @@ _MOVES: Final = {
     _D.NOT_SENT: frozenset({_D.ACCEPTED}),
     _D.REFUSED: frozenset({_D.ACCEPTED}),
 }
-_NOT_TAKEN: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED})
+NOT_TAKEN: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED})
+"""What says that no provider has taken it."""
+
 _TOLD: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.DEFERRED})
 """What only the provider can have told."""
 
@@ -63,7 +65,7 @@ class MoveChecks:
             raise Broken(f"Dispatch {after.id} moved from {before.state} to {after.state}.")
         entries = self._books.entries(after.id)
         taken = bool(entries)
-        if taken and after.state in _NOT_TAKEN and not all(entry.denied for entry in entries):
+        if taken and after.state in NOT_TAKEN and not all(entry.denied for entry in entries):
             raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and the provider has taken it.")
         if after.state is _D.ACCEPTED:
             self._check_accepted(after, taken=taken)
