@@ -7,8 +7,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -144,7 +144,14 @@ def test_ctrl_c_breaks_into_a_read_of_standard_input(
     workspace_id: str, command: tuple[str, ...], database: str
 ) -> None:
     """At a terminal nothing comes until somebody types."""
-    args = [workspace_id if word == "W" else word for word in command]
+    with _reading_standard_input([workspace_id if word == "W" else word for word in command], database) as process:
+        process.send_signal(signal.SIGINT)
+        _ended_as_interrupted(process)
+
+
+@contextmanager
+def _reading_standard_input(args: Sequence[str], database: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a command and wait until it stands still in a read of its standard input, to which nothing comes."""
     environment = {**os.environ, "OUTREACH_DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         [sys.executable, "-m", "outreach_server", *args],
@@ -155,12 +162,15 @@ def test_ctrl_c_breaks_into_a_read_of_standard_input(
     ) as process:
         try:
             until(partial(_reads, process.pid), "a read that stands still")
-            process.send_signal(signal.SIGINT)
-            assert process.wait(DEADLINE) == 130
-            assert process.stderr is not None
-            assert process.stderr.read().strip() == "Interrupted."
+            yield process
         finally:
             process.kill()
+
+
+def _ended_as_interrupted(process: subprocess.Popen[str]) -> None:
+    assert process.wait(DEADLINE) == 130
+    assert process.stderr is not None
+    assert process.stderr.read().strip() == "Interrupted."
 
 
 def _reads(number: int) -> bool:
@@ -208,23 +218,10 @@ def test_several_ctrl_cs_end_a_read_before_anything_is_opened_as_one_does(
     workspace_id: str, database: str, apart_seconds: float
 ) -> None:
     """The second one finds the command saying that it was interrupted, or the interpreter on its way out."""
-    environment = {**os.environ, "OUTREACH_DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
     args = ("campaigns", "import", workspace_id, "-", "--name", "C", "--message", "Hi")
     for _ in range(4):
-        with subprocess.Popen(
-            [sys.executable, "-m", "outreach_server", *args],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            text=True,
-        ) as process:
-            try:
-                until(partial(_reads, process.pid), "a read that stands still")
-                for _ in range(10):
-                    process.send_signal(signal.SIGINT)
-                    time.sleep(apart_seconds)  # what is tried is how far apart they are
-                assert process.wait(DEADLINE) == 130
-                assert process.stderr is not None
-                assert process.stderr.read().strip() == "Interrupted."
-            finally:
-                process.kill()
+        with _reading_standard_input(args, database) as process:
+            for _ in range(10):
+                process.send_signal(signal.SIGINT)
+                time.sleep(apart_seconds)  # what is tried is how far apart they are
+            _ended_as_interrupted(process)
