@@ -144,14 +144,9 @@ class CampaignPages:
         return made
 
 
-def _read(tx: Transaction, asked: Asked, known_change: int | None) -> _Found | None:
-    """Return what is on a page; None where the list is what it was at a change."""
-    change = tx.campaign_lists.change(asked.workspace_id)
-    if change is None:
-        raise NotFound("workspace", asked.workspace_id)
-    if change == known_change:
-        return None
-    campaigns, total = tx.campaign_lists.page(
+def page_of(tx: Transaction, asked: Asked) -> tuple[Sequence[StoredCampaign], int]:
+    """Return the campaigns of a page, and how many match in all."""
+    return tx.campaign_lists.page(
         asked.workspace_id,
         channel=asked.channel,
         status=asked.status,
@@ -159,4 +154,14 @@ def _read(tx: Transaction, asked: Asked, known_change: int | None) -> _Found | N
         offset=(asked.page - 1) * asked.page_size,
         limit=asked.page_size,
     )
+
+
+def _read(tx: Transaction, asked: Asked, known_change: int | None) -> _Found | None:
+    """Return what is on a page; None where the list is what it was at a change."""
+    change = tx.campaign_lists.change(asked.workspace_id)
+    if change is None:
+        raise NotFound("workspace", asked.workspace_id)
+    if change == known_change:
+        return None
+    campaigns, total = page_of(tx, asked)
     return _Found(change, campaigns, total)

@@ -23,13 +23,14 @@ from outreach.operations.account_holds import hold_of_campaign
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, note, workspace_of
 from outreach.operations.histories import histories
 from outreach.services.caller_checks import unlisted_callers
-from outreach.services.campaign_pages import Asked, CampaignPages
+from outreach.services.campaign_pages import Asked, CampaignPages, page_of
 from outreach.services.checks import changes_of, check_choice, check_integer, check_name, written_number
 from outreach.services.context import ServiceContext
 from outreach.services.new_campaigns import check_description, check_times
 from outreach.services.start_checks import look, suits_nobody
 from outreach.vault import Vault
 from outreach.working_set import Transaction
+from outreach.working_set.tables.campaign_lists import StoredCampaign
 
 MAX_PAGE_SIZE: Final = 100
 _BATCH: Final = 500
@@ -129,16 +130,12 @@ class Campaigns:
             InvalidRequest: The page, its size, the status, the channel or the search is none.
         """
         asked = _asked(workspace_id, channel, status, search, page, page_size)
-        found, total = await self._context.storage.read(
-            lambda tx: tx.campaign_lists.page(
-                workspace_of(tx, workspace_id).id,
-                channel=asked.channel,
-                status=asked.status,
-                search=asked.search,
-                offset=(page - 1) * asked.page_size,
-                limit=asked.page_size,
-            )
-        )
+
+        def operation(tx: Transaction) -> tuple[Sequence[StoredCampaign], int]:
+            workspace_of(tx, workspace_id)
+            return page_of(tx, asked)
+
+        found, total = await self._context.storage.read(operation)
         return Page(items=[it.campaign() for it in found], page=page, page_size=asked.page_size, total=total)
 
     async def list_json(
