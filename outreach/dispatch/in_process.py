@@ -95,6 +95,7 @@ class InProcessDispatcher:
         self._queue: list[tuple[datetime, int, Unit]] = []
         self._order = itertools.count()
         self._changed = anyio.Event()
+        self._set_back = anyio.Event()
         self._stop = anyio.Event()
         self._ended = anyio.Event()
         self._taking = anyio.CancelScope()
@@ -276,7 +277,10 @@ class InProcessDispatcher:
         while not self.stopping:
             self._changed = anyio.Event()
             now = self._clock.now()
-            if steps.step() < timedelta():
+            if (step := steps.step()) < timedelta():
+                # Told to the worker, whose next look may find the clock where it was at its last one.
+                self._worker.note_set_back(-step)
+                self._set_back.set()
                 self._look_at_all(now)
             while self._queue and self._queue[0][0] <= now:
                 _, _, unit = heapq.heappop(self._queue)
@@ -362,7 +366,9 @@ class InProcessDispatcher:
 
     async def _heartbeat(self, epoch: int) -> None:
         while True:
-            await anyio.sleep(self._config.heartbeat_seconds)
+            with anyio.move_on_after(self._config.heartbeat_seconds):
+                await self._set_back.wait()
+            self._set_back = anyio.Event()
             try:
                 await self._worker.renew(epoch)
                 self._beat = self._clock.monotonic()

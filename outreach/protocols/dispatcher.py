@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import attrs
@@ -112,6 +112,10 @@ class Worker(Protocol):
         Raises:
             LeaseLost: Another worker has it.
         """
+        ...
+
+    def note_set_back(self, back: timedelta) -> None:
+        """Note how far the clock was set back: the next `renew`, at once, corrects what the database has noted since."""
         ...
 
     async def release(self) -> None:

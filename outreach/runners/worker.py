@@ -189,18 +189,26 @@ class Worker:
         """Keep the right; see `protocols.dispatcher.Worker`."""
         await self._renew(epoch, ended=False)
 
+    def note_set_back(self, back: timedelta) -> None:
+        """Have the next renewal correct what was noted by the time from before; see `protocols.dispatcher.Worker`."""
+        self._back = max(back, self._back or timedelta())
+
     async def _renew(self, epoch: int, *, ended: bool) -> None:
         before = self._clock.monotonic()
         # Until it stands in the database: a heartbeat that fails leaves it to the next one.
         step, now = self._steps.step(), self._steps.looked_at
         if step:
-            self._back = max(-step, self._back or timedelta())
+            self.note_set_back(-step)
+
+        told = self._back
 
         def operation(tx: Transaction) -> HighWater:
-            return leases.renew(tx, epoch=epoch, now=now, back=self._back)
+            return leases.renew(tx, epoch=epoch, now=now, back=told)
 
         mark = await self._storage.write(operation)
-        self._lease_ends, self._back = before + self._config.lease_seconds, None
+        self._lease_ends = before + self._config.lease_seconds
+        if self._back is told:
+            self._back = None
         self._storage.lock.note(mark, ended=ended)
         self.notices.over(DATABASE, "The database takes writes again.", action="database_again")
 

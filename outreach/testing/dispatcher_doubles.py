@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anyio
@@ -57,6 +57,7 @@ class DirectedWorker:
         self.calls: list[str] = []
         self.feed: list[DueWork] = []
         self.renewed: list[int] = []
+        self.set_back: list[timedelta] = []
         self.lost = False
         self.broken: Exception | None = None
         self.lease_seconds_left = 15.0
@@ -88,6 +89,10 @@ class DirectedWorker:
         if self.lost:
             self.lost = False
             raise LeaseLost("Another worker has it.")
+
+    def note_set_back(self, back: timedelta) -> None:
+        """Remember it."""
+        self.set_back.append(back)
 
     async def release(self) -> None:
         """Give the right back."""

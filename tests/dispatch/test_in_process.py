@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
+import anyio
 import pytest
 
 from outreach.clock import SystemClock
 from outreach.config import EngineConfig
 from outreach.dispatch.in_process import InProcessDispatcher
+from outreach.models.work import Unit
 from outreach.protocols.dispatcher import Dispatcher, ReportSource
+from outreach.testing.clock import ShiftedClock
 from outreach.testing.dispatcher_contract import DispatcherContract, Make
 from outreach.testing.dispatcher_doubles import DirectedRunner, DirectedWorker, ignore
 
@@ -30,3 +34,27 @@ class TestInProcessDispatcher(DispatcherContract):
             )
 
         return make
+
+
+@pytest.mark.anyio
+async def test_a_clock_that_is_set_back_is_told_to_the_worker_at_once() -> None:
+    """The next heartbeat may be far: what waits by the time from before would wait until then."""
+    clock, worker, runner = ShiftedClock(), DirectedWorker(), DirectedRunner()
+    dispatcher = InProcessDispatcher(
+        worker=worker,
+        runner=runner,
+        report=ignore,
+        sources=(),
+        clock=clock,
+        config=EngineConfig(poll_seconds=0.02, heartbeat_seconds=3600, lease_seconds=7200),
+    )
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(dispatcher.run)
+        # Whoever has begun a slice looks at the clock.
+        dispatcher.wake(Unit("campaign", "workspace", "campaign"))
+        await runner.signal.until(lambda: runner.slices)
+        clock.shift(-timedelta(hours=1))
+        await worker.signal.until(lambda: worker.renewed)
+        await dispatcher.stop(grace_seconds=1)
+    (back,) = worker.set_back
+    assert abs(back - timedelta(hours=1)) < timedelta(seconds=1)

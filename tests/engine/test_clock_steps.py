@@ -17,11 +17,13 @@ from outreach.models.work import Unit
 from outreach.operations import account_holds, clock_steps, holds, leases
 from outreach.operations.limits import cap_reached
 from outreach.protocols.storage import Storage
+from outreach.runners.worker import Worker
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import NOW, make_account_hold, make_dispatch, make_flow, make_message, make_workspace
 from outreach.testing.carriers import ScriptedCarrier
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.storage_tables.base_contract import HERE
+from outreach.voice.analysis import ProviderVerdict
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import given_active, given_settings, recipient, reread
@@ -49,6 +51,28 @@ def test_a_watch_tells_of_a_clock_that_was_set_once() -> None:
     assert watch.step() == none
     clock.set(clock.now() - timedelta(seconds=1))
     assert (watch.step(), watch.step()) == (timedelta(seconds=-1), none)
+
+
+async def test_what_was_noted_by_a_time_that_lasted_for_less_than_a_heartbeat_is_looked_at(
+    open_storage: OpenStorage,
+) -> None:
+    """Between two heartbeats the clock was set forth and back again, so that these alone would notice nothing."""
+    clock = ShiftedClock()
+    unit = Unit("call", HERE, "call")
+    async with open_storage(clock) as storage:
+        worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderVerdict())
+        epoch = await worker.take()
+        assert epoch is not None
+        clock.shift(HOUR)
+        await storage.write(lambda tx: (tx.workspaces.insert(make_workspace()), tx.work.touch(unit, clock.now())))
+        clock.shift(-HOUR)
+        worker.note_set_back(HOUR)
+        await worker.renew(epoch)
+        work = await storage.read(lambda tx: tx.work.get(unit))
+        assert work is not None
+        assert work.due_at is not None
+        assert work.due_at <= clock.now()
+        await worker.release()
 
 
 @pytest.mark.parametrize("step", [HOUR, timedelta(days=4000), -HOUR])
