@@ -22,7 +22,7 @@ from benchmarks.settings import ROOT, Base
 
 PATIENCE: Final = 120.0
 _LOOK_AGAIN_SECONDS: Final = 0.005
-_LONGEST_SIDE: Final = 3600.0
+_MAX_SIDE_SECONDS: Final = 3600.0
 _ENVIRONMENT: Final = {"OUTREACH_HOST_ID": "benchmark", "OUTREACH_SIMULATOR_LATENCY_MS": "0"}
 
 
@@ -43,7 +43,7 @@ def run_side(module: str, arguments: Mapping[str, Any], *, base: Base | None = N
         stdin=subprocess.DEVNULL,
         capture_output=True,
         env={**os.environ, **_ENVIRONMENT},
-        timeout=_LONGEST_SIDE,
+        timeout=_MAX_SIDE_SECONDS,
         check=False,
     )
     if done.returncode != 0:

@@ -67,7 +67,7 @@ def tenant(directory: Path, *, campaigns: int = 0, register: bool = False, conta
 async def _fill(database: Path, campaigns: int, register: bool, contacts: int) -> Tenant:
     async with Outreach.open(f"sqlite:///{database}") as engine:
         workspace = await engine.workspaces.create("Acme", request_limit=_REQUEST_LIMIT, default_region="US")
-        key = await engine.workspaces.create_key(workspace.id, name="benchmark")
+        key = await engine.api_keys.create(workspace.id, name="benchmark")
         agent = await engine.agents.create(workspace.id, "Ada", from_number=SENDER)
         if register:
             numbers = registered()
@@ -76,18 +76,18 @@ async def _fill(database: Path, campaigns: int, register: bool, contacts: int) -
 
         async def create(number: int) -> None:
             new = _campaign(campaign_name(number), None if is_draft(number) else "twilio")
-            await engine.create_campaign.sms(workspace.id, new, [NewRecipient(**contact(number))])
+            await engine.campaigns.create_sms(workspace.id, new, [NewRecipient(**contact(number))])
 
         for first in range(0, campaigns, _AT_ONCE):
             await asyncio.gather(*(create(number) for number in range(first, min(first + _AT_ONCE, campaigns))))
         if contacts:
             people = (NewRecipient(**contact(number)) for number in range(contacts))
-            await engine.create_campaign.sms(workspace.id, _campaign("Everybody", "twilio"), people)
+            await engine.campaigns.create_sms(workspace.id, _campaign("Everybody", "twilio"), people)
     return Tenant(database=database, workspace_id=workspace.id, agent_id=agent.id, api_key=key.api_key)
 
 
 def _campaign(name: str, carrier: Any) -> NewSmsCampaign:
-    return NewSmsCampaign(name=name, message_body=MESSAGE, sms_carrier=carrier, sms_from_number=SENDER)
+    return NewSmsCampaign(name=name, body=MESSAGE, carrier=carrier, from_number=SENDER)
 
 
 def kept_tenant(settings: Settings, *, campaigns: int = 0, contacts: int = 0) -> Tenant:

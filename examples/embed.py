@@ -9,10 +9,10 @@ async def main() -> None:
     async with Outreach.open("sqlite:///app.db", dispatch=True) as engine:
         workspace = await engine.workspaces.create("Acme", default_region="US")
         campaign = NewSmsCampaign(
-            name="Spring", message_body="Hi {{first_name}}!", sms_carrier="twilio", sms_from_number="+14155550199"
+            name="Spring", body="Hi {{first_name}}!", carrier="twilio", from_number="+14155550199"
         )
         people = [NewRecipient(phone_number="(415) 555-0102", first_name="Ada")]
-        created = await engine.create_campaign.sms(workspace.id, campaign, people)
+        created = await engine.campaigns.create_sms(workspace.id, campaign, people)
         running = await engine.campaigns.start(workspace.id, created.campaign.id)
         while not running.is_terminal:
             await asyncio.sleep(0.1)

@@ -10,20 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from outreach.clock import Clock, SystemClock, to_text
+    from outreach.clock import Clock, SystemClock, format_timestamp
     from outreach.config import PUBLIC_URL_VARIABLE, EngineConfig, SimulatorConfig
-    from outreach.convert.answers import (
+    from outreach.convert.campaigns import read_call_campaign, read_sms_campaign
+    from outreach.convert.fast_bodies import read_simple_body
+    from outreach.convert.json_parsing import parse_json
+    from outreach.convert.json_requests import read_new_call, read_new_message, read_sms_settings_update
+    from outreach.convert.json_responses import (
         write_call,
         write_call_created,
         write_campaign,
         write_campaign_created,
         write_message,
-        write_settings,
+        write_sms_settings,
     )
-    from outreach.convert.campaigns import read_call_campaign, read_sms_campaign
-    from outreach.convert.json_text import parse_json
-    from outreach.convert.plain_bodies import read_plain_body
-    from outreach.convert.requests import read_new_call, read_new_message, read_settings_change
     from outreach.engine import Outreach
     from outreach.errors import (
         AccountMissing,
@@ -56,48 +56,56 @@ if TYPE_CHECKING:
         Unauthorized,
         WorkspaceUnavailable,
     )
-    from outreach.explaining import explain
-    from outreach.models.account import PROVIDERS, Account, CallbackRecord
-    from outreach.models.business_hours import BusinessHours, Window
+    from outreach.models.account import PROVIDERS, Account, AccountSummary, CallbackRecord
+    from outreach.models.base import CARRIERS, UNSET, CarrierName, Channel, Page, Unset
     from outreach.models.call import Call, NewCall
     from outreach.models.campaign import (
+        CallerIdAllocation,
         Campaign,
         CampaignCreated,
         CampaignUpdate,
-        CliGroupEntry,
         Counters,
         NewCallCampaign,
         NewSmsCampaign,
     )
-    from outreach.models.carriers import CARRIERS, CarrierName, Channel
-    from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk, VoicemailPolicy
-    from outreach.models.dispatch import Dispatch, DispatchGroup, UnknownCount
+    from outreach.models.database import Backup, DatabaseCheck, Restore
+    from outreach.models.dispatch import Dispatch, DispatchCount, UnknownDispatchCount
     from outreach.models.events import (
         CallEnded,
-        CampaignMoved,
+        CampaignStatusChanged,
         Event,
         MessageReceived,
-        MessageReported,
+        MessageStatusChanged,
         OptedIn,
         OptedOut,
         RecipientEnded,
     )
-    from outreach.models.explanation import Explanation
-    from outreach.models.failures import Failure, RecipientOutcome
-    from outreach.models.holdup import Holdup
-    from outreach.models.holidays import Holiday, HolidayCalendar
+    from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
+    from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
+    from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
     from outreach.models.message import InboundMessage, Message, NewMessage
-    from outreach.models.pages import Page
-    from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientGroup
+    from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
+    from outreach.models.resources import (
+        Agent,
+        AgentUpdate,
+        Flow,
+        FlowStep,
+        FlowUpdate,
+        Number,
+        NumberUpdate,
+        Trunk,
+        TrunkUpdate,
+        VoicemailPolicy,
+    )
     from outreach.models.settings import (
         CallSettings,
-        CallSettingsChange,
+        CallSettingsUpdate,
         ReplySettings,
-        ReplySettingsChange,
+        ReplySettingsUpdate,
+        ReplyText,
         SmsSettings,
-        SmsSettingsChange,
+        SmsSettingsUpdate,
     )
-    from outreach.models.start_check import StartCheck
     from outreach.models.states import (
         CallStatus,
         CampaignStatus,
@@ -107,35 +115,29 @@ if TYPE_CHECKING:
         WorkspaceMode,
         WorkspaceStatus,
     )
-    from outreach.models.status import DispatchedBy, Dispatching, PausedCampaign, ProviderWait, Status
-    from outreach.models.trail import RULES, ContactHistory, Rule, TrailStep, What
-    from outreach.models.unset import UNSET, Unset
-    from outreach.models.unsubscribe import Unsubscribe
+    from outreach.models.status import (
+        CampaignBlocker,
+        DispatchedBy,
+        DispatchOverview,
+        EngineStatus,
+        PausedCampaign,
+        Readiness,
+        StartCheck,
+        ThrottledProvider,
+    )
+    from outreach.models.trail import TRAIL_RULES, ContactHistory, TrailRule, TrailStep, TrailStepKind
+    from outreach.models.unsubscribe import RegisterImport, Unsubscribe
     from outreach.models.work import AuditEntry
-    from outreach.models.workspace import ApiKey, CreatedKey, Workspace
-    from outreach.operations.request_limits import Quota
-    from outreach.operations.requests import Answer
-    from outreach.operations.workspaces import WorkspaceChange
+    from outreach.models.workspace import ApiKey, CreatedApiKey, Workspace, WorkspaceUpdate
+    from outreach.policy.explanations import PAUSE_REASONS, describe_reason
     from outreach.policy.holidays import holiday_parts, parse_holidays
-    from outreach.policy.phones import mask
-    from outreach.policy.reasons import PAUSES, describe
-    from outreach.policy.replies import ReplyText
+    from outreach.policy.phones import mask_phone
     from outreach.protocols.adapter import AccountCheck, CredentialField
     from outreach.protocols.dispatcher import DispatcherHealth, DispatcherState
-    from outreach.services.accounts import AccountSummary
-    from outreach.services.agents import AgentChange
+    from outreach.providers.registry import explain
+    from outreach.services.contacts import prepare_recipient
     from outreach.services.events import EventStream
-    from outreach.services.flows import FlowChange
-    from outreach.services.numbers import NumberChange
-    from outreach.services.once import KeyedRequest
-    from outreach.services.preparing import prepare
-    from outreach.services.readiness import Readiness
-    from outreach.services.trunks import TrunkChange
-    from outreach.services.unsubscribes import RegisterImport
-    from outreach.storage.upkeep import (
-        Backup,
-        DatabaseCheck,
-        Restore,
+    from outreach.storage.maintenance import (
         backup_database,
         check_database,
         migrate_database,
@@ -146,20 +148,20 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CARRIERS",
-    "PAUSES",
+    "PAUSE_REASONS",
     "PROVIDERS",
     "PUBLIC_URL_VARIABLE",
-    "RULES",
+    "TRAIL_RULES",
     "UNSET",
     "Account",
     "AccountCheck",
     "AccountMissing",
     "AccountSummary",
     "Agent",
-    "AgentChange",
+    "AgentUpdate",
     "AgentInactive",
     "AgentNotOutbound",
-    "Answer",
+    "StoredAnswer",
     "ApiKey",
     "AuditEntry",
     "Backup",
@@ -168,25 +170,25 @@ __all__ = [
     "CallEnded",
     "CallInProgress",
     "CallSettings",
-    "CallSettingsChange",
+    "CallSettingsUpdate",
     "CallStatus",
     "CallbackRecord",
     "CallbackRejected",
     "Campaign",
     "CampaignCreated",
-    "CampaignMoved",
+    "CampaignStatusChanged",
     "CampaignStatus",
     "CampaignUpdate",
     "CannotStart",
     "CarrierName",
     "Channel",
-    "CliGroupEntry",
+    "CallerIdAllocation",
     "Clock",
     "ConfigError",
     "Conflict",
     "ContactHistory",
     "Counters",
-    "CreatedKey",
+    "CreatedApiKey",
     "CredentialField",
     "DatabaseCheck",
     "DatabaseInUse",
@@ -195,34 +197,34 @@ __all__ = [
     "DatabaseOlder",
     "DatabaseReplaced",
     "Dispatch",
-    "DispatchGroup",
+    "DispatchCount",
     "DispatchRefused",
     "DispatchState",
     "DispatchedBy",
     "DispatcherHealth",
     "DispatcherState",
-    "Dispatching",
+    "DispatchOverview",
     "EngineConfig",
     "ErrorDetail",
     "Event",
     "EventStream",
     "Explanation",
-    "Failure",
+    "ProviderFailure",
     "Flow",
-    "FlowChange",
+    "FlowUpdate",
     "FlowStep",
     "Forbidden",
-    "Holdup",
+    "CampaignBlocker",
     "Holiday",
     "HolidayCalendar",
     "IllegalTransition",
     "InboundMessage",
     "InvalidRequest",
-    "KeyedRequest",
+    "IdempotentRequest",
     "LeaseLost",
     "Message",
     "MessageReceived",
-    "MessageReported",
+    "MessageStatusChanged",
     "MessageStatus",
     "NewCall",
     "NewCallCampaign",
@@ -231,7 +233,7 @@ __all__ = [
     "NewSmsCampaign",
     "NotFound",
     "Number",
-    "NumberChange",
+    "NumberUpdate",
     "OptedIn",
     "OptedOut",
     "Outreach",
@@ -239,79 +241,79 @@ __all__ = [
     "Page",
     "PausedCampaign",
     "PreparedRecipient",
-    "ProviderWait",
-    "Quota",
+    "ThrottledProvider",
+    "RateLimitState",
     "RateLimited",
     "Readiness",
     "Recipient",
     "RecipientEnded",
-    "RecipientGroup",
+    "RecipientCount",
     "RecipientOutcome",
     "RecipientStatus",
     "RecipientUnsubscribed",
     "RegisterImport",
     "ReplySettings",
-    "ReplySettingsChange",
+    "ReplySettingsUpdate",
     "ReplyText",
     "RequestInProgress",
     "Restore",
-    "Rule",
+    "TrailRule",
     "SimulatorConfig",
     "SmsCampaignsDisabled",
     "SmsSettings",
-    "SmsSettingsChange",
+    "SmsSettingsUpdate",
     "StartCheck",
-    "Status",
+    "EngineStatus",
     "StorageBusy",
     "StorageError",
     "SystemClock",
     "TrailStep",
     "Trunk",
-    "TrunkChange",
+    "TrunkUpdate",
     "Unauthorized",
-    "UnknownCount",
+    "UnknownDispatchCount",
     "Unset",
     "Unsubscribe",
     "VoicemailPolicy",
-    "What",
-    "Window",
+    "TrailStepKind",
+    "TimeWindow",
     "Workspace",
-    "WorkspaceChange",
+    "WorkspaceUpdate",
     "WorkspaceMode",
     "WorkspaceStatus",
     "WorkspaceUnavailable",
     "__version__",
     "backup_database",
     "check_database",
-    "describe",
+    "describe_reason",
     "explain",
     "holiday_parts",
-    "mask",
+    "mask_phone",
     "migrate_database",
     "parse_holidays",
     "parse_json",
-    "prepare",
+    "prepare_recipient",
     "read_call_campaign",
     "read_new_call",
     "read_new_message",
-    "read_plain_body",
-    "read_settings_change",
+    "read_simple_body",
+    "read_sms_settings_update",
     "read_sms_campaign",
     "restore_database",
-    "to_text",
+    "format_timestamp",
     "write_call",
     "write_call_created",
     "write_campaign",
     "write_campaign_created",
     "write_message",
-    "write_settings",
+    "write_sms_settings",
 ]
 
 _NAMES: Final = {
     "clock": (
         "Clock",
         "SystemClock",
-        "to_text",
+        "format_timestamp",
     ),
     "config": (
         "PUBLIC_URL_VARIABLE",
@@ -324,18 +326,18 @@ _NAMES: Final = {
         "write_campaign",
         "write_campaign_created",
         "write_message",
-        "write_settings",
+        "write_sms_settings",
     ),
     "convert.campaigns": (
         "read_call_campaign",
         "read_sms_campaign",
     ),
     "convert.json_text": ("parse_json",),
-    "convert.plain_bodies": ("read_plain_body",),
+    "convert.plain_bodies": ("read_simple_body",),
     "convert.requests": (
         "read_new_call",
         "read_new_message",
-        "read_settings_change",
+        "read_sms_settings_update",
     ),
     "engine": ("Outreach",),
     "errors": (
@@ -377,7 +379,7 @@ _NAMES: Final = {
     ),
     "models.business_hours": (
         "BusinessHours",
-        "Window",
+        "TimeWindow",
     ),
     "models.call": (
         "Call",
@@ -387,7 +389,7 @@ _NAMES: Final = {
         "Campaign",
         "CampaignCreated",
         "CampaignUpdate",
-        "CliGroupEntry",
+        "CallerIdAllocation",
         "Counters",
         "NewCallCampaign",
         "NewSmsCampaign",
@@ -407,25 +409,25 @@ _NAMES: Final = {
     ),
     "models.dispatch": (
         "Dispatch",
-        "DispatchGroup",
-        "UnknownCount",
+        "DispatchCount",
+        "UnknownDispatchCount",
     ),
     "models.events": (
         "CallEnded",
-        "CampaignMoved",
+        "CampaignStatusChanged",
         "Event",
         "MessageReceived",
-        "MessageReported",
+        "MessageStatusChanged",
         "OptedIn",
         "OptedOut",
         "RecipientEnded",
     ),
     "models.explanation": ("Explanation",),
     "models.failures": (
-        "Failure",
+        "ProviderFailure",
         "RecipientOutcome",
     ),
-    "models.holdup": ("Holdup",),
+    "models.holdup": ("CampaignBlocker",),
     "models.holidays": (
         "Holiday",
         "HolidayCalendar",
@@ -440,15 +442,15 @@ _NAMES: Final = {
         "NewRecipient",
         "PreparedRecipient",
         "Recipient",
-        "RecipientGroup",
+        "RecipientCount",
     ),
     "models.settings": (
         "CallSettings",
-        "CallSettingsChange",
+        "CallSettingsUpdate",
         "ReplySettings",
-        "ReplySettingsChange",
+        "ReplySettingsUpdate",
         "SmsSettings",
-        "SmsSettingsChange",
+        "SmsSettingsUpdate",
     ),
     "models.start_check": ("StartCheck",),
     "models.states": (
@@ -462,17 +464,17 @@ _NAMES: Final = {
     ),
     "models.status": (
         "DispatchedBy",
-        "Dispatching",
+        "DispatchOverview",
         "PausedCampaign",
-        "ProviderWait",
-        "Status",
+        "ThrottledProvider",
+        "EngineStatus",
     ),
     "models.trail": (
-        "RULES",
+        "TRAIL_RULES",
         "ContactHistory",
-        "Rule",
+        "TrailRule",
         "TrailStep",
-        "What",
+        "TrailStepKind",
     ),
     "models.unset": (
         "UNSET",
@@ -482,20 +484,20 @@ _NAMES: Final = {
     "models.work": ("AuditEntry",),
     "models.workspace": (
         "ApiKey",
-        "CreatedKey",
+        "CreatedApiKey",
         "Workspace",
     ),
-    "operations.request_limits": ("Quota",),
-    "operations.requests": ("Answer",),
-    "operations.workspaces": ("WorkspaceChange",),
+    "operations.request_limits": ("RateLimitState",),
+    "operations.requests": ("StoredAnswer",),
+    "operations.workspaces": ("WorkspaceUpdate",),
     "policy.holidays": (
         "holiday_parts",
         "parse_holidays",
     ),
-    "policy.phones": ("mask",),
+    "policy.phones": ("mask_phone",),
     "policy.reasons": (
-        "PAUSES",
-        "describe",
+        "PAUSE_REASONS",
+        "describe_reason",
     ),
     "policy.replies": ("ReplyText",),
     "protocols.adapter": (
@@ -507,14 +509,14 @@ _NAMES: Final = {
         "DispatcherState",
     ),
     "services.accounts": ("AccountSummary",),
-    "services.agents": ("AgentChange",),
+    "services.agents": ("AgentUpdate",),
     "services.events": ("EventStream",),
-    "services.flows": ("FlowChange",),
-    "services.numbers": ("NumberChange",),
-    "services.once": ("KeyedRequest",),
-    "services.preparing": ("prepare",),
+    "services.flows": ("FlowUpdate",),
+    "services.numbers": ("NumberUpdate",),
+    "services.once": ("IdempotentRequest",),
+    "services.preparing": ("prepare_recipient",),
     "services.readiness": ("Readiness",),
-    "services.trunks": ("TrunkChange",),
+    "services.trunks": ("TrunkUpdate",),
     "services.unsubscribes": ("RegisterImport",),
     "storage.upkeep": (
         "Backup",

@@ -74,7 +74,7 @@ class StepWatch:
         return self.looked_at - _EPOCH - timedelta(seconds=began)
 
 
-def to_text(moment: datetime) -> str:
+def format_timestamp(moment: datetime) -> str:
     """Return a moment as fixed-width ISO 8601 in UTC with `Z`: `2026-11-20T16:10:25.000000Z`.
 
     The width is fixed so that stored texts sort as the moments do.
@@ -84,6 +84,6 @@ def to_text(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
-def from_text(text: str) -> datetime:
-    """Return the moment that `to_text` wrote."""
+def parse_timestamp(text: str) -> datetime:
+    """Return the moment that `format_timestamp` wrote."""
     return datetime.fromisoformat(text)

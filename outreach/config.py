@@ -15,7 +15,7 @@ from outreach.errors import ConfigError
 PUBLIC_URL_VARIABLE: Final = "OUTREACH_PUBLIC_URL"
 
 
-_MOST_SECONDS: Final = 3.2e9
+_MAX_SECONDS: Final = 3.2e9
 """A hundred years: beyond, moments could not be told any more."""
 
 
@@ -53,7 +53,7 @@ def _public_url(given: object) -> str | None:
 
 
 def _bounded(
-    *, least: float = 0.0, most: float = _MOST_SECONDS, above: bool = False, kinds: tuple[type, ...] = (int, float)
+    *, least: float = 0.0, most: float = _MAX_SECONDS, above: bool = False, kinds: tuple[type, ...] = (int, float)
 ) -> Callable[[Any, Any, Any], None]:
     """Return what checks that a setting is a number within bounds; `above` keeps the lower one out."""
 
@@ -85,83 +85,86 @@ def _count(default: int, most: int) -> Any:
 
 @attrs.frozen(kw_only=True)
 class EngineConfig:
-    """How the engine behaves; the defaults are those of the design. A value that makes no sense is a `ConfigError`.
+    """How the engine behaves; the defaults are those of docs/rules.md. A value that makes no sense is a `ConfigError`.
 
     Attributes:
-        max_waiting_intents: Intents of this process that wait for their slot at a time.
-        max_requests: Requests of this process to providers that have no outcome yet. The sum of both bounds what a
+        max_queued_intents: Intents of this process that wait for their slot at a time.
+        max_requests_in_flight: Requests of this process to providers that have no outcome yet. The sum of both bounds what a
             crash can leave unknown.
-        intent_seconds: No request starts later than this after the commit of its intent.
+        max_intent_age_seconds: No request starts later than this after the commit of its intent.
         look_ahead_seconds: How long before its slot an intent may be committed, where several slots lie so close.
-        single_look_ahead_seconds: The same where slots lie farther apart: an intent that waits takes a place.
+        sparse_look_ahead_seconds: The same where slots lie farther apart: an intent that waits takes a place.
         provider_timeout_seconds: After this a request without an answer is unknown.
-        slice_seconds: How long a runner works on one unit before others get their turn.
-        poll_seconds: How often changes of other processes are looked for.
+        time_slice_seconds: How long a runner works on one unit before others get their turn.
+        change_poll_seconds: How often changes of other processes are looked for.
         lease_seconds: How long a lease lasts without a heartbeat.
-        heartbeat_seconds: How often the lease is renewed.
-        lock_seconds: How often a process that may not dispatch yet asks again.
+        heartbeat_interval_seconds: How often the lease is renewed.
+        lock_retry_seconds: How often a process that may not dispatch yet asks again.
         stop_grace_seconds: How long a stop waits for requests in flight.
-        call_acceptance_seconds: How long POST /calls waits for the provider's acceptance.
-        stale_seconds: A single call or message not dispatched for this long is canceled as stale.
-        missed_start_seconds: A scheduled start missed by more than this pauses the campaign.
-        idempotency_seconds: How long an idempotency key is remembered.
+        acceptance_wait_seconds: How long POST /calls waits for the provider's acceptance.
+        single_expiry_seconds: A single call or message not dispatched for this long is canceled as stale.
+        missed_start_grace_seconds: A scheduled start missed by more than this pauses the campaign.
+        idempotency_key_ttl_seconds: How long an idempotency key is remembered.
         idempotency_wait_seconds: How long a request waits for the first one with its key.
-        chunk_rows: Recipients of a campaign that is created which are written in one transaction.
-        backoff_seconds: The first wait after a deferral; it doubles up to `backoff_max_seconds`.
+        insert_batch_size: Recipients of a campaign that is created which are written in one transaction.
+        backoff_initial_seconds: The first wait after a deferral; it doubles up to `backoff_max_seconds`.
         call_poll_seconds: How often a call in progress is asked for when no event comes.
         call_status_seconds: How long a provider has to tell how far a call has come.
-        call_verdict_seconds: For how long after a call's end its provider is asked for what the analysis says of it,
+        call_analysis_wait_seconds: For how long after a call's end its provider is asked for what the analysis says of it,
             where no event has told: first after a tenth of it, then after twice as long each time.
-        call_silence_seconds: A placed call of which nothing was heard for this long since it was dialed ends as
+        call_timeout_seconds: A placed call of which nothing was heard for this long since it was dialed ends as
             unconfirmed.
-        reconcile_after_seconds: How long after its commit an unknown dispatch is first looked up at the provider.
-        reconcile_every_seconds: How long after a look-up that told nothing the next one is made.
+        reconcile_delay_seconds: How long after its commit an unknown dispatch is first looked up at the provider.
+        reconcile_retry_seconds: How long after a look-up that told nothing the next one is made.
         reconcile_deadline_seconds: How long after its commit an unknown dispatch ends as unconfirmed.
-        reconcile_round_seconds: The pause between two rounds over the unknown dispatches.
-        receipt_wait_seconds: How long an accepted message of a campaign waits for its final receipt while SMS retry
+        reconcile_interval_seconds: The pause between two rounds over the unknown dispatches.
+        receipt_timeout_seconds: How long an accepted message of a campaign waits for its final receipt while SMS retry
             is on; then it counts as done.
-        sweep_seconds: How often what nobody needs any more is cleared away.
-        callback_days: How long the events that providers call back are kept as they came.
+        cleanup_interval_seconds: How often what nobody needs any more is cleared away.
+        callback_retention_days: How long the events that providers call back are kept as they came.
         public_url: Where this server is reached from outside, such as `https://outreach.example.com`: there providers
             call back. None tells them of no address.
     """
 
-    max_waiting_intents: int = _count(500, 100_000)
-    max_requests: int = _count(1000, 100_000)
-    intent_seconds: float = _time(5.0)
+    max_queued_intents: int = _count(500, 100_000)
+    max_requests_in_flight: int = _count(1000, 100_000)
+    max_intent_age_seconds: float = _time(5.0)
     look_ahead_seconds: float = _time_or_none(0.5)
-    single_look_ahead_seconds: float = _time_or_none(0.1)
+    sparse_look_ahead_seconds: float = _time_or_none(0.1)
     provider_timeout_seconds: float = _time(30.0)
-    slice_seconds: float = _time(30.0)
-    poll_seconds: float = _time(0.25)
+    time_slice_seconds: float = _time(30.0)
+    change_poll_seconds: float = _time(0.25)
     lease_seconds: float = _time(15.0)
-    heartbeat_seconds: float = _time(2.0)
-    lock_seconds: float = _time(0.5)
+    heartbeat_interval_seconds: float = _time(2.0)
+    lock_retry_seconds: float = _time(0.5)
     stop_grace_seconds: float = _time_or_none(7.0)
-    call_acceptance_seconds: float = _time_or_none(1.5)
-    stale_seconds: float = _time(600.0)
-    missed_start_seconds: float = _time_or_none(3600.0)
-    idempotency_seconds: float = _time(86_400.0)
+    acceptance_wait_seconds: float = _time_or_none(1.5)
+    single_expiry_seconds: float = _time(600.0)
+    missed_start_grace_seconds: float = _time_or_none(3600.0)
+    idempotency_key_ttl_seconds: float = _time(86_400.0)
     idempotency_wait_seconds: float = _time_or_none(30.0)
-    chunk_rows: int = _count(2_500, 100_000)
-    backoff_seconds: float = _time(1.0)
+    insert_batch_size: int = _count(2_500, 100_000)
+    backoff_initial_seconds: float = _time(1.0)
     backoff_max_seconds: float = _time(300.0)
     call_poll_seconds: float = _time(10.0)
     call_status_seconds: float = _time(5.0)
-    call_verdict_seconds: float = _time(600.0)
-    call_silence_seconds: float = _time(14_400.0)
-    reconcile_after_seconds: float = _time(60.0)
-    reconcile_every_seconds: float = _time(120.0)
+    call_analysis_wait_seconds: float = _time(600.0)
+    call_timeout_seconds: float = _time(14_400.0)
+    reconcile_delay_seconds: float = _time(60.0)
+    reconcile_retry_seconds: float = _time(120.0)
     reconcile_deadline_seconds: float = _time(3600.0)
-    reconcile_round_seconds: float = _time(5.0)
-    receipt_wait_seconds: float = _time(14_400.0)
-    sweep_seconds: float = _time(30.0)
-    callback_days: float = _time(30.0)
+    reconcile_interval_seconds: float = _time(5.0)
+    receipt_timeout_seconds: float = _time(14_400.0)
+    cleanup_interval_seconds: float = _time(30.0)
+    callback_retention_days: float = _time(30.0)
     public_url: str | None = attrs.field(default=None, converter=_public_url)
 
     def __attrs_post_init__(self) -> None:
         """Check what only makes sense together."""
-        for shorter, longer in (("heartbeat_seconds", "lease_seconds"), ("backoff_seconds", "backoff_max_seconds")):
+        for shorter, longer in (
+            ("heartbeat_interval_seconds", "lease_seconds"),
+            ("backoff_initial_seconds", "backoff_max_seconds"),
+        ):
             if getattr(self, shorter) > getattr(self, longer):
                 raise ConfigError(
                     f"EngineConfig.{shorter} is {getattr(self, shorter):g}, and {longer} {getattr(self, longer):g}: "
@@ -170,7 +173,7 @@ class EngineConfig:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> EngineConfig:
-        """Read `OUTREACH_PUBLIC_URL`; everything else is as the design has it.
+        """Read `OUTREACH_PUBLIC_URL`; everything else has its default.
 
         Raises:
             ConfigError: It is no address; the message says what would be.
@@ -180,13 +183,13 @@ class EngineConfig:
 
 def _log_file(given: object) -> Path | None:
     if given is not None and not isinstance(given, str | Path):
-        raise ConfigError(f"SimulatorConfig.log is {given!r}; it must be the path of a file, or None for no log.")
+        raise ConfigError(f"SimulatorConfig.log_file is {given!r}; it must be the path of a file, or None for no log.")
     return None if given is None else Path(given)
 
 
 @attrs.frozen(kw_only=True)
 class SimulatorConfig:
-    """How the simulators behave (design, section 8).
+    """How the simulators behave (docs/rules.md#sandbox).
 
     Attributes:
         log: A file that gets one JSON line for each message or call accepted; None for no log.
@@ -196,7 +199,7 @@ class SimulatorConfig:
         call_seconds: How long an answered call lasts.
     """
 
-    log: Path | None = attrs.field(default=None, converter=_log_file)
+    log_file: Path | None = attrs.field(default=None, converter=_log_file)
     latency_ms: float = attrs.field(default=20.0, validator=_bounded(most=600_000.0))
     failure_rate: float = attrs.field(default=0.0, validator=_bounded(most=1.0))
     seed: int | None = attrs.field(default=None, validator=optional(_bounded(most=2.0**53, kinds=(int,))))

@@ -19,43 +19,40 @@ from outreach.config import EngineConfig, SimulatorConfig
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.errors import ConfigError
 from outreach.ids import IdSource, UuidV7Source
-from outreach.models.work import Unit
-from outreach.notices import Notices
-from outreach.protocols.analyser import Analyser
+from outreach.log_throttle import LogThrottle
+from outreach.models.work import WorkUnit
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import Dispatcher, DispatcherHealth, ReportSource
 from outreach.protocols.storage import Storage
-from outreach.protocols.voice import VoiceProvider
-from outreach.runners.connections import Connections
-from outreach.runners.desk import ProviderDesk
+from outreach.protocols.voice import Analyser, VoiceProvider
+from outreach.providers.connections import AccountConnections
+from outreach.providers.pool import ProviderPool
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.services.accounts import Accounts
 from outreach.services.agents import Agents
+from outreach.services.blockers import BlockerService
 from outreach.services.callbacks import Callbacks
 from outreach.services.calls import Calls
+from outreach.services.campaign_loading import CampaignLoader
 from outreach.services.campaigns import Campaigns
-from outreach.services.context import ServiceContext
-from outreach.services.creating import CampaignCreation
+from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
 from outreach.services.dispatches import Dispatches
 from outreach.services.events import Events
 from outreach.services.failures import Failures
 from outreach.services.flows import Flows
-from outreach.services.holdups import Holdups
-from outreach.services.home import Home, HomeStorage
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
+from outreach.services.rate_limits import RateLimiter
 from outreach.services.readiness import ReadinessProbe
-from outreach.services.replies import Replies
-from outreach.services.request_limits import RequestLimits
-from outreach.services.settings import CallingSettings, Settings
-from outreach.services.status import StatusLook
+from outreach.services.settings import CallingSettings, Replies, Settings
+from outreach.services.status import StatusQuery
 from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
-from outreach.storage.opening import key_file_for, storage_for
-from outreach.vault import KEY_VARIABLE, Vault
-from outreach.voice.analysis import ProviderVerdict
+from outreach.storage.opening import key_file_for, storage_from_url
+from outreach.vault import SECRET_KEY_VARIABLE, Vault
+from outreach.voice.base import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
 
 _log = logging.getLogger(__name__)
@@ -108,7 +105,7 @@ class Outreach:
         status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
         readiness: `await engine.readiness()` tells whether this process can do its work now.
-        notices: The engine's own log lines, which cannot flood the log; for whatever mounts it.
+        log_throttle: The engine's own log lines, which cannot flood the log; for whatever mounts it.
     """
 
     def __init__(
@@ -135,10 +132,10 @@ class Outreach:
         self._rng = rng or random.SystemRandom()
         self._config = config or EngineConfig()
         self._simulator = simulator or SimulatorConfig()
-        self._analyser = analyser or ProviderVerdict()
-        self.notices = Notices(self._clock)
+        self._analyser = analyser or ProviderAnalyser()
+        self.notices = LogThrottle(self._clock)
         vault = vault or Vault()
-        self._connections = Connections(
+        self._connections = AccountConnections(
             vault=vault,
             clock=self._clock,
             answer_seconds=self._config.provider_timeout_seconds,
@@ -149,42 +146,46 @@ class Outreach:
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
         self._stack: AsyncExitStack | None = None
-        self._home = Home()
+        self.loop_guard = LoopGuard()
         self._grace_ends = 0.0
         context = ServiceContext(
-            home=self._home,
-            storage=HomeStorage(storage, self._home),
+            loop_guard=self.loop_guard,
+            storage=GuardedStorage(storage, self.loop_guard),
             clock=self._clock,
             ids=self._ids,
             config=self._config,
             wake=self._wake,
             dispatching=lambda: self.health().dispatching,
-            notices=self.notices,
+            log_throttle=self.log_throttle,
         )
         self.readiness = ReadinessProbe(
-            home=self._home, storage=storage, clock=self._clock, health=self.health, notices=self.notices
+            loop_guard=self.loop_guard,
+            storage=storage,
+            clock=self._clock,
+            health=self.health,
+            log_throttle=self.notices,
         )
-        self.status = StatusLook(context)
+        self.status = StatusQuery(context)
         self.workspaces = Workspaces(context)
         self.agents = Agents(context)
         self.trunks = Trunks(context)
         self.numbers = Numbers(context)
         self.flows = Flows(context)
-        self.settings = Settings(context)
+        self.sms_settings = Settings(context)
         self.call_settings = CallingSettings(context)
-        self.replies = Replies(context)
+        self.reply_settings = Replies(context)
         self.unsubscribes = Unsubscribes(context)
         self.campaigns = Campaigns(context, vault)
-        self.create_campaign = CampaignCreation(context)
+        self._campaign_creation = CampaignLoader(context)
         self.calls = Calls(context)
         self.messages = Messages(context)
         self.dispatches = Dispatches(context)
         self.failures = Failures(context)
-        self.holdups = Holdups(context)
+        self.holdups = BlockerService(context)
         self.accounts = Accounts(context, vault, self._connections)
         self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.events = Events(context)
-        self.request_limits = RequestLimits(context)
+        self.rate_limits = RateLimiter(context)
 
     @classmethod
     def open(
@@ -211,7 +212,7 @@ class Outreach:
             dispatch: Whether this process sends. The server asks for it, the command line does not.
             clock: Where the time comes from; the system by default.
             rng: Where randomness comes from; the system by default.
-            config: How it behaves; by default as the design has it, with `OUTREACH_PUBLIC_URL`.
+            config: How it behaves; by default `EngineConfig()`, with `OUTREACH_PUBLIC_URL`.
             simulator: How the simulators behave; the `OUTREACH_SIMULATOR_*` variables by default.
             analyser: Decides what came of a call that has ended; the provider's own verdict by default.
             create: Whether entering it makes the database where there is none; otherwise that is `DatabaseMissing`.
@@ -232,7 +233,7 @@ class Outreach:
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         clock = clock or SystemClock()
         return cls(
-            storage_for(
+            storage_from_url(
                 url,
                 clock=clock,
                 host=os.environ.get("OUTREACH_HOST_ID") or None,
@@ -243,7 +244,7 @@ class Outreach:
             clock=clock,
             rng=rng,
             config=config or EngineConfig.from_environment(os.environ),
-            vault=Vault(keys=os.environ.get(KEY_VARIABLE), key_file=key_file_for(url)),
+            vault=Vault(keys=os.environ.get(SECRET_KEY_VARIABLE), key_file=key_file_for(url)),
             simulator=simulator or SimulatorConfig.from_environment(os.environ),
             analyser=analyser,
         )
@@ -256,13 +257,13 @@ class Outreach:
             DatabaseOlder: An older version has written it, and this engine was not to bring it up to date.
             StorageError: The database cannot be used.
         """
-        self._home.settle()
+        self.loop_guard.settle()
         async with AsyncExitStack() as stack:
-            stack.callback(self._home.leave)
+            stack.callback(self.loop_guard.leave)
             await stack.enter_async_context(self._storage)
             stack.push_async_callback(self._connections.aclose)
-            stack.push_async_callback(self.request_limits.aclose)
-            self.create_campaign.open()
+            stack.push_async_callback(self.rate_limits.aclose)
+            self._campaign_creation.open()
             stack.push_async_callback(self._end_creations)
             if self._dispatch:
                 await self._start_dispatching(stack)
@@ -279,7 +280,7 @@ class Outreach:
         Raises:
             ConfigError: It was opened in another process, thread or event loop.
         """
-        self._home.require()
+        self.loop_guard.require()
         self.events.close()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
@@ -298,7 +299,7 @@ class Outreach:
             )
         return self._dispatcher.health()
 
-    def _wake(self, unit: Unit) -> None:
+    def _wake(self, unit: WorkUnit) -> None:
         if self._dispatcher is not None:
             self._dispatcher.wake(unit)
 
@@ -315,13 +316,18 @@ class Outreach:
             clock=self._clock,
             config=self._config,
             analyser=self._analyser,
-            notices=self.notices,
+            log_throttle=self.log_throttle,
         )
-        desk = ProviderDesk(
+        provider_pool = ProviderPool(
             sandbox_carrier=carrier, sandbox_voice=voice, storage=self._storage, connections=self._connections
         )
         runner = Runner(
-            storage=self._storage, clock=self._clock, ids=self._ids, config=self._config, desk=desk, worker=worker
+            storage=self._storage,
+            clock=self._clock,
+            ids=self._ids,
+            config=self._config,
+            provider_pool=provider_pool,
+            worker=worker,
         )
         dispatcher = InProcessDispatcher(
             worker=worker,
@@ -330,7 +336,7 @@ class Outreach:
             sources=[source for source in (carrier, voice) if isinstance(source, ReportSource)],
             clock=self._clock,
             config=self._config,
-            notices=self.notices,
+            log_throttle=self.log_throttle,
         )
         self._dispatcher = dispatcher
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -345,7 +351,7 @@ class Outreach:
     async def _end_creations(self) -> None:
         with anyio.CancelScope(shield=True):
             left = max(self._grace_ends - self._clock.monotonic(), 0.0)
-            await self.create_campaign.close(grace_seconds=left)
+            await self._campaign_creation.close(grace_seconds=left)
 
     async def _stop_dispatching(self, dispatcher: Dispatcher, root: asyncio.Task[None]) -> None:
         with anyio.CancelScope(shield=True):

@@ -108,13 +108,13 @@ class Forbidden(OutreachError):
 
 
 class WorkspaceUnavailable(Forbidden):
-    """The workspace is suspended, paywalled or unavailable (interface, section 5)."""
+    """The workspace is suspended, paywalled or unavailable (docs/interface.md#5)."""
 
     code = "workspace_unavailable"
 
 
 class SmsCampaignsDisabled(Forbidden):
-    """SMS campaigns are not turned on for the workspace (interface, section 4.3, rule 1)."""
+    """SMS campaigns are not turned on for the workspace (docs/interface.md#4.3, rule 1)."""
 
     code = "sms_campaigns_disabled"
 
@@ -150,7 +150,7 @@ class AgentInactive(Conflict):
 
 
 class AgentNotOutbound(Conflict):
-    """The agent is inbound and `allow_outbound` is not set (interface, section 4.1)."""
+    """The agent is inbound and `allow_outbound` is not set (docs/interface.md#4.1)."""
 
     code = "agent_not_outbound"
 
@@ -219,7 +219,7 @@ class AccountMissing(Conflict):
 
 
 class RateLimited(OutreachError):
-    """The workspace's request limit is used up (interface, section 8).
+    """The workspace's request limit is used up (docs/interface.md#8).
 
     Attributes:
         limit: Requests a minute.

@@ -1,4 +1,4 @@
-"""Credentials at rest: encrypted with a key that is not in the database (design, section 9)."""
+"""Credentials at rest: encrypted with a key that is not in the database (docs/operations.md#security)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from outreach.errors import ConfigError
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
 
-KEY_VARIABLE: Final = "OUTREACH_SECRET_KEY"
+SECRET_KEY_VARIABLE: Final = "OUTREACH_SECRET_KEY"
 """One Fernet key (32 bytes, URL-safe base64), or several with commas between: the first encrypts, all decrypt."""
 
 
@@ -32,7 +32,7 @@ class Vault:
         self._key_file = key_file
         self._fernet: MultiFernet | None = None
 
-    def seal(self, account_id: str, credentials: Mapping[str, str]) -> str:
+    def encrypt(self, account_id: str, credentials: Mapping[str, str]) -> str:
         """Encrypt credentials for one account; they can be opened for no other one.
 
         Raises:
@@ -46,7 +46,7 @@ class Vault:
 
         Args:
             account_id: Whose they are.
-            sealed: What `seal` returned.
+            sealed: What `encrypt` returned.
             provider: Where the account is, for the words.
 
         Raises:
@@ -60,7 +60,7 @@ class Vault:
             held = json.loads(self._lock(make=False).decrypt(sealed.encode("ascii")))
         except InvalidToken:
             raise ConfigError(
-                f"{whose} were encrypted with another key. Give the key that was used ({KEY_VARIABLE}, or the key file "
+                f"{whose} were encrypted with another key. Give the key that was used ({SECRET_KEY_VARIABLE}, or the key file "
                 f"beside the database), or connect the account at {provider} anew."
             ) from None
         except ConfigError as error:
@@ -78,7 +78,7 @@ class Vault:
             try:
                 self._fernet = MultiFernet([Fernet(text.strip()) for text in texts])
             except ValueError:
-                where = KEY_VARIABLE if self._keys else str(self._key_file)
+                where = SECRET_KEY_VARIABLE if self._keys else str(self._key_file)
                 raise ConfigError(
                     f"{where} holds no key. A key is 32 random bytes in URL-safe base64, as this prints: "
                     'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
@@ -96,7 +96,7 @@ class Vault:
         except FileNotFoundError:
             if not make:
                 raise ConfigError(
-                    f"There is no key to open credentials with: neither {KEY_VARIABLE} nor the file {path}. "
+                    f"There is no key to open credentials with: neither {SECRET_KEY_VARIABLE} nor the file {path}. "
                     "Give the key that they were encrypted with, or connect the accounts anew."
                 ) from None
         _write_key(path, Fernet.generate_key())

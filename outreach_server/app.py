@@ -13,13 +13,13 @@ from starlette.middleware import Middleware
 
 from outreach import PUBLIC_URL_VARIABLE, ConfigError, EngineConfig, Outreach, OutreachError
 from outreach_server.context import Server
-from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_no_turn, answer_outreach_error
-from outreach_server.helping import default_command
+from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error, answer_overloaded
+from outreach_server.fair_semaphore import FairSemaphoreTimeout
 from outreach_server.lifespan import make_lifespan
-from outreach_server.request_id import ExchangeMiddleware
+from outreach_server.parser_client import default_command
+from outreach_server.request_id import RequestStateMiddleware
 from outreach_server.routes import ROUTES
-from outreach_server.shortcut import ShortcutMiddleware
-from outreach_server.turns import NoTurn
+from outreach_server.shortcut import FastListMiddleware
 
 DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
 DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
@@ -34,7 +34,7 @@ def create_app(
     public_url: str | None = None,
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
     spool_directory: Path | None = None,
-    helper_command: Sequence[str] | None = None,
+    parser_command: Sequence[str] | None = None,
 ) -> Starlette:
     """Return an ASGI app that serves the HTTP interface; it may be mounted in another one.
 
@@ -51,8 +51,8 @@ def create_app(
         max_body_bytes: The largest body that is taken.
         spool_directory: Where large bodies are kept while they are worked on; the system's place for temporary
             files by default.
-        helper_command: How a program in one file, which holds Python in itself, starts itself to read a large body:
-            two arguments are added, with which it calls `outreach_server.helper.main`. Without it large bodies are read
+        parser_command: How a program in one file, which holds Python in itself, starts itself to read a large body:
+            two arguments are added, with which it calls `outreach_server.parser_process.main`. Without it large bodies are read
             in a thread there, which slows down other requests. A Python that runs from its own files needs none.
 
     Raises:
@@ -66,10 +66,10 @@ def create_app(
         _require_nothing_of_the_engines(database_url=database_url, dispatch=dispatch, public_url=public_url)
     _check_kinds(database_url, dispatch=dispatch, max_body_bytes=max_body_bytes, spool_directory=spool_directory)
     server = Server(
-        engine_or_none=engine,
+        open_engine=engine,
         max_body_bytes=max_body_bytes,
         spool_root=spool_directory,
-        helper=helper_command or default_command(),
+        helper=parser_command or default_command(),
     )
     make_engine = (
         None
@@ -79,14 +79,14 @@ def create_app(
     app = Starlette(
         routes=list(ROUTES),
         middleware=[
-            Middleware(ExchangeMiddleware, server=server),
+            Middleware(RequestStateMiddleware, server=server),
             Middleware(FaultMiddleware),
-            Middleware(ShortcutMiddleware),
+            Middleware(FastListMiddleware),
         ],
         exception_handlers={
             OutreachError: answer_outreach_error,
             HTTPException: answer_http_exception,
-            NoTurn: answer_no_turn,
+            FairSemaphoreTimeout: answer_overloaded,
         },
         lifespan=make_lifespan(server, make_engine),
     )

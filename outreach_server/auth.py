@@ -8,13 +8,13 @@ from typing import Final
 from starlette.requests import Request
 
 from outreach import SmsCampaignsDisabled, Unauthorized, Workspace, WorkspaceStatus, WorkspaceUnavailable
-from outreach_server.context import exchange_of, server_of
-from outreach_server.limits import count_request
+from outreach_server.context import request_state_of, server_of
+from outreach_server.limits import count_against_rate_limit
 
 _BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE | re.ASCII)
 
 
-async def admit(request: Request, *, sms_campaigns: bool = False) -> Workspace:
+async def authenticate_request(request: Request, *, sms_campaigns: bool = False) -> Workspace:
     """Return the workspace that a request acts for, after the checks that come before the request itself.
 
     Args:
@@ -28,12 +28,12 @@ async def admit(request: Request, *, sms_campaigns: bool = False) -> Workspace:
         RateLimited: The request limit is used up.
     """
     workspace = await server_of(request).engine.workspaces.authenticate(_key(request))
-    exchange_of(request).workspace_id = workspace.id
+    request_state_of(request).workspace_id = workspace.id
     if workspace.status is not WorkspaceStatus.ACTIVE:
         raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
     if sms_campaigns:
         require_sms_campaigns(enabled=workspace.sms_campaigns_enabled)
-    await count_request(request, workspace)
+    await count_against_rate_limit(request, workspace)
     return workspace
 
 

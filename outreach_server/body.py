@@ -13,16 +13,16 @@ import attrs
 from starlette.requests import Request
 
 from outreach import InvalidRequest
-from outreach_server.context import exchange_of, server_of
+from outreach_server.context import request_state_of, server_of
 from outreach_server.spool import spool_directory
 
-MOST_SMALL_BYTES: Final = 1024 * 1024
+MAX_SMALL_BYTES: Final = 1024 * 1024
 """The largest body of the operations that take no contacts."""
 
-MOST_WITHOUT_TURN: Final = 256 * 1024
+MAX_WITHOUT_TURN: Final = 256 * 1024
 """A larger body waits for its turn."""
 
-MOST_IN_MEMORY: Final = 2 * 1024 * 1024
+MAX_IN_MEMORY: Final = 2 * 1024 * 1024
 """A larger body of contacts goes to disk, and to a helper process."""
 
 _FILE: Final = "body.json"
@@ -31,7 +31,7 @@ _IDLE_SECONDS: Final = 30.0
 """A body that stops arriving for so long is given up."""
 
 _BASE_SECONDS: Final = 15.0
-_LEAST_BYTES_PER_SECOND: Final = 64 * 1024
+_MIN_BYTES_PER_SECOND: Final = 64 * 1024
 """How long a body may take: some seconds, and more in proportion to what has arrived, half a megabit in a second. So
 whoever trickles keeps a turn and a connection for those seconds alone, whatever length he has announced."""
 
@@ -63,7 +63,7 @@ async def read_small_body(request: Request) -> Body:
     """
     _check_headers(request)
     raw = bytearray()
-    async for chunk in _chunks(request, min(server_of(request).max_body_bytes, MOST_SMALL_BYTES)):
+    async for chunk in _chunks(request, min(server_of(request).max_body_bytes, MAX_SMALL_BYTES)):
         raw += chunk
     return _in_memory(raw)
 
@@ -78,7 +78,7 @@ async def receive_callback_body(request: Request, limit: int, *, account_id: str
     chunks = _chunks(request, limit)
     raw = bytearray()
     async with AsyncExitStack() as stack:
-        if not await _read_all(request, chunks, raw, MOST_WITHOUT_TURN, limit):
+        if not await _read_all(request, chunks, raw, MAX_WITHOUT_TURN, limit):
             await stack.enter_async_context(server_of(request).large_callbacks.turn(account_id))
             async for chunk in chunks:
                 raw += chunk
@@ -100,12 +100,12 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
     chunks = _chunks(request, limit)
     raw = bytearray()
     async with AsyncExitStack() as stack:
-        if await _read_all(request, chunks, raw, MOST_WITHOUT_TURN, limit):
+        if await _read_all(request, chunks, raw, MAX_WITHOUT_TURN, limit):
             yield _in_memory(raw)
             return
         # From here on nothing is read from the socket until it is this body's turn.
-        await stack.enter_async_context(server.large_bodies.turn(exchange_of(request).workspace_id or ""))
-        if await _read_all(request, chunks, raw, MOST_IN_MEMORY, limit):
+        await stack.enter_async_context(server.large_bodies.turn(request_state_of(request).workspace_id or ""))
+        if await _read_all(request, chunks, raw, MAX_IN_MEMORY, limit):
             yield _in_memory(raw)
             return
         directory = await stack.enter_async_context(spool_directory(server.spool_root))
@@ -114,7 +114,7 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
 
 def refuse_unread(request: Request, message: str) -> InvalidRequest:
     """Return the error for a body that is not read to its end; the connection ends with the answer."""
-    exchange_of(request).closes = True
+    request_state_of(request).closes = True
     return InvalidRequest.at("", message)
 
 
@@ -168,7 +168,7 @@ async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
     received, waited = 0, 0.0
     while True:
         # What counts is the time for which the client is waited for, and not that in which others had their turn.
-        left = _BASE_SECONDS + received / _LEAST_BYTES_PER_SECOND - waited
+        left = _BASE_SECONDS + received / _MIN_BYTES_PER_SECOND - waited
         began = anyio.current_time()
         try:
             with anyio.fail_after(min(left, _IDLE_SECONDS)):

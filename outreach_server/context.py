@@ -11,22 +11,22 @@ import attrs
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
-from outreach import ConfigError, Outreach, Quota
-from outreach_server.turns import Turns
+from outreach import ConfigError, Outreach, RateLimitState
+from outreach_server.fair_semaphore import FairSemaphore
 
 _SERVER: Final = "outreach_server.server"
 _EXCHANGE: Final = "outreach_server.exchange"
 
-MOST_LARGE_BODIES: Final = 8
+MAX_LARGE_BODIES: Final = 8
 """Large bodies that are received or worked on at a time; the others wait before they are read."""
 
-MOST_LARGE_CALLBACKS: Final = 8
+MAX_LARGE_CALLBACKS: Final = 8
 """The same for large callbacks: whoever calls back shows no key, and is not to keep the turns of those who do."""
 
-MOST_HELPERS: Final = 2
+MAX_HELPERS: Final = 2
 """Helper processes at a time, each of another workspace."""
 
-MOST_LARGE_EACH: Final = 2
+MAX_LARGE_EACH: Final = 2
 """How many of these turns one workspace, or one account that is called back, may have: the others are for others."""
 
 
@@ -35,7 +35,7 @@ class Server:
     """One app and what belongs to it.
 
     Attributes:
-        engine_or_none: The engine while it is open.
+        open_engine: The engine while it is open.
         max_body_bytes: The largest body of a campaign.
         spool_root: Where large bodies are kept while they are worked on; the system's place by default.
         large_bodies: Turns for large bodies, shared by workspace.
@@ -45,13 +45,13 @@ class Server:
         readers: Threads that read bodies: one, because they compute, and whatever else the server does waits for them.
     """
 
-    engine_or_none: Outreach | None = None
+    open_engine: Outreach | None = None
     max_body_bytes: int
     spool_root: Path | None = None
-    large_bodies: Turns = attrs.field(factory=lambda: Turns(MOST_LARGE_BODIES, MOST_LARGE_EACH))
-    large_callbacks: Turns = attrs.field(factory=lambda: Turns(MOST_LARGE_CALLBACKS, MOST_LARGE_EACH))
+    large_bodies: Turns = attrs.field(factory=lambda: FairSemaphore(MAX_LARGE_BODIES, MAX_LARGE_EACH))
+    large_callbacks: Turns = attrs.field(factory=lambda: FairSemaphore(MAX_LARGE_CALLBACKS, MAX_LARGE_EACH))
     helper: Sequence[str] | None = None
-    helpers: Turns = attrs.field(factory=lambda: Turns(MOST_HELPERS, 1))
+    helpers: Turns = attrs.field(factory=lambda: FairSemaphore(MAX_HELPERS, 1))
     readers: anyio.CapacityLimiter = attrs.field(factory=lambda: anyio.CapacityLimiter(1))
 
     @property
@@ -61,16 +61,16 @@ class Server:
         Raises:
             ConfigError: It is not open: the lifespan has not been run.
         """
-        if self.engine_or_none is None:
+        if self.open_engine is None:
             raise ConfigError(
                 "The engine is not open. A mounted app's lifespan does not run by itself: "
                 "enter outreach_server.running(app) in the lifespan of the app around it, or pass an opened engine."
             )
-        return self.engine_or_none
+        return self.open_engine
 
 
 @attrs.define(kw_only=True)
-class Exchange:
+class RequestState:
     """One request and its answer, as the layers around the endpoints see it.
 
     Attributes:
@@ -82,16 +82,16 @@ class Exchange:
 
     request_id: str
     workspace_id: str | None = None
-    quota: Quota | None = None
+    quota: RateLimitState | None = None
     closes: bool = False
 
 
-def put_server(scope: Scope, server: Server) -> None:
+def set_server(scope: Scope, server: Server) -> None:
     """Let everything that handles this scope find the server."""
     scope[_SERVER] = server
 
 
-def put_exchange(scope: Scope, exchange: Exchange) -> None:
+def set_request_state(scope: Scope, exchange: RequestState) -> None:
     """Let everything that handles this scope find the exchange."""
     scope[_EXCHANGE] = exchange
 
@@ -103,8 +103,8 @@ def server_of(connection: HTTPConnection) -> Server:
     return server
 
 
-def exchange_of(connection: HTTPConnection) -> Exchange:
+def request_state_of(connection: HTTPConnection) -> RequestState:
     """Return the exchange that a request is part of."""
     exchange = connection.scope[_EXCHANGE]
-    assert isinstance(exchange, Exchange)  # noqa: S101 - tells the type checker what the middleware put there
+    assert isinstance(exchange, RequestState)  # noqa: S101 - tells the type checker what the middleware put there
     return exchange

@@ -25,11 +25,11 @@ from outreach import (
     StorageError,
     Unauthorized,
 )
-from outreach_server.context import exchange_of, server_of
-from outreach_server.listening.tally import Tally
+from outreach_server.context import request_state_of, server_of
+from outreach_server.listening.tally import RefusalCounter
 from outreach_server.replies import json_response
 
-STATUSES: Final[Mapping[type[OutreachError], int]] = {
+STATUS_BY_ERROR: Final[Mapping[type[OutreachError], int]] = {
     InvalidRequest: 400,
     Unauthorized: 401,
     Forbidden: 403,
@@ -42,8 +42,8 @@ STATUSES: Final[Mapping[type[OutreachError], int]] = {
 """The status of an error is that of its nearest ancestor here; whatever has none is our fault, a 500."""
 
 _CODES: Final = {400: "invalid_request", 401: "unauthorized", 404: "not_found", 405: "method_not_allowed"}
-_LONGEST_MESSAGE: Final = 1000
-_LONGEST_PATH: Final = 300
+_MAX_MESSAGE_LENGTH: Final = 1000
+_MAX_PATH_LENGTH: Final = 300
 _OUR_FAULT: Final = "Something went wrong on our side. The server's log has it under this request id."
 
 _NO_DATABASE: Final = "The database cannot be used at the moment; the server's log says why. Try again later."
@@ -52,13 +52,13 @@ _NOT_NOW: Final = "The database cannot be written at the moment, and nothing was
 _TOO_MANY: Final = "Too many large bodies are being worked on, and nothing was changed. Send this one again later."
 
 _log = logging.getLogger("outreach_server")
-_crowded = Tally(_log, "no_turn", "A large body was answered 503: its turn did not come.")
-_busy = Tally(_log, "storage_busy", "A request was answered 503: another process holds the database.")
+_crowded = RefusalCounter(_log, "no_turn", "A large body was answered 503: its turn did not come.")
+_busy = RefusalCounter(_log, "storage_busy", "A request was answered 503: another process holds the database.")
 
 
 def status_of(error: OutreachError) -> int:
     """Return the HTTP status for an error."""
-    return next((STATUSES[cls] for cls in type(error).__mro__ if cls in STATUSES), 500)
+    return next((STATUS_BY_ERROR[cls] for cls in type(error).__mro__ if cls in STATUS_BY_ERROR), 500)
 
 
 def error_response(
@@ -71,21 +71,21 @@ def error_response(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return an answer in the envelope."""
-    content = envelope(code, message, request_id=exchange_of(request).request_id, details=details)
+    content = envelope(code, message, request_id=request_state_of(request).request_id, details=details)
     return json_response(content, status=status, headers=headers)
 
 
 def envelope(code: str, message: str, *, request_id: str, details: Sequence[ErrorDetail] = ()) -> dict[str, Any]:
-    """Return what every answer holds that is not 2xx (design, section 3, row "error envelope")."""
+    """Return what every answer holds that is not 2xx (docs/interface.md#error-envelope)."""
     return {
         "error": {
             "code": code,
-            "message": _printable(message, _LONGEST_MESSAGE),
+            "message": _printable(message, _MAX_MESSAGE_LENGTH),
             "request_id": request_id,
             "details": [
                 {
-                    "path": _printable(detail.path, _LONGEST_PATH),
-                    "message": _printable(detail.message, _LONGEST_MESSAGE),
+                    "path": _printable(detail.path, _MAX_PATH_LENGTH),
+                    "message": _printable(detail.message, _MAX_MESSAGE_LENGTH),
                 }
                 for detail in details
             ],
@@ -131,25 +131,27 @@ def answer_busy(request: Request) -> Response:
     return error_response(request, 503, "internal_error", _NOT_NOW, headers={"Retry-After": "1"})
 
 
-async def answer_no_turn(request: Request, _: Exception) -> Response:
+async def answer_overloaded(request: Request, _: Exception) -> Response:
     """Answer where a large body was not read, because too many of the same workspace, or account, are worked on."""
     _crowded.add()
     # The body was not read, so that the connection cannot be used again.
-    exchange_of(request).closes = True
+    request_state_of(request).closes = True
     return error_response(request, 503, "internal_error", _TOO_MANY, headers={"Retry-After": "30"})
 
 
 def answer_fault(request: Request, error: Exception) -> Response:
     """Answer for something that went wrong on our side: logged with all of it, told with nothing of it."""
-    if isinstance(error, StorageError) and (engine := server_of(request).engine_or_none) is not None:
+    if isinstance(error, StorageError) and (engine := server_of(request).open_engine) is not None:
         # It fails every request: once in the log, and counted.
-        engine.notices.failed("request_failed", error, "request failed", request_id=exchange_of(request).request_id)
+        engine.log_throttle.exception(
+            "request_failed", error, "request failed", request_id=request_state_of(request).request_id
+        )
         return error_response(request, 500, "internal_error", _NO_DATABASE)
     _log.error(
         "request %s failed",
-        exchange_of(request).request_id,
+        request_state_of(request).request_id,
         exc_info=error,
-        extra={"action": "request_failed", "request_id": exchange_of(request).request_id},
+        extra={"action": "request_failed", "request_id": request_state_of(request).request_id},
     )
     return error_response(request, 500, "internal_error", _OUR_FAULT)
 

@@ -1,4 +1,4 @@
-"""POSTs that may safely be sent again: the header `Idempotency-Key` (design, section 3)."""
+"""POSTs that may safely be sent again: the header `Idempotency-Key` (docs/interface.md#safe-retry)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from starlette.requests import Request
 
-from outreach import InvalidRequest, KeyedRequest
+from outreach import IdempotentRequest, InvalidRequest
 
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 
@@ -28,7 +28,7 @@ def idempotency_key(request: Request) -> str | None:
     return given[0]
 
 
-def keyed_request(request: Request, operation: str, *, digest: str) -> KeyedRequest | None:
+def keyed_request(request: Request, operation: str, *, digest: str) -> IdempotentRequest | None:
     """Return what a POST asks for under its key; None where it brings none.
 
     Args:
@@ -40,4 +40,4 @@ def keyed_request(request: Request, operation: str, *, digest: str) -> KeyedRequ
         InvalidRequest: The key is malformed.
     """
     key = idempotency_key(request)
-    return None if key is None else KeyedRequest(operation=operation, key=key, digest=digest)
+    return None if key is None else IdempotentRequest(operation=operation, key=key, digest=digest)

@@ -30,11 +30,11 @@ def make_lifespan(
             yield
             return
         async with make_engine() as engine:
-            server.engine_or_none = engine
+            server.open_engine = engine
             try:
                 yield
             finally:
-                server.engine_or_none = None
+                server.open_engine = None
 
     return lifespan
 

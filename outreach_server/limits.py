@@ -1,4 +1,7 @@
-"""The request limit of a workspace, counted and shown (design, section 3; draft-ietf-httpapi-ratelimit-headers)."""
+"""The request limit of a workspace, counted and shown.
+
+docs/interface.md#request-limit; draft-ietf-httpapi-ratelimit-headers.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,26 @@ from collections.abc import Sequence
 
 from starlette.requests import Request
 
-from outreach import Quota, RateLimited, Workspace
-from outreach_server.context import exchange_of, server_of
+from outreach import RateLimited, RateLimitState, Workspace
+from outreach_server.context import request_state_of, server_of
 
 
-async def count_request(request: Request, workspace: Workspace) -> None:
+async def count_against_rate_limit(request: Request, workspace: Workspace) -> None:
     """Count a request against its workspace's limit.
 
     Raises:
         RateLimited: The limit is used up.
         StorageBusy: It cannot be counted at the moment.
     """
-    exchange = exchange_of(request)
+    exchange = request_state_of(request)
     try:
-        exchange.quota = await server_of(request).engine.request_limits.take(workspace)
+        exchange.quota = await server_of(request).engine.rate_limits.acquire(workspace)
     except RateLimited as error:
-        exchange.quota = Quota(limit=error.limit, remaining=0, reset_seconds=error.retry_after_seconds)
+        exchange.quota = RateLimitState(limit=error.limit, remaining=0, reset_seconds=error.retry_after_seconds)
         raise
 
 
-def limit_headers(quota: Quota | None) -> Sequence[tuple[bytes, bytes]]:
+def limit_headers(quota: RateLimitState | None) -> Sequence[tuple[bytes, bytes]]:
     """Return what tells the client its limit and what is left; nothing where there is no limit or none was counted."""
     if quota is None:
         return ()

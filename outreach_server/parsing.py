@@ -12,7 +12,7 @@ from outreach_server.body import Body
 
 T = TypeVar("T")
 
-_MOST_INLINE: Final = 64 * 1024
+_MAX_INLINE: Final = 64 * 1024
 """What is parsed within a millisecond or two."""
 
 
@@ -23,6 +23,6 @@ async def read_model(body: Body, read: Callable[[Any], T]) -> T:
         InvalidRequest: The body breaks a rule; the details name each place.
     """
     raw = body.raw
-    if len(raw) <= _MOST_INLINE:
+    if len(raw) <= _MAX_INLINE:
         return read(parse_json(raw))
     return await to_thread.run_sync(lambda: read(parse_json(raw)))

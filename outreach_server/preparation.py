@@ -12,10 +12,10 @@ from anyio import to_thread
 from outreach import NewCallCampaign, NewSmsCampaign, PreparedRecipient
 from outreach_server.body import Body
 from outreach_server.context import Server
-from outreach_server.helping import read_in_helper
-from outreach_server.reading import ReadCampaign, Reading, read_campaign
+from outreach_server.parser_client import parse_in_subprocess
+from outreach_server.reading import ParsedCampaign, ParseOptions, read_campaign
 
-_MOST_INLINE: Final = 32 * 1024
+_MAX_INLINE: Final = 32 * 1024
 """What takes a millisecond or two, whatever it holds."""
 
 
@@ -33,7 +33,7 @@ class PreparedCampaign:
 
 @asynccontextmanager
 async def prepared_campaign(
-    server: Server, body: Body, reading: Reading, *, workspace_id: str
+    server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
 ) -> AsyncIterator[PreparedCampaign]:
     """Provide the campaign that a body asks for, with its contacts.
 
@@ -44,22 +44,22 @@ async def prepared_campaign(
     if body.file is not None and server.helper is not None:
         async with (
             server.helpers.turn(workspace_id),
-            read_in_helper(server.helper, body.file, reading) as (campaign, chunks),
+            parse_in_subprocess(server.helper, body.file, reading) as (campaign, chunks),
         ):
             yield PreparedCampaign(campaign=campaign, chunks=chunks)
         return
     raw = await to_thread.run_sync(body.file.read_bytes) if body.file is not None else body.raw
-    if len(raw) <= _MOST_INLINE:
+    if len(raw) <= _MAX_INLINE:
         read = read_campaign(raw, reading)
     else:
         read = await to_thread.run_sync(_read_all, raw, reading, limiter=server.readers)
     yield PreparedCampaign(campaign=read.campaign, chunks=_each(read.chunks))
 
 
-def _read_all(raw: bytes, reading: Reading) -> ReadCampaign:
+def _read_all(raw: bytes, reading: ParseOptions) -> ParsedCampaign:
     """Read a body with all of its contacts."""
     read = read_campaign(raw, reading)
-    return ReadCampaign(campaign=read.campaign, chunks=iter(list(read.chunks)))
+    return ParsedCampaign(campaign=read.campaign, chunks=iter(list(read.chunks)))
 
 
 async def _each(chunks: Iterator[list[PreparedRecipient]]) -> AsyncIterator[list[PreparedRecipient]]:

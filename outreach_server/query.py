@@ -1,4 +1,4 @@
-"""Query parameters of the lists, read strictly (design, section 3, row "query")."""
+"""Query parameters of the lists, read strictly (docs/interface.md#query)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import attrs
 from outreach import CampaignStatus, ErrorDetail, InvalidRequest
 
 _DIGITS: Final = re.compile(r"[0-9]+")
-_MOST_PARAMETERS: Final = 100
-_MOST_DIGITS: Final = 15
-_FAR_PAGE: Final = 10**_MOST_DIGITS
+_MAX_PARAMETERS: Final = 100
+_MAX_DIGITS: Final = 15
+_FAR_PAGE: Final = 10**_MAX_DIGITS
 _DEFAULT_PAGE_SIZE: Final = 20
-_MOST_PAGE_SIZE: Final = 100
+_MAX_PAGE_SIZE: Final = 100
 _SHORT: Final = 200
 
 
@@ -55,11 +55,11 @@ def _read(raw: bytes) -> ListQuery:
         details.append(ErrorDetail("search", "must not contain NUL"))
     if details:
         raise InvalidRequest(details=details)
-    is_far = len(page) > _MOST_DIGITS
+    is_far = len(page) > _MAX_DIGITS
     return ListQuery(
         page=_FAR_PAGE if is_far else int(page),
         page_echo=page.encode(),
-        page_size=_MOST_PAGE_SIZE if len(size) > _MOST_DIGITS else min(int(size), _MOST_PAGE_SIZE),
+        page_size=_MAX_PAGE_SIZE if len(size) > _MAX_DIGITS else min(int(size), _MAX_PAGE_SIZE),
         status=status,
         search=search or None,
     )
@@ -71,11 +71,11 @@ _read_short: Final = lru_cache(maxsize=1000)(_read)
 
 def _parameters(raw: bytes) -> tuple[dict[str, str], list[ErrorDetail]]:
     try:
-        pairs = parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
+        pairs = parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS)
     except UnicodeDecodeError:
         raise InvalidRequest.at("", "The query is not valid UTF-8.") from None
     except ValueError:
-        raise InvalidRequest.at("", f"The query has more than {_MOST_PARAMETERS} parameters.") from None
+        raise InvalidRequest.at("", f"The query has more than {_MAX_PARAMETERS} parameters.") from None
     values: dict[str, str] = {}
     details: list[ErrorDetail] = []
     for name, value in pairs:

@@ -1,7 +1,7 @@
 """Reading the body of a new campaign: parsed, checked and its contacts made ready to be written.
 
 All of this is plain computing. A small body is read where the request is handled, a larger one in a thread, and
-a large one in a process of its own (`outreach_server.helper`), so that other requests do not wait for it.
+a large one in a process of its own (`outreach_server.parser_process`), so that other requests do not wait for it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from outreach import (
     PreparedRecipient,
     SmsCampaignsDisabled,
     parse_json,
-    prepare,
+    prepare_recipient,
     read_call_campaign,
-    read_plain_body,
+    read_simple_body,
     read_sms_campaign,
 )
 
@@ -31,7 +31,7 @@ CHUNK: Final = 2_500
 
 
 @attrs.frozen(kw_only=True)
-class Reading:
+class ParseOptions:
     """How a body is to be read.
 
     Attributes:
@@ -48,7 +48,7 @@ class Reading:
 
 
 @attrs.frozen(kw_only=True)
-class ReadCampaign:
+class ParsedCampaign:
     """A campaign that was asked for, and its contacts.
 
     Attributes:
@@ -59,24 +59,24 @@ class ReadCampaign:
     chunks: Iterator[list[PreparedRecipient]]
 
 
-def read_campaign(raw: bytes, reading: Reading) -> ReadCampaign:
+def read_campaign(raw: bytes, reading: ParseOptions) -> ParsedCampaign:
     """Return the campaign that a body asks for.
 
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.
         SmsCampaignsDisabled: It asks for an SMS campaign, which the workspace may not have.
     """
-    plain = read_plain_body(raw)
+    plain = read_simple_body(raw)
     if plain is not None:
         # What is wrong with the rest of it is told by the long way, which names all places.
         with suppress(InvalidRequest):
             campaign, _ = _read(plain.head, reading)
-            return ReadCampaign(campaign=campaign, chunks=plain.chunks(reading.default_region, size=CHUNK))
+            return ParsedCampaign(campaign=campaign, chunks=plain.chunks(reading.default_region, size=CHUNK))
     campaign, recipients = _read(parse_json(raw), reading)
-    return ReadCampaign(campaign=campaign, chunks=_prepared(recipients, reading.default_region))
+    return ParsedCampaign(campaign=campaign, chunks=_prepared(recipients, reading.default_region))
 
 
-def _read(data: Any, reading: Reading) -> tuple[NewSmsCampaign | NewCallCampaign, Sequence[NewRecipient]]:
+def _read(data: Any, reading: ParseOptions) -> tuple[NewSmsCampaign | NewCallCampaign, Sequence[NewRecipient]]:
     if reading.channel_from_body and _channel(data) == "call":
         return read_call_campaign(data, this_year=reading.this_year)
     if not reading.sms_campaigns_enabled:
@@ -89,7 +89,7 @@ def _read(data: Any, reading: Reading) -> tuple[NewSmsCampaign | NewCallCampaign
 def _prepared(recipients: Sequence[NewRecipient], default_region: str | None) -> Iterator[list[PreparedRecipient]]:
     for start in range(0, len(recipients), CHUNK):
         yield [
-            prepare(recipient, default_region, path=f"recipients[{start + index}]")
+            prepare_recipient(recipient, default_region, path=f"recipients[{start + index}]")
             for index, recipient in enumerate(recipients[start : start + CHUNK])
         ]
 

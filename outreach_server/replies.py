@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 from starlette.responses import Response
 
-from outreach import Answer
+from outreach import StoredAnswer
 
 JSON: Final = "application/json"
 
@@ -18,12 +18,12 @@ def json_response(content: Any, *, status: int = 200, headers: Mapping[str, str]
     return Response(orjson.dumps(content), status_code=status, headers=headers, media_type=JSON)
 
 
-def created_response(answer: Answer) -> Response:
+def created_response(answer: StoredAnswer) -> Response:
     """Return the answer of a POST that has made something, now or when it was sent for the first time."""
     headers = {} if answer.location is None else {"Location": answer.location}
     return Response(answer.body, status_code=201, headers=headers, media_type=JSON)
 
 
-def answer_of(content: Any, *, location: str | None = None) -> Answer:
+def answer_of(content: Any, *, location: str | None = None) -> StoredAnswer:
     """Return what a POST answers, in the form in which an idempotency key keeps it."""
-    return Answer(body=orjson.dumps(content), location=location)
+    return StoredAnswer(body=orjson.dumps(content), location=location)

@@ -11,7 +11,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from outreach_server.context import Exchange, Server, put_exchange, put_server
+from outreach_server.context import RequestState, Server, set_request_state, set_server
 from outreach_server.limits import limit_headers
 
 REQUEST_ID: Final = b"x-request-id"
@@ -22,7 +22,7 @@ _ACCEPTABLE: Final = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._~:=+/-]{0,127}")
 _log = logging.getLogger("outreach_server.access")
 
 
-class ExchangeMiddleware:
+class RequestStateMiddleware:
     """Give each request its exchange, and each answer the headers that come from it.
 
     A request that brings a sane `X-Request-Id` keeps it, so that it can be followed through several services.
@@ -41,9 +41,9 @@ class ExchangeMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = Exchange(request_id=choose_request_id(scope["headers"]))
-        put_server(scope, self._server)
-        put_exchange(scope, exchange)
+        exchange = RequestState(request_id=choose_request_id(scope["headers"]))
+        set_server(scope, self._server)
+        set_request_state(scope, exchange)
         began = time.monotonic()
         status = 0
 
@@ -74,7 +74,7 @@ def choose_request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
     return given.decode("ascii") if _ACCEPTABLE.fullmatch(given) else str(uuid.uuid4())
 
 
-def _log_exchange(scope: Scope, exchange: Exchange, status: int, seconds: float) -> None:
+def _log_exchange(scope: Scope, exchange: RequestState, status: int, seconds: float) -> None:
     if not _log.isEnabledFor(logging.INFO):
         return
     # The endpoint's name and not the path: a path may hold a phone number that somebody took for a call's id.

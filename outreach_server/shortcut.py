@@ -20,7 +20,7 @@ from outreach_server.errors import answer_outreach_error
 _LISTS: Final[Mapping[str, type[SmsCampaigns | Campaigns]]] = {"/sms-campaigns": SmsCampaigns, "/campaigns": Campaigns}
 
 
-class ShortcutMiddleware:
+class FastListMiddleware:
     """Answer the lists of campaigns at once, and hand on everything else.
 
     Args:

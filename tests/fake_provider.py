@@ -18,9 +18,9 @@ from outreach.protocols.adapter import (
     CallbackRefused,
     Connection,
     CredentialField,
-    InboundText,
+    InboundMessageEvent,
 )
-from outreach.testing.carriers import ScriptedCarrier
+from outreach.testing.scripted import ScriptedCarrier
 
 CREDENTIALS: Final = {"account": "AC1", "token": "s3cret-token", "signing_secret": "s3cret-signature"}
 
@@ -30,13 +30,13 @@ class FakeAdapter:
 
     name = "twilio"
     fields: Sequence[CredentialField] = (
-        CredentialField(name="account", meaning="The account's name.", secret=False),
-        CredentialField(name="token", meaning="What requests are made with."),
-        CredentialField(name="signing_secret", meaning="What callbacks are signed with."),
-        CredentialField(name="region", meaning="Where it is.", secret=False, required=False),
+        CredentialField(name="account", description="The account's name.", secret=False),
+        CredentialField(name="token", description="What requests are made with."),
+        CredentialField(name="signing_secret", description="What callbacks are signed with."),
+        CredentialField(name="region", description="Where it is.", secret=False, required=False),
     )
     replies_to_keywords = True
-    most_callback_bytes = 1024 * 1024
+    max_callback_bytes = 1024 * 1024
 
     def __init__(self) -> None:
         self.carrier = ScriptedCarrier()
@@ -47,7 +47,7 @@ class FakeAdapter:
         self.connections.append(connection)
         return self.carrier
 
-    def own_starts(self, to: str) -> Collection[str] | None:
+    def carrier_start_words(self, to: str) -> Collection[str] | None:
         """Know one word that we know, too, and leave short codes to us."""
         return None if to == "72975" else {"start"}
 
@@ -87,15 +87,15 @@ def _event(connection: Connection, event: Mapping[str, Any]) -> CallbackEvent:
             )
             return CallbackEvent(event_id=event["id"], content=report, to=event.get("to"))
         case "text":
-            text = InboundText(
+            text = InboundMessageEvent(
                 provider_id=event["id"],
-                sender=event["from"],
+                from_number=event["from"],
                 to=event.get("to", "+14155550100"),
                 body=event["body"],
                 at=at,
             )
             return CallbackEvent(event_id=event["id"], content=text)
         case "unreadable":
-            return CallbackEvent(event_id=event["id"], content=None, unread="a.text")
+            return CallbackEvent(event_id=event["id"], content=None, unreadable_kind="a.text")
         case _:
             return CallbackEvent(event_id=event["id"], content=None)

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from outreach.testing.carriers import Step, accept, defer, drop, hang, not_sent, refuse
-from outreach.testing.provider_contract import Situation
+from outreach.testing.provider_contract import Scenario
+from outreach.testing.scripted import (
+    Step,
+    accept,
+    defer,
+    drop,
+    hang,
+    not_sent,
+    refuse,
+)
 
-STEPS: Final[Mapping[Situation, Step]] = {
+STEPS: Final[Mapping[Scenario, Step]] = {
     "accepts": accept(),
     "refuses_for_good": refuse("invalid_number"),
     "refuses_for_now": refuse("temporary"),
@@ -24,15 +32,15 @@ STEPS: Final[Mapping[Situation, Step]] = {
 class ScriptedLab:
     """A scripted provider, which can do everything."""
 
-    situations = frozenset(STEPS)
+    scenarios = frozenset(STEPS)
 
     def __init__(self, make: Any, **options: Any) -> None:
-        self._situation: Situation = "accepts"
+        self._situation: Scenario = "accepts"
         self.adapter = make(lambda _: STEPS[self._situation], **options)
 
-    def arrange(self, situation: Situation) -> None:
+    def arrange(self, scenario: Scenario) -> None:
         """Have the provider do this from now on."""
-        self._situation = situation
+        self._situation = scenario
 
     @property
     def requests_made(self) -> int:
@@ -43,13 +51,13 @@ class ScriptedLab:
 class SimulatorLab:
     """A simulator, which accepts or refuses for now; with a long latency it does not answer."""
 
-    situations: frozenset[Situation] = frozenset({"accepts", "refuses_for_now", "does_not_answer"})
+    scenarios: frozenset[Scenario] = frozenset({"accepts", "refuses_for_now", "does_not_answer"})
     requests_made = None
 
-    def __init__(self, by_situation: Mapping[Situation, Any]) -> None:
+    def __init__(self, by_situation: Mapping[Scenario, Any]) -> None:
         self._adapters = by_situation
         self.adapter = by_situation["accepts"]
 
-    def arrange(self, situation: Situation) -> None:
+    def arrange(self, scenario: Scenario) -> None:
         """Take the simulator that is set up for this."""
-        self.adapter = self._adapters[situation]
+        self.adapter = self._adapters[scenario]

@@ -66,7 +66,7 @@ def test_a_public_address_that_providers_cannot_call_is_refused(given: str, word
 
 
 def test_the_simulators_are_set_by_the_environment(tmp_path: Path) -> None:
-    """Design, section 8: five variables; one that is empty counts as not set."""
+    """docs/rules.md#sandbox: five variables; one that is empty counts as not set."""
     log = tmp_path / "carrier.jsonl"
     variables = {
         "OUTREACH_SIMULATOR_LOG": str(log),
@@ -102,11 +102,11 @@ def test_a_variable_that_cannot_be_heeded_is_named(name: str, value: str) -> Non
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("max_requests", 0), ("max_requests", 1.5), ("max_requests", True), ("max_requests", 100_001),
-        ("chunk_rows", -1), ("chunk_rows", "250"),
-        ("poll_seconds", 0), ("poll_seconds", -0.25), ("poll_seconds", math.nan), ("lease_seconds", math.inf),
-        ("lease_seconds", "15"), ("lease_seconds", None), ("callback_days", 0.0), ("callback_days", 1e10),
-        ("stop_grace_seconds", -1), ("idempotency_seconds", timedelta(days=1)), ("public_url", 8000),
+        ("max_requests_in_flight", 0), ("max_requests_in_flight", 1.5), ("max_requests_in_flight", True), ("max_requests_in_flight", 100_001),
+        ("insert_batch_size", -1), ("insert_batch_size", "250"),
+        ("change_poll_seconds", 0), ("change_poll_seconds", -0.25), ("change_poll_seconds", math.nan), ("lease_seconds", math.inf),
+        ("lease_seconds", "15"), ("lease_seconds", None), ("callback_retention_days", 0.0), ("callback_retention_days", 1e10),
+        ("stop_grace_seconds", -1), ("idempotency_key_ttl_seconds", timedelta(days=1)), ("public_url", 8000),
     ],
 )  # fmt: skip
 def test_a_setting_that_makes_no_sense_is_refused_by_its_name(field: str, value: Any) -> None:
@@ -126,17 +126,23 @@ def test_every_number_of_the_configuration_has_bounds() -> None:
 
 def test_the_bounds_themselves_are_taken() -> None:
     """Integers are as good as other numbers, and none is a time where waiting may be left out."""
-    config = EngineConfig(max_requests=1, chunk_rows=100_000, stop_grace_seconds=0, lease_seconds=15, poll_seconds=1)
+    config = EngineConfig(
+        max_requests_in_flight=1,
+        insert_batch_size=100_000,
+        stop_grace_seconds=0,
+        lease_seconds=15,
+        change_poll_seconds=1,
+    )
     assert (config.stop_grace_seconds, config.lease_seconds) == (0, 15)
     assert SimulatorConfig(failure_rate=1, latency_ms=0, seed=0).seed == 0
-    assert SimulatorConfig(log="log.jsonl").log == Path("log.jsonl")
+    assert SimulatorConfig(log_file="log.jsonl").log == Path("log.jsonl")
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"heartbeat_seconds": 20.0}, "heartbeat_seconds is 20, and lease_seconds 15"),
-        ({"backoff_seconds": 301.0}, "backoff_seconds is 301, and backoff_max_seconds 300"),
+        ({"heartbeat_interval_seconds": 20.0}, "heartbeat_interval_seconds is 20, and lease_seconds 15"),
+        ({"backoff_initial_seconds": 301.0}, "backoff_initial_seconds is 301, and backoff_max_seconds 300"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(given: dict[str, float], words: str) -> None:
@@ -163,7 +169,7 @@ def test_an_engine_is_made_of_what_it_takes() -> None:
     with pytest.raises(ConfigError, match=r"Outreach\.open\(url\)"):
         Outreach("sqlite:///app.db")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"config is .*must be an outreach\.EngineConfig"):
-        Outreach.open("memory://", config={"poll_seconds": 1})  # type: ignore[arg-type]
+        Outreach.open("memory://", config={"change_poll_seconds": 1})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="must be a URL such as"):
         Outreach.open(Path("app.db"))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="dispatch is 'no'; it must be True or False"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from outreach import RULES, Rule, What
+from outreach import TRAIL_RULES, TrailRule, TrailStepKind
 from outreach.models import events
 
 TEXT = (Path(__file__).parent.parent / "docs" / "decision-trail.md").read_text(encoding="utf-8")
@@ -21,19 +21,19 @@ def table(column: str) -> dict[str, str]:
 
 def test_every_rule_is_explained_and_no_other() -> None:
     """Each with the words that the command line shows, in one order."""
-    assert list(RULES) == list(Rule)
-    assert list(table("rule").items()) == [(rule.value, text) for rule, text in RULES.items()]
+    assert list(TRAIL_RULES) == list(TrailRule)
+    assert list(table("rule").items()) == [(rule.value, text) for rule, text in TRAIL_RULES.items()]
 
 
 def test_every_rule_says_where_it_comes_from() -> None:
     """One sentence, and the place that it is from."""
-    for rule, text in RULES.items():
-        assert re.search(r"\((design|interface), section \d[^()]*(\([a-z0-9]\)[^()]*)*\)\.$|\)\)\.$", text), rule
+    for rule, text in TRAIL_RULES.items():
+        assert re.search(r"\(docs/[a-z-]+\.md(#|, row )[^()]*(\([a-z0-9]\)[^()]*)*\)\.$|\)\)\.$", text), rule
 
 
 def test_every_step_is_explained_and_no_other() -> None:
     """In one order."""
-    assert list(table("what")) == [what.value for what in What]
+    assert list(table("what")) == [what.value for what in TrailStepKind]
 
 
 def test_every_kind_of_event_is_named() -> None:

@@ -87,7 +87,7 @@ async def _add_large(beside: Tenant, campaigns: int, recipients: int) -> Tenant:
     """Make a second workspace in the same file, with campaigns that are started."""
     async with Outreach.open(beside.url) as engine:
         workspace = await engine.workspaces.create("Large", request_limit=None, default_region="US")
-        key = await engine.workspaces.create_key(workspace.id, name="benchmark")
+        key = await engine.api_keys.create(workspace.id, name="benchmark")
         each = [range(n * recipients, (n + 1) * recipients) for n in range(campaigns)]
         await asyncio.gather(*(_start(engine, workspace.id, f"+1415556{n:04d}", who) for n, who in enumerate(each)))
     return Tenant(database=beside.database, workspace_id=workspace.id, agent_id="", api_key=key.api_key)
@@ -96,13 +96,13 @@ async def _add_large(beside: Tenant, campaigns: int, recipients: int) -> Tenant:
 async def _start(engine: Outreach, workspace_id: str, sender: str, people: range) -> None:
     new = NewSmsCampaign(
         name=f"From {sender}",
-        message_body=MESSAGE,
-        sms_carrier="twilio",
-        sms_from_number=sender,
-        sms_rate_per_minute=_RATE,
+        body=MESSAGE,
+        carrier="twilio",
+        from_number=sender,
+        rate_per_minute=_RATE,
     )
     recipients = [NewRecipient(**contact(number)) for number in people]
-    made = (await engine.create_campaign.sms(workspace_id, new, recipients)).campaign
+    made = (await engine.campaigns.create_sms(workspace_id, new, recipients)).campaign
     await engine.campaigns.start(workspace_id, made.id)
 
 

@@ -26,11 +26,11 @@ from benchmarks.sides.counting import Counts, count_statements
 from benchmarks.sides.telling import tell, told
 from benchmarks.writes import forget, record
 from outreach import CampaignStatus, DispatchState, MessageStatus, NewRecipient, NewSmsCampaign, Outreach, SystemClock
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import MessageReport
 from outreach.protocols.carrier import OutboundMessage, ReportSink
-from outreach.storage.opening import storage_for
-from outreach.testing.carriers import ScriptedCarrier
+from outreach.storage.opening import storage_from_url
+from outreach.testing.scripted import ScriptedCarrier
 
 _AT_ONCE: Final = 50
 _RECEIPTS_AT_ONCE: Final = 1000
@@ -45,12 +45,12 @@ class Carrier(ScriptedCarrier):
         self._latency_seconds = latency_seconds
         self.sink: ReportSink | None = None
 
-    async def send(self, message: OutboundMessage) -> Outcome:
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Accept it, with as little work as may be: what is measured is the engine."""
         self.requests.append(message)
         provider_id = f"{self.name}-{len(self.requests)}"
         await anyio.sleep(self._latency_seconds)
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
 
     async def listen(self, sink: ReportSink) -> None:
         """Remember where reports go."""
@@ -90,13 +90,13 @@ async def furnish(url: str, task: dict[str, Any]) -> str:
         async def create(number: int, people: range, *, start: bool) -> None:
             new = NewSmsCampaign(
                 name=f"Campaign {number}",
-                message_body=MESSAGE,
-                sms_carrier="twilio",
-                sms_from_number=f"+1415556{number:04d}",
-                sms_rate_per_minute=task["rate"],
+                body=MESSAGE,
+                carrier="twilio",
+                from_number=f"+1415556{number:04d}",
+                rate_per_minute=task["rate"],
             )
             recipients = (NewRecipient(**contact(person)) for person in people)
-            made = (await engine.create_campaign.sms(workspace.id, new, recipients)).campaign
+            made = (await engine.campaigns.create_sms(workspace.id, new, recipients)).campaign
             if start:
                 await engine.campaigns.start(workspace.id, made.id)
 
@@ -119,7 +119,7 @@ async def send(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
         record(database)
     messages = task["campaigns"] * task["recipients"]
     carrier = Carrier(task["latency_ms"] / 1000)
-    engine = Outreach(storage_for(url, clock=clock), dispatch=True, clock=clock, sandbox_carrier=carrier)
+    engine = Outreach(storage_from_url(url, clock=clock), dispatch=True, clock=clock, sandbox_carrier=carrier)
     async with engine:
         first = (counts.statements, counts.runs, counts.commits) if counts else (0, 0, 0)
         begun, computing = time.perf_counter(), time.process_time()

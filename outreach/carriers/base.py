@@ -11,35 +11,35 @@ from urllib.parse import urlencode
 import attrs
 import httpx
 
-from outreach.models.dispatch import FailureClass, Outcome
+from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.states import DispatchState
-from outreach.protocols.carrier import LookUp
-from outreach.wire.asking import Unreadable, json_object
+from outreach.protocols.carrier import LookupRequest
+from outreach.wire.sending import UnreadableResponse, json_object
 
-ON_THE_WAY_SECONDS: Final = 5
+TRANSIT_SECONDS: Final = 5
 """How long a request may take to arrive: the carrier counts from then, and must still end before `not_after`."""
 
-TOO_LATE: Final = Outcome(state=DispatchState.NOT_SENT, reason="too_late")
+TOO_LATE: Final = DispatchOutcome(state=DispatchState.NOT_SENT, reason="too_late")
 """So little is left before `not_after` that the carrier could not be told of it: nothing was asked."""
 
-EARLIER: Final = timedelta(seconds=5)
-LATER: Final = timedelta(seconds=60)
+CLOCK_SKEW_BEFORE: Final = timedelta(seconds=5)
+CLOCK_SKEW_AFTER: Final = timedelta(seconds=60)
 """How far the carrier's clock may be from ours where a look-up goes by time: the one back, the other ahead."""
 
-DISPATCH: Final = "dispatch"
+DISPATCH_PARAMETER: Final = "dispatch"
 """The parameter of the callback's URL in which our identifier comes back."""
 
 
-def no_sender(what: str) -> Outcome:
+def no_sender(what: str) -> DispatchOutcome:
     """Return the outcome of a message that is not asked for, because what it names as its sender is none."""
-    return Outcome(state=DispatchState.REFUSED, reason="bad_sender", error_code="no_sender", error_message=what)
+    return DispatchOutcome(state=DispatchState.REFUSED, reason="bad_sender", error_code="no_sender", error_message=what)
 
 
 NO_SENDER: Final = no_sender("The message names no number or name to send from.")
-"""What every real carrier says to that: a campaign and a message name their sender (interface, section 3)."""
+"""What every real carrier says to that: a campaign and a message name their sender (docs/interface.md#3)."""
 
 
-def seconds_left(not_after: datetime, *, now: datetime, least: int, most: int) -> int | None:
+def validity_seconds(not_after: datetime, *, now: datetime, least: int, most: int) -> int | None:
     """Return for how many whole seconds a carrier may try, so that it never does after `not_after`.
 
     Args:
@@ -51,29 +51,29 @@ def seconds_left(not_after: datetime, *, now: datetime, least: int, most: int) -
     Returns:
         The seconds; None when fewer than `least` are left.
     """
-    left = int((not_after - now).total_seconds()) - ON_THE_WAY_SECONDS
+    left = int((not_after - now).total_seconds()) - TRANSIT_SECONDS
     return min(left, most) if left >= least else None
 
 
-def with_dispatch(callback_url: str, dispatch_id: str) -> str:
+def dispatch_callback_url(callback_url: str, dispatch_id: str) -> str:
     """Return where the carrier is to call back about one dispatch."""
-    return f"{callback_url}?{urlencode({DISPATCH: dispatch_id})}"
+    return f"{callback_url}?{urlencode({DISPATCH_PARAMETER: dispatch_id})}"
 
 
-def basic(user: str, password: str) -> str:
+def basic_auth(user: str, password: str) -> str:
     """Return the value of an `Authorization` header (RFC 7617)."""
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
 
 
-def failed_at_once(
+def refused_after_accept(
     reason: FailureClass | None, *, provider_id: str | None, code: str | None, message: str | None = None
-) -> Outcome:
+) -> DispatchOutcome:
     """Return the outcome of a message that the carrier took, or has, and that has failed for good already.
 
     Whoever says that it failed says that it reached nobody; a cause that may pass is `temporary`.
     """
     passing = reason in {"rate_limited", "unreachable"}
-    return Outcome(
+    return DispatchOutcome(
         state=DispatchState.REFUSED,
         provider_id=provider_id,
         reason="temporary" if passing else reason or "rejected",
@@ -87,20 +87,20 @@ def refusal_class(reason: FailureClass | None) -> FailureClass | None:
     return "temporary" if reason == "unreachable" else reason
 
 
-def circumstantial(found: Outcome | None) -> Outcome | None:
+def as_circumstantial(found: DispatchOutcome | None) -> DispatchOutcome | None:
     """Return what a record without an identifier of ours tells: evidence where no other dispatch could be meant."""
     return None if found is None else attrs.evolve(found, circumstantial=True)
 
 
-def in_window(moment: datetime | None, question: LookUp) -> bool:
+def in_window(moment: datetime | None, lookup: LookupRequest) -> bool:
     """Return whether something that the carrier made at a moment can be what a look-up asks for."""
-    return moment is not None and question.since - EARLIER <= moment <= question.until + LATER
+    return moment is not None and lookup.since - CLOCK_SKEW_BEFORE <= moment <= lookup.until + CLOCK_SKEW_AFTER
 
 
-async def find_json(http: httpx.AsyncClient, request: httpx.Request) -> Mapping[str, Any] | None:
+async def fetch_json(http: httpx.AsyncClient, request: httpx.Request) -> Mapping[str, Any] | None:
     """Make one request of a look-up; return the object of an answer of success, None for everything else."""
     try:
         response = await http.send(request, follow_redirects=False)
         return json_object(response) if response.is_success else None
-    except (httpx.HTTPError, httpx.InvalidURL, Unreadable):
+    except (httpx.HTTPError, httpx.InvalidURL, UnreadableResponse):
         return None

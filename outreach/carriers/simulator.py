@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.carrier import CarrierCapabilities, OutboundMessage
@@ -21,18 +21,18 @@ class SimulatedCarrier(SimulatedProvider):
     @property
     def capabilities(self) -> CarrierCapabilities:
         """What it can do: with a log file its look-up also tells what was not accepted."""
-        return CarrierCapabilities(look_up=self._look_up_power, carries_not_after=False)
+        return CarrierCapabilities(look_up=self._look_up_power, supports_not_after=False)
 
-    async def send(self, message: OutboundMessage) -> Outcome:
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Take one message, or refuse it for now by chance."""
         provider_id = await self._take(
-            "sms", to=message.to, sender=message.sender, body=message.body, dispatch_id=message.dispatch_id
+            "sms", to=message.to, from_number=message.from_number, body=message.body, dispatch_id=message.dispatch_id
         )
         if provider_id is None:
             return REFUSED
         for delay, status in ((1, MessageStatus.SENT), (2, MessageStatus.DELIVERED)):
-            self._callbacks.schedule(_RECEIPT_DELAY * delay, self._receipt(message, provider_id, status))
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+            self._scheduler.schedule(_RECEIPT_DELAY * delay, self._receipt(message, provider_id, status))
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
 
     def _receipt(self, message: OutboundMessage, provider_id: str, status: MessageStatus) -> Callable[[], Report]:
         return lambda: MessageReport(

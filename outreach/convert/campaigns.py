@@ -7,14 +7,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from outreach.convert.rules import (
-    MOST_DETAILS,
+from outreach.convert.field_rules import (
+    MAX_DETAILS,
     Array,
+    FieldRule,
     Integer,
     OneOf,
     OrNull,
     Refused,
-    Rule,
     Text,
     boolean,
     timestamp,
@@ -23,14 +23,13 @@ from outreach.convert.rules import (
     within,
     without_fraction,
 )
-from outreach.convert.strict import make_request_converter
+from outreach.convert.request_converter import make_request_converter
 from outreach.errors import ErrorDetail, InvalidRequest
-from outreach.models.business_hours import BusinessHours
-from outreach.models.campaign import CliGroupEntry, NewCallCampaign, NewSmsCampaign
-from outreach.models.carriers import CARRIERS
-from outreach.models.holidays import HolidayCalendar
+from outreach.models.base import CARRIERS
+from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign
+from outreach.models.hours import BusinessHours, HolidayCalendar
 from outreach.models.recipient import NewRecipient
-from outreach.policy.business_hours import MOST_BATCH_CONCURRENCY, parse_business_hours
+from outreach.policy.business_hours import MAX_BATCH_CONCURRENCY, parse_business_hours
 from outreach.policy.holidays import parse_holidays
 
 _RENAMED: Final = {
@@ -43,7 +42,7 @@ _E164: Final = Text(pattern=re.compile(r"\+[1-9][0-9]{6,14}"), meaning="must be 
 _read_recipient = make_request_converter(
     NewRecipient,
     {
-        "phone_number": Text(least=1),
+        "phone_number": Text(minimum=1),
         "first_name": OrNull(Text()),
         "last_name": OrNull(Text()),
         "email": OrNull(Text()),
@@ -53,9 +52,9 @@ _read_recipient = make_request_converter(
 )
 
 _read_cli_entry = make_request_converter(
-    CliGroupEntry,
-    {"phone_number_id": Text(least=1), "phone_e164": _E164, "count": Integer(1, 1_000_000)},
-    renamed={"phone_number_id": "phoneNumberId", "phone_e164": "phoneE164"},
+    CallerIdAllocation,
+    {"number_id": Text(minimum=1), "phone": _E164, "count": Integer(1, 1_000_000)},
+    renamed={"number_id": "phoneNumberId", "phone": "phoneE164"},
 )
 
 
@@ -67,7 +66,7 @@ def read_sms_campaign(data: Any, *, this_year: int) -> tuple[NewSmsCampaign, Seq
         this_year: The first year for which a country's holidays are filled in.
 
     Raises:
-        InvalidRequest: A rule of the interface (section 4.3) is broken; the details name each place.
+        InvalidRequest: A rule of docs/interface.md#4.3 is broken; the details name each place.
     """
     return _read(data, _sms_reader(this_year), _check_sms)
 
@@ -99,17 +98,17 @@ def _read(
     except Refused as refused:
         details += within("recipients", refused.details)
     if details or campaign is None or recipients is None:
-        raise InvalidRequest(details=details[:MOST_DETAILS])
+        raise InvalidRequest(details=details[:MAX_DETAILS])
     return campaign, recipients
 
 
 def _read_recipients(data: dict[str, Any]) -> Sequence[NewRecipient]:
     if "recipients" not in data:
         raise Refused("is required")
-    return Array(_in_array(_read_recipient), least=1)(data["recipients"])
+    return Array(_in_array(_read_recipient), minimum=1)(data["recipients"])
 
 
-def _in_array(read: Rule) -> Rule:
+def _in_array(read: FieldRule) -> FieldRule:
     """Let the fields of an element be told apart from the element: `[3].phone_number`."""
 
     def rule(value: Any) -> Any:
@@ -122,10 +121,10 @@ def _in_array(read: Rule) -> Rule:
     return rule
 
 
-def _shared(this_year: int) -> dict[str, Rule]:
+def _shared(this_year: int) -> dict[str, FieldRule]:
     return {
-        "name": Text(least=1, most=100),
-        "description": Text(most=500),
+        "name": Text(minimum=1, maximum=100),
+        "description": Text(maximum=500),
         "csv_column_headers": Array(Text()),
         "schedule_type": OneOf(("immediate", "scheduled")),
         "scheduled_start_at": OrNull(timestamp),
@@ -140,7 +139,7 @@ def _sms_reader(this_year: int) -> Callable[[Any], NewSmsCampaign]:
     rules = _shared(this_year) | {
         "sms_mode": OneOf(("one_way", "conversational")),
         "sms_message_source": OneOf(("custom", "flow")),
-        "message_body": Text(most=1600),
+        "message_body": Text(maximum=1600),
         "sms_flow_id": OrNull(uuid),
         "sms_carrier": OrNull(OneOf(CARRIERS)),
         "sms_from_number": OrNull(_sending_number),
@@ -153,7 +152,7 @@ def _sms_reader(this_year: int) -> Callable[[Any], NewSmsCampaign]:
 def _call_reader(this_year: int) -> Callable[[Any], NewCallCampaign]:
     rules = _shared(this_year) | {
         "agent_id": uuid,
-        "batch_concurrency": Integer(1, MOST_BATCH_CONCURRENCY),
+        "batch_concurrency": Integer(1, MAX_BATCH_CONCURRENCY),
         "sip_trunk_id": OrNull(uuid),
         "cli_mode": OneOf(("default", "group")),
         "cli_group": OrNull(Array(_in_array(_read_cli_entry))),
@@ -194,9 +193,9 @@ def _holidays(value: Any, *, this_year: int) -> HolidayCalendar:
 
 
 def _check_sms(campaign: NewSmsCampaign, details: list[ErrorDetail]) -> None:
-    if campaign.sms_message_source == "custom" and campaign.message_body is None:
+    if campaign.message_source == "custom" and campaign.body is None:
         details.append(ErrorDetail("message_body", "is required when sms_message_source is custom"))
-    if campaign.sms_message_source == "flow" and campaign.sms_flow_id is None:
+    if campaign.message_source == "flow" and campaign.flow_id is None:
         details.append(ErrorDetail("sms_flow_id", "is required when sms_message_source is flow"))
     _check_schedule(campaign, details)
 

@@ -17,19 +17,18 @@ from typing import Any, Final, Generic, Literal, TypeVar, Union, get_args, get_o
 
 import attrs
 import cattrs
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from outreach.clock import from_text, to_text
-from outreach.convert.reports import report_from_text, report_text
-from outreach.models.business_hours import BusinessHours, Window
-from outreach.models.holidays import HolidayCalendar
-from outreach.models.reports import CallReport
+from outreach.clock import format_timestamp, parse_timestamp
+from outreach.models.hours import BusinessHours, HolidayCalendar, TimeWindow
+from outreach.models.reports import CallReport, MessageReport, Report
 
 M = TypeVar("M")
 
 Value = str | int | bytes | None
 """What one column of a row holds."""
 
-RENAMED: Final = {"to": "to_number", "sender": "from_number"}
+RENAMED: Final = {"to": "to_number"}
 """Columns that are not called as their fields are."""
 
 _PLAIN: Final = (str, int, bytes)
@@ -97,7 +96,7 @@ def _codec(kind: Any) -> _Codec | None:
     if kind in _PLAIN or get_origin(kind) is Literal:
         return None
     if kind is datetime:
-        return to_text, from_text
+        return format_timestamp, parse_timestamp
     if kind is bool:
         return int, bool
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -158,7 +157,9 @@ def _hours_from_text(text: str) -> BusinessHours:
         enabled=value["enabled"],
         timezone=value["timezone"],
         schedule={
-            day: tuple(Window(start_minute=_as_minutes(w["start"]), end_minute=_as_minutes(w["end"])) for w in windows)
+            day: tuple(
+                TimeWindow(start_minute=_as_minutes(w["start"]), end_minute=_as_minutes(w["end"])) for w in windows
+            )
             for day, windows in value["schedule"].items()
         },
         batch_concurrency=value["batchConcurrency"],
@@ -184,3 +185,35 @@ def _compound_text(kind: Any) -> Callable[[Any], str]:
 
 def _compound_from_text(kind: Any) -> Callable[[str], Any]:
     return lambda text: _inside.structure(json.loads(text), kind)
+
+
+_KINDS: Final[dict[str, type[Any]]] = {"message": MessageReport, "call": CallReport}
+
+
+def report_text(report: Report) -> str:
+    """Return a report as JSON, without the provider's own event: that is kept beside it, as it came."""
+    kind = "call" if isinstance(report, CallReport) else "message"
+    return json.dumps({"kind": kind, **_reports.unstructure(report)}, ensure_ascii=False, separators=(",", ":"))
+
+
+def report_from_text(text: str) -> Report:
+    """Return the report that a text of `report_text` holds; `raw` is None."""
+    value = json.loads(text)
+    report: Report = _reports.structure(value, _KINDS[value.pop("kind")])
+    return report
+
+
+def _make() -> cattrs.Converter:
+    converter = cattrs.Converter(detailed_validation=False)
+    converter.register_unstructure_hook(datetime, format_timestamp)
+    converter.register_structure_hook(datetime, lambda text, _: parse_timestamp(text))
+    for model in _KINDS.values():
+        converter.register_unstructure_hook(model, make_dict_unstructure_fn(model, converter, raw=override(omit=True)))
+        converter.register_structure_hook(
+            model,
+            make_dict_structure_fn(model, converter, _cattrs_detailed_validation=False, raw=override(omit=True)),
+        )
+    return converter
+
+
+_reports: Final = _make()

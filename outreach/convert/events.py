@@ -6,27 +6,27 @@ from typing import Any
 
 from outreach.models.events import (
     CallEnded,
-    CampaignMoved,
+    CampaignStatusChanged,
     Event,
     MessageReceived,
-    MessageReported,
+    MessageStatusChanged,
     OptedIn,
     OptedOut,
     RecipientEnded,
 )
 from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus
-from outreach.models.trail import UNCLEAR, TrailEntry, What
+from outreach.models.trail import UNCLEAR, TrailEntry, TrailStepKind
 
 
-def event_of(entry: TrailEntry) -> Event | None:
+def event_from_entry(entry: TrailEntry) -> Event | None:
     """Return what an entry tells to an application; None when it is for the trail alone."""
     # A row of the trail has the fields that its kind needs: the operations that write it see to that.
     row: Any = entry
     head: dict[str, Any] = {"number": entry.number, "at": entry.at, "workspace_id": entry.workspace_id}
     place: dict[str, Any] = {"campaign_id": entry.campaign_id, "position": entry.position}
     match entry.what:
-        case What.CAMPAIGN:
-            return CampaignMoved(
+        case TrailStepKind.CAMPAIGN:
+            return CampaignStatusChanged(
                 **head,
                 campaign_id=row.campaign_id,
                 status=CampaignStatus(row.state),
@@ -34,7 +34,7 @@ def event_of(entry: TrailEntry) -> Event | None:
                 rule=entry.rule,
                 actor=entry.actor,
             )
-        case What.ENDED:
+        case TrailStepKind.ENDED:
             return RecipientEnded(
                 **head,
                 campaign_id=row.campaign_id,
@@ -44,7 +44,7 @@ def event_of(entry: TrailEntry) -> Event | None:
                 rule=entry.rule,
                 dispatch_id=entry.dispatch_id,
             )
-        case What.CALL_ENDED:
+        case TrailStepKind.CALL_ENDED:
             return CallEnded(
                 **head,
                 **place,
@@ -53,8 +53,8 @@ def event_of(entry: TrailEntry) -> Event | None:
                 outcome=entry.reason,
                 dispatch_id=entry.dispatch_id,
             )
-        case What.REPORTED if entry.call_id is None:
-            return MessageReported(
+        case TrailStepKind.REPORTED if entry.call_id is None:
+            return MessageStatusChanged(
                 **head,
                 **place,
                 dispatch_id=row.dispatch_id,
@@ -62,11 +62,13 @@ def event_of(entry: TrailEntry) -> Event | None:
                 status=MessageStatus(row.state),
                 reason=entry.reason,
             )
-        case What.OPTED_OUT:
+        case TrailStepKind.OPTED_OUT:
             return OptedOut(**head, phone=row.phone, scope=row.state, source=row.reason, actor=entry.actor)
-        case What.OPTED_IN:
+        case TrailStepKind.OPTED_IN:
             return OptedIn(**head, phone=row.phone, actor=entry.actor)
-        case What.REPLIED:
-            return MessageReceived(**head, message_id=row.message_id, sender=row.phone, unclear=entry.reason == UNCLEAR)
+        case TrailStepKind.REPLIED:
+            return MessageReceived(
+                **head, message_id=row.message_id, from_number=row.phone, unclear=entry.reason == UNCLEAR
+            )
         case _:
             return None

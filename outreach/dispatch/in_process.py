@@ -12,18 +12,18 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from outreach.clock import Clock, StepWatch, to_text
+from outreach.clock import Clock, StepWatch, format_timestamp
 from outreach.config import EngineConfig
 from outreach.errors import DatabaseReplaced, DispatchRefused, LeaseLost
-from outreach.models.work import DueWork, Unit
-from outreach.notices import Notices
+from outreach.log_throttle import LogThrottle
+from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
 from outreach.protocols.dispatcher import DispatcherHealth, DispatcherState, ReportSource, SliceRunner, Worker
 
 _log = logging.getLogger(__name__)
 
 _FIRST_BACKOFF_SECONDS: Final = 1.0
-_LONGEST_BACKOFF_SECONDS: Final = 60.0
+_MAX_BACKOFF_SECONDS: Final = 60.0
 
 _REMIND_SECONDS: Final = 5.0
 
@@ -35,7 +35,7 @@ _SLICE_END_SECONDS: Final = 1.0
 
 
 class _UnitState:
-    """What the dispatcher knows of one unit; it is the nudge of the unit's slice as well."""
+    """What the dispatcher knows of one unit; it is the wake_signal of the unit's slice as well."""
 
     def __init__(self, dispatcher: InProcessDispatcher) -> None:
         self._dispatcher = dispatcher
@@ -70,7 +70,7 @@ class InProcessDispatcher:
         sources: Those adapters.
         clock: Where the time comes from.
         config: Slices, polling, heartbeats.
-        notices: Where the engine's log lines go; by default some of its own.
+        log_throttle: Where the engine's log lines go; by default some of its own.
     """
 
     def __init__(
@@ -82,38 +82,38 @@ class InProcessDispatcher:
         sources: Sequence[ReportSource],
         clock: Clock,
         config: EngineConfig,
-        notices: Notices | None = None,
+        log_throttle: LogThrottle | None = None,
     ) -> None:
-        self._notices = notices or Notices(clock)
+        self._notices = log_throttle or LogThrottle(clock)
         self._worker = worker
         self._runner = runner
         self._report = report
         self._sources = sources
         self._clock = clock
         self._config = config
-        self._units: dict[Unit, _UnitState] = {}
-        self._queue: list[tuple[datetime, int, Unit]] = []
+        self._units: dict[WorkUnit, _UnitState] = {}
+        self._queue: list[tuple[datetime, int, WorkUnit]] = []
         self._order = itertools.count()
         self._changed = anyio.Event()
         self._set_back = anyio.Event()
         self._stop = anyio.Event()
         self._ended = anyio.Event()
-        self._taking = anyio.CancelScope()
+        self._acquire_scope = anyio.CancelScope()
         self._started = False
         self._grace_ends: float | None = None
         self._epoch: int | None = None
-        self._lost: LeaseLost | DatabaseReplaced | None = None
+        self._lease_lost: LeaseLost | DatabaseReplaced | None = None
         self._failures = 0
         self._last_error: str | None = None
         self._refused: DispatchRefused | None = None
         self._standing_by = False
         self._checking = False
-        self._beat = 0.0
+        self._last_heartbeat = 0.0
 
     @property
     def stopping(self) -> bool:
         """Whether nothing new is to be started."""
-        return self._stop.is_set() or self._lost is not None
+        return self._stop.is_set() or self._lease_lost is not None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Work until stopped; it reports ready once it has asked for the right to dispatch."""
@@ -122,13 +122,13 @@ class InProcessDispatcher:
             async with anyio.create_task_group() as tasks:
                 for source in self._sources:
                     tasks.start_soon(self._listen, source)
-                tasks.start_soon(self._remind)
-                await self._lead(tasks, task_status)
+                tasks.start_soon(self._report_recurring)
+                await self._acquire_and_work(tasks, task_status)
                 tasks.cancel_scope.cancel()
         finally:
             self._ended.set()
 
-    def wake(self, unit: Unit) -> None:
+    def wake(self, unit: WorkUnit) -> None:
         """Have a unit looked at soon."""
         if self._epoch is not None:
             self._schedule(unit, self._clock.now())
@@ -138,8 +138,8 @@ class InProcessDispatcher:
         self._grace_ends = self._clock.monotonic() + grace_seconds
         self._stop.set()
         # Nothing was begun under it yet.
-        self._taking.cancel()
-        self._nudge_all()
+        self._acquire_scope.cancel()
+        self._wake_all()
         if self._started:
             await self._ended.wait()
 
@@ -155,7 +155,7 @@ class InProcessDispatcher:
             refused=self._refused.message if self._refused is not None else None,
             refused_reason=self._refused.reason if self._refused is not None else None,
             lease_seconds_left=self._worker.lease_seconds_left if self._epoch is not None else None,
-            heartbeat_seconds_ago=self._clock.monotonic() - self._beat if self._epoch is not None else None,
+            heartbeat_seconds_ago=self._clock.monotonic() - self._last_heartbeat if self._epoch is not None else None,
         )
 
     def _state(self) -> DispatcherState:
@@ -163,13 +163,13 @@ class InProcessDispatcher:
             return "refused"
         if self._stop.is_set():
             return "stopping"
-        if self._epoch is not None and self._lost is None:
+        if self._epoch is not None and self._lease_lost is None:
             return "dispatching"
         if self._checking:
             return "checking"
         return "standing_by" if self._standing_by else "starting"
 
-    async def _lead(self, tasks: TaskGroup, task_status: TaskStatus[None]) -> None:
+    async def _acquire_and_work(self, tasks: TaskGroup, task_status: TaskStatus[None]) -> None:
         ready = False
 
         def tell_ready() -> None:
@@ -183,15 +183,15 @@ class InProcessDispatcher:
             await anyio.sleep(_CHECK_SECONDS)
             tell_ready()
 
-        def checking() -> None:
+        def on_integrity_check() -> None:
             self._checking = True
             tasks.start_soon(tell_ready_soon)
 
         while not self._stop.is_set():
             epoch, self._checking = None, False
             try:
-                with anyio.CancelScope() as self._taking:
-                    epoch = await self._worker.take(checking=checking)
+                with anyio.CancelScope() as self._acquire_scope:
+                    epoch = await self._worker.acquire(on_integrity_check=on_integrity_check)
             except DispatchRefused as error:
                 self._refused = error
                 _log.error("Nothing is dispatched here: %s", error.message, extra={"action": "dispatch_refused"})
@@ -200,23 +200,23 @@ class InProcessDispatcher:
                 return
             except Exception as error:
                 self._count_failure(error)
-                self._notices.failed("lease_failed", error, "The right to dispatch could not be taken.")
+                self._log_throttle.exception("lease_failed", error, "The right to dispatch could not be taken.")
             else:
-                self._stand_by(epoch is None and not self._stop.is_set())
+                self._log_standby(epoch is None and not self._stop.is_set())
             self._checking = False
             if epoch is not None:
-                self._epoch, self._beat = epoch, self._clock.monotonic()
+                self._epoch, self._last_heartbeat = epoch, self._clock.monotonic()
             tell_ready()
             if epoch is None:
-                with anyio.move_on_after(self._config.lock_seconds):
+                with anyio.move_on_after(self._config.lock_retry_seconds):
                     await self._stop.wait()
                 continue
-            if not await self._hold(epoch):
+            if not await self._work_until_lost(epoch):
                 # What ended it may still be so: taking the right again and again would only write to the database.
                 with anyio.move_on_after(_FIRST_BACKOFF_SECONDS):
                     await self._stop.wait()
 
-    def _stand_by(self, standing_by: bool) -> None:
+    def _log_standby(self, standing_by: bool) -> None:
         if standing_by and not self._standing_by:
             _log.info(
                 "Another process dispatches from this database; this one stands by, and takes over when that ends.",
@@ -224,7 +224,7 @@ class InProcessDispatcher:
             )
         self._standing_by = standing_by
 
-    async def _hold(self, epoch: int) -> bool:
+    async def _work_until_lost(self, epoch: int) -> bool:
         """Work under an epoch; return False when that ended in an unexpected error."""
         failed = False
         try:
@@ -232,16 +232,16 @@ class InProcessDispatcher:
         except Exception as error:
             failed = True
             self._count_failure(error)
-            self._notices.failed("dispatcher_failed", error, "Dispatching ended in an unexpected error.")
+            self._log_throttle.exception("dispatcher_failed", error, "Dispatching ended in an unexpected error.")
         finally:
             self._epoch = None
             self._units.clear()
             self._queue.clear()
             with anyio.CancelScope(shield=True):
                 await self._worker.release()
-        if self._lost is not None:
-            _log.warning("%s", self._lost.message, extra={"action": "lease_lost"})
-            self._lost = None
+        if self._lease_lost is not None:
+            _log.warning("%s", self._lease_lost.message, extra={"action": "lease_lost"})
+            self._lease_lost = None
         return not failed
 
     async def _work(self, epoch: int) -> None:
@@ -281,7 +281,7 @@ class InProcessDispatcher:
                 # Told to the worker, whose next look may find the clock where it was at its last one.
                 self._worker.note_set_back(-step)
                 self._set_back.set()
-                self._look_at_all(now)
+                self._reschedule_all(now)
             while self._queue and self._queue[0][0] <= now:
                 _, _, unit = heapq.heappop(self._queue)
                 state = self._units.get(unit)
@@ -289,26 +289,26 @@ class InProcessDispatcher:
                     continue
                 state.running, state.due = True, None
                 slices.start_soon(self._run_unit, unit, state, epoch)
-            wait = (self._queue[0][0] - now).total_seconds() if self._queue else self._config.poll_seconds
-            with anyio.move_on_after(min(max(wait, 0.0), self._config.poll_seconds)):
+            wait = (self._queue[0][0] - now).total_seconds() if self._queue else self._config.change_poll_seconds
+            with anyio.move_on_after(min(max(wait, 0.0), self._config.change_poll_seconds)):
                 await self._changed.wait()
-        self._nudge_all()
+        self._wake_all()
 
-    async def _run_unit(self, unit: Unit, state: _UnitState, epoch: int) -> None:
+    async def _run_unit(self, unit: WorkUnit, state: _UnitState, epoch: int) -> None:
         due: datetime | None
         try:
-            until = self._clock.monotonic() + self._config.slice_seconds
-            due = await self._runner.run_slice(unit, epoch=epoch, until=until, nudge=state)
+            until = self._clock.monotonic() + self._config.time_slice_seconds
+            due = await self._runner.run_slice(unit, epoch=epoch, until=until, wake_signal=state)
             state.failures = 0
         except (LeaseLost, DatabaseReplaced) as error:
-            self._lose(error)
+            self._record_lost_lease(error)
             due = None
         except Exception as error:
             self._count_failure(error)
             state.failures += 1
-            backoff = min(_FIRST_BACKOFF_SECONDS * 2.0 ** (state.failures - 1), _LONGEST_BACKOFF_SECONDS)
+            backoff = min(_FIRST_BACKOFF_SECONDS * 2.0 ** (state.failures - 1), _MAX_BACKOFF_SECONDS)
             due = self._clock.now() + timedelta(seconds=backoff)
-            self._notices.failed(
+            self._log_throttle.exception(
                 "slice_failed",
                 error,
                 "A slice of %s %s failed; it is tried again in %g s.",
@@ -328,7 +328,7 @@ class InProcessDispatcher:
         else:
             self._units.pop(unit, None)
 
-    def _schedule(self, unit: Unit, due: datetime) -> None:
+    def _schedule(self, unit: WorkUnit, due: datetime) -> None:
         state = self._units.setdefault(unit, _UnitState(self))
         if state.due is None or due < state.due:
             state.due = due
@@ -340,22 +340,22 @@ class InProcessDispatcher:
 
     async def _follow_changes(self) -> None:
         due, change = await self._worker.due()
-        self._take_in(due)
+        self._schedule_changes(due)
         while True:
-            await anyio.sleep(self._config.poll_seconds)
+            await anyio.sleep(self._config.change_poll_seconds)
             try:
                 changes = await self._worker.since(change)
             except DatabaseReplaced as error:
-                self._lose(error)
+                self._record_lost_lease(error)
                 return
             except Exception as error:
                 self._count_failure(error)
-                self._notices.failed("changes_failed", error, "Changes could not be read.")
+                self._log_throttle.exception("changes_failed", error, "Changes could not be read.")
                 continue
-            self._take_in(changes)
+            self._schedule_changes(changes)
             change = max((work.change for work in changes), default=change)
 
-    def _take_in(self, changes: Sequence[DueWork]) -> None:
+    def _schedule_changes(self, changes: Sequence[WorkItem]) -> None:
         for work in changes:
             state = self._units.get(work.unit)
             if work.due_at is not None:
@@ -366,19 +366,19 @@ class InProcessDispatcher:
 
     async def _heartbeat(self, epoch: int) -> None:
         while True:
-            with anyio.move_on_after(self._config.heartbeat_seconds):
+            with anyio.move_on_after(self._config.heartbeat_interval_seconds):
                 await self._set_back.wait()
             self._set_back = anyio.Event()
             try:
                 await self._worker.renew(epoch)
-                self._beat = self._clock.monotonic()
+                self._last_heartbeat = self._clock.monotonic()
             except (LeaseLost, DatabaseReplaced) as error:
                 # In the second case there is no right to be had again, which is found out at the next asking.
-                self._lose(error)
+                self._record_lost_lease(error)
                 return
             except Exception as error:
                 self._count_failure(error)
-                self._notices.failed("renew_failed", error, "The lease could not be renewed.")
+                self._log_throttle.exception("renew_failed", error, "The lease could not be renewed.")
 
     async def _sweep(self) -> None:
         while True:
@@ -386,8 +386,8 @@ class InProcessDispatcher:
                 await self._worker.sweep()
             except Exception as error:
                 self._count_failure(error)
-                self._notices.failed("sweep_failed", error, "Sweeping failed.")
-            await anyio.sleep(self._config.sweep_seconds)
+                self._log_throttle.exception("sweep_failed", error, "Sweeping failed.")
+            await anyio.sleep(self._config.cleanup_interval_seconds)
 
     async def _listen(self, source: ReportSource) -> None:
         while True:
@@ -395,19 +395,19 @@ class InProcessDispatcher:
                 await source.listen(self._report)
             except Exception as error:
                 self._count_failure(error)
-                self._notices.failed("listen_failed", error, "Listening to %s failed.", source.name)
+                self._log_throttle.exception("listen_failed", error, "Listening to %s failed.", source.name)
             await anyio.sleep(_FIRST_BACKOFF_SECONDS)
 
-    async def _remind(self) -> None:
+    async def _report_recurring(self) -> None:
         while True:
             await anyio.sleep(_REMIND_SECONDS)
-            self._notices.remind()
+            self._log_throttle.flush_counts()
 
-    def _lose(self, error: LeaseLost | DatabaseReplaced) -> None:
-        self._lost = error
-        self._nudge_all()
+    def _record_lost_lease(self, error: LeaseLost | DatabaseReplaced) -> None:
+        self._lease_lost = error
+        self._wake_all()
 
-    def _look_at_all(self, now: datetime) -> None:
+    def _reschedule_all(self, now: datetime) -> None:
         """Have every unit looked at: the clock was set back, and what was due by the old time is due by none."""
         for unit, state in list(self._units.items()):
             if state.running:
@@ -416,11 +416,11 @@ class InProcessDispatcher:
             elif state.due is not None:
                 self._schedule(unit, min(state.due, now))
 
-    def _nudge_all(self) -> None:
+    def _wake_all(self) -> None:
         self._changed.set()
         for state in self._units.values():
             state.wake()
 
     def _count_failure(self, error: Exception) -> None:
         self._failures += 1
-        self._last_error = f"{type(error).__name__} at {to_text(self._clock.now())}"
+        self._last_error = f"{type(error).__name__} at {format_timestamp(self._clock.now())}"

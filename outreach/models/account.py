@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, Literal
 
 import attrs
 
-from outreach.models.carriers import CARRIERS
+from outreach.models.base import CARRIERS
 from outreach.models.reports import Report
 
 ProviderKind = Literal["carrier", "voice"]
@@ -47,7 +48,7 @@ class Account:
 
 
 @attrs.frozen(kw_only=True)
-class AccountHold:
+class ProviderThrottle:
     """How long nothing is asked of a provider for a workspace, because it told us to come again later.
 
     Attributes:
@@ -82,3 +83,31 @@ class CallbackRecord:
     body: bytes = attrs.field(repr=False)
     received_at: datetime
     report: Report | None = attrs.field(default=None, repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class AccountSummary:
+    """An account as it may be shown: no secret is in it.
+
+    Attributes:
+        credentials: What was given, by name: values that are no secret as they are, of the others `set`.
+        callback_url: Where the provider is to call back; None while no public address is set.
+        throttled_by: `provider_hold` while nothing is asked of the provider because it asked to be left alone (429, or a
+            `Retry-After`); else None.
+        throttled_until: Requests begin again then; None while they go on.
+        problem: Why its credentials cannot be opened here, in words, and what to do; `credentials` is empty then. None
+            where they can.
+    """
+
+    id: str
+    workspace_id: str
+    provider: str
+    kind: str
+    credentials: Mapping[str, str]
+    replies_to_keywords: bool
+    callback_url: str | None
+    throttled_by: str | None
+    throttled_until: datetime | None
+    problem: str | None
+    created_at: str
+    updated_at: str

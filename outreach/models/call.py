@@ -23,7 +23,7 @@ class Call:
         provider: The agent's voice provider, in a sandbox too.
         provider_call_id: The provider's identifier; None until it is known.
         to: E.164.
-        sender: Caller ID; None leaves it to the provider.
+        from_number: Caller ID; None leaves it to the provider.
         outcome: What came of it, by the analyser; None until it has ended or when nobody can tell.
         answered_by: `human`, `machine` or None.
         variables: Per-call template variables, as text.
@@ -40,7 +40,7 @@ class Call:
     provider: str
     provider_call_id: str | None = None
     to: str
-    sender: str | None = None
+    from_number: str | None = None
     status: CallStatus = CallStatus.QUEUED
     outcome: CallOutcome | None = None
     answered_by: str | None = None
@@ -69,7 +69,7 @@ class Call:
 
 @attrs.frozen(kw_only=True)
 class NewCall:
-    """What is asked for by POST /calls (interface, section 4.1).
+    """What is asked for by POST /calls (docs/interface.md#4.1).
 
     Attributes:
         to: A number that matches the interface's pattern.

@@ -1,4 +1,4 @@
-"""Campaigns (interface, section 2.2)."""
+"""Campaigns (docs/interface.md#2.2)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from typing import Literal
 import attrs
 
 from outreach.errors import ErrorDetail
-from outreach.models.business_hours import BusinessHours
-from outreach.models.carriers import CarrierName, Channel, CliMode, ScheduleType, SmsMessageSource, SmsMode
-from outreach.models.holidays import HolidayCalendar
+from outreach.models.base import (
+    UNSET,
+    CarrierName,
+    Channel,
+    CliMode,
+    ScheduleType,
+    SmsMessageSource,
+    SmsMode,
+    Unset,
+)
+from outreach.models.hours import BusinessHours, HolidayCalendar
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
-from outreach.models.unset import UNSET, Unset
 
 PauseReason = Literal[
     "operator",
@@ -29,17 +36,17 @@ PauseReason = Literal[
 
 
 @attrs.frozen(kw_only=True)
-class CliGroupEntry:
+class CallerIdAllocation:
     """One number of a caller-ID group and how many recipients in turn it gets."""
 
-    phone_number_id: str
-    phone_e164: str
+    number_id: str
+    phone: str
     count: int
 
 
 @attrs.frozen(kw_only=True)
 class Counters:
-    """The counters of a campaign; they always equal a recount of its recipients (design, section 5, rule 9).
+    """The counters of a campaign; they always equal a recount of its recipients (docs/delivery-contract.md#rule-9).
 
     Attributes:
         total: Recipients loaded.
@@ -138,20 +145,20 @@ class Campaign:
     business_hours: BusinessHours | None = None
     holidays: HolidayCalendar | None = None
     batch_concurrency: int = 10
-    sip_trunk_id: str | None = None
+    trunk_id: str | None = None
     cli_mode: CliMode | None = None
-    cli_group: tuple[CliGroupEntry, ...] | None = None
+    cli_group: tuple[CallerIdAllocation, ...] | None = None
     ivr_enabled: bool | None = None
     call_screen_enabled: bool | None = None
     double_dial: bool | None = None
     csv_column_headers: tuple[str, ...] = ()
-    sms_mode: SmsMode | None = None
-    sms_message_source: SmsMessageSource | None = None
-    sms_message_body: str | None = None
-    sms_flow_id: str | None = None
-    sms_carrier: CarrierName | None = None
-    sms_from_number: str | None = None
-    sms_rate_per_minute: int | None = None
+    message_mode: SmsMode | None = None
+    message_source: SmsMessageSource | None = None
+    body: str | None = None
+    flow_id: str | None = None
+    carrier: CarrierName | None = None
+    from_number: str | None = None
+    rate_per_minute: int | None = None
     variable_names: tuple[str, ...] | None = None
     counters: Counters = Counters()
     revision: int = 0
@@ -167,7 +174,7 @@ class Campaign:
         return self.status in TERMINAL_CAMPAIGN_STATUSES
 
     def effective_status(self, now: datetime) -> CampaignStatus:
-        """Return the user-visible status (interface, section 3, rule 1); expired means now >= expiry."""
+        """Return the user-visible status (docs/interface.md#3, rule 1); expired means now >= expiry."""
         expiry = self.scheduled_expires_at
         if not self.is_terminal and expiry is not None and now >= expiry:
             return CampaignStatus.EXPIRED
@@ -176,17 +183,17 @@ class Campaign:
 
 @attrs.frozen(kw_only=True)
 class NewSmsCampaign:
-    """What is asked for when an SMS campaign is created (interface, section 4.3), but for the contacts."""
+    """What is asked for when an SMS campaign is created (docs/interface.md#4.3), but for the contacts."""
 
     name: str
     description: str | None = None
-    sms_mode: SmsMode = "one_way"
-    sms_message_source: SmsMessageSource = "custom"
-    message_body: str | None = None
-    sms_flow_id: str | None = None
-    sms_carrier: CarrierName | None = None
-    sms_from_number: str | None = None
-    sms_rate_per_minute: int = 60
+    message_mode: SmsMode = "one_way"
+    message_source: SmsMessageSource = "custom"
+    body: str | None = None
+    flow_id: str | None = None
+    carrier: CarrierName | None = None
+    from_number: str | None = None
+    rate_per_minute: int = 60
     csv_column_headers: Sequence[str] = ()
     schedule_type: ScheduleType = "immediate"
     scheduled_start_at: datetime | None = None
@@ -197,7 +204,7 @@ class NewSmsCampaign:
 
 @attrs.frozen(kw_only=True)
 class NewCallCampaign:
-    """What is asked for when a calling campaign is created, but for the contacts (design, section 3)."""
+    """What is asked for when a calling campaign is created, but for the contacts (docs/interface.md#campaigns)."""
 
     name: str
     agent_id: str
@@ -209,9 +216,9 @@ class NewCallCampaign:
     business_hours: BusinessHours | None = None
     holidays: HolidayCalendar | None = None
     batch_concurrency: int | None = None
-    sip_trunk_id: str | None = None
+    trunk_id: str | None = None
     cli_mode: CliMode = "default"
-    cli_group: Sequence[CliGroupEntry] | None = None
+    cli_group: Sequence[CallerIdAllocation] | None = None
     ivr_enabled: bool = False
     call_screen_enabled: bool = False
     double_dial: bool = False
@@ -242,7 +249,7 @@ class CampaignUpdate:
     clears description, times, hours and holidays too, which a campaign does not need.
 
     Attributes:
-        message_body: The campaign sends this text from then on, and no flow (`sms_message_source` is `custom`).
+        body: The campaign sends this text from then on, and no flow (`sms_message_source` is `custom`).
         sms_flow_id: This flow drives the campaign from then on (`sms_message_source` is `flow`).
         scheduled_start_at: Once it is started it waits for this moment (`schedule_type` is `scheduled`); None has it
             begin at once (`immediate`).
@@ -250,11 +257,11 @@ class CampaignUpdate:
 
     name: str | Unset = UNSET
     description: str | Unset | None = UNSET
-    message_body: str | Unset | None = UNSET
-    sms_carrier: CarrierName | Unset | None = UNSET
-    sms_from_number: str | Unset | None = UNSET
-    sms_rate_per_minute: int | Unset = UNSET
-    sms_flow_id: str | Unset | None = UNSET
+    body: str | Unset | None = UNSET
+    carrier: CarrierName | Unset | None = UNSET
+    from_number: str | Unset | None = UNSET
+    rate_per_minute: int | Unset = UNSET
+    flow_id: str | Unset | None = UNSET
     agent_id: str | Unset | None = UNSET
     scheduled_start_at: datetime | Unset | None = UNSET
     scheduled_expires_at: datetime | Unset | None = UNSET

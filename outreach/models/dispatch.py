@@ -1,4 +1,4 @@
-"""The ledger's rows: one dispatch is one request to a provider (design, section 5)."""
+"""The ledger's rows: one dispatch is one request to a provider (docs/states.md#dispatches)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 import attrs
 
-from outreach.models.carriers import Channel
+from outreach.models.base import Channel
 from outreach.models.states import DispatchState, MessageStatus
 
 FailureClass = Literal[
@@ -50,7 +50,7 @@ class Dispatch:
         leg: 1, or 2 for the second call of a double dial.
         try_number: Which dispatch of this attempt it is, from 1; more than one after deferrals.
         provider: Name of the carrier or voice provider that is asked.
-        sender: The number it is sent from; None leaves it to the provider.
+        from_number: The number it is sent from; None leaves it to the provider.
         to: E.164.
         body: The rendered text of a message, footer included; None for calls.
         segments: How many segments the text takes; None for calls.
@@ -78,7 +78,7 @@ class Dispatch:
     leg: int = 1
     try_number: int = 1
     provider: str
-    sender: str | None
+    from_number: str | None
     to: str
     body: str | None = None
     segments: int | None = None
@@ -101,7 +101,7 @@ class Dispatch:
 
 
 @attrs.frozen(kw_only=True)
-class DispatchGroup:
+class DispatchCount:
     """How many requests of a campaign came to the same.
 
     Attributes:
@@ -121,7 +121,7 @@ class DispatchGroup:
 
 
 @attrs.frozen(kw_only=True)
-class UnknownCount:
+class UnknownDispatchCount:
     """How many requests of a workspace wait for evidence of what became of them.
 
     Attributes:
@@ -133,27 +133,27 @@ class UnknownCount:
     since: datetime
 
 
-class Sent(NamedTuple):
+class RecentRequest(NamedTuple):
     """A request to a number, as the frequency cap counts them.
 
     Attributes:
         at: When its dispatch was created.
-        under_way: Whether it is `dispatching`, and may turn out to have reached nobody.
+        in_flight: Whether it is `dispatching`, and may turn out to have reached nobody.
     """
 
     at: datetime
-    under_way: bool
+    in_flight: bool
 
 
 @attrs.frozen(kw_only=True)
-class Outcome:
+class DispatchOutcome:
     """What became of one request to a provider.
 
     Attributes:
         state: `accepted`, `refused`, `not_sent`, `withdrawn`, `deferred` or `unknown`.
         reason: Failure class of a refusal; why it was deferred, withdrawn or is unknown.
         retry_after_seconds: How long the provider wishes to be left alone; None when it named no time.
-        whole_account: Whether a deferral is about everything that the account asks; False where only the sending
+        account_wide: Whether a deferral is about everything that the account asks; False where only the sending
             number, or its traffic to one network, is at its limit.
         status: What the provider already says of the message or call; None when it says nothing.
         circumstantial: It was found by numbers, text and time alone: its record has no identifier of ours. It is
@@ -166,5 +166,5 @@ class Outcome:
     error_code: str | None = None
     error_message: str | None = None
     retry_after_seconds: float | None = None
-    whole_account: bool = True
+    account_wide: bool = True
     circumstantial: bool = False

@@ -9,7 +9,7 @@ import attrs
 from outreach.models.call import CallOutcome
 from outreach.models.campaign import PauseReason
 from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus
-from outreach.models.trail import Rule
+from outreach.models.trail import TrailRule
 from outreach.models.unsubscribe import UnsubscribeScope
 
 
@@ -30,7 +30,7 @@ class Event:
 
 
 @attrs.frozen(kw_only=True)
-class CampaignMoved(Event):
+class CampaignStatusChanged(Event):
     """A campaign has been created, or has come to another state.
 
     Attributes:
@@ -43,7 +43,7 @@ class CampaignMoved(Event):
     campaign_id: str
     status: CampaignStatus
     reason: PauseReason | str | None
-    rule: Rule
+    rule: TrailRule
     actor: str | None
 
 
@@ -64,7 +64,7 @@ class RecipientEnded(Event):
     position: int
     status: RecipientStatus
     reason: str | None
-    rule: Rule
+    rule: TrailRule
     dispatch_id: str | None
 
 
@@ -86,7 +86,7 @@ class CallEnded(Event):
 
 
 @attrs.frozen(kw_only=True)
-class MessageReported(Event):
+class MessageStatusChanged(Event):
     """A carrier has told how far a message has come that it had accepted.
 
     Attributes:
@@ -137,11 +137,11 @@ class MessageReceived(Event):
 
     Attributes:
         message_id: Of the message in `messages.list_inbound`.
-        sender: E.164.
+        from_number: E.164.
         unclear: Whether it may be meant as an opt-out, or as the way back, and was taken for neither: a person has to
             read it.
     """
 
     message_id: str
-    sender: str
+    from_number: str
     unclear: bool = False

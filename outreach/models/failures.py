@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import attrs
 
-from outreach.models.explanation import Explanation
 from outreach.models.recipient import Recipient
 from outreach.models.states import MessageStatus
 
 
 @attrs.frozen(kw_only=True)
-class Failure:
+class ProviderFailure:
     """What a provider said of a request.
 
     Attributes:
@@ -39,5 +38,20 @@ class RecipientOutcome:
     """
 
     recipient: Recipient
-    failure: Failure | None
+    failure: ProviderFailure | None
     report: MessageStatus | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Explanation:
+    """What an error of a provider means, and what to do about it.
+
+    Attributes:
+        meaning: A sentence or two.
+        advice: The same, of what can be done.
+        source: The provider's page of its codes; None where the error is explained by its failure class alone.
+    """
+
+    meaning: str
+    advice: str
+    source: str | None = None

@@ -7,7 +7,7 @@ from typing import Literal
 
 import attrs
 
-from outreach.models.carriers import CarrierName
+from outreach.models.base import CarrierName
 from outreach.models.states import MessageStatus
 
 Keyword = Literal["stop", "start", "help"]
@@ -26,7 +26,7 @@ class Message:
 
     Attributes:
         to: E.164.
-        sender: The number it is sent from.
+        from_number: The number it is sent from.
         purpose: Anything but `message` is an answer to a keyword, which nobody but the engine makes.
         send_until: It is sent before this or never; None for the rule of all single messages.
         reason: Why it failed or was canceled; None otherwise.
@@ -37,7 +37,7 @@ class Message:
     id: str
     workspace_id: str
     to: str
-    sender: str | None
+    from_number: str | None
     carrier: CarrierName
     body: str
     segments: int
@@ -57,7 +57,7 @@ class InboundMessage:
     """A message that somebody wrote back.
 
     Attributes:
-        sender: Who wrote, in E.164; as the carrier gave it when it is no phone number.
+        from_number: Who wrote, in E.164; as the carrier gave it when it is no phone number.
         to: Our number, as the carrier gave it.
         provider: The carrier that brought it; None when a program handed it in without naming one.
         provider_id: The carrier's identifier: one message is taken in once. None where there is none.
@@ -71,7 +71,7 @@ class InboundMessage:
 
     id: str
     workspace_id: str
-    sender: str
+    from_number: str
     to: str
     body: str
     provider: str | None = None

@@ -13,7 +13,7 @@ from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 
 @attrs.frozen(kw_only=True)
 class NewRecipient:
-    """A contact as it is supplied (interface, section 2.3).
+    """A contact as it is supplied (docs/interface.md#2.3).
 
     Attributes:
         custom_variables: Any JSON values; keys are usable as template variables.
@@ -97,7 +97,7 @@ class Recipient:
 
 
 @attrs.frozen(kw_only=True)
-class RecipientGroup:
+class RecipientCount:
     """How many recipients of a campaign are in one state for one reason."""
 
     status: RecipientStatus

@@ -67,7 +67,7 @@ class CallReport:
     raw: Any = None
 
     @property
-    def lacks_verdict(self) -> bool:
+    def lacks_analysis(self) -> bool:
         """Whether it tells the end of a talk, and nothing of what the provider's analysis says of it."""
         return self.status is CallStatus.COMPLETED and self.outcome is None and self.summary is None
 

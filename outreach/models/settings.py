@@ -1,4 +1,4 @@
-"""SMS settings of a workspace (interface, section 2.4)."""
+"""SMS settings of a workspace (docs/interface.md#2.4)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Final
 
 import attrs
 
-from outreach.models.unset import UNSET, Unset, given
+from outreach.models.base import UNSET, Unset
+from outreach.models.message import ReplyPurpose
 
 
 @attrs.frozen(kw_only=True)
 class SmsSettings:
-    """SMS settings of a workspace; the defaults are those before any change (design, section 3).
+    """SMS settings of a workspace; the defaults are those before any change (docs/interface.md#settings).
 
     Attributes:
         retry_max_attempts: Total attempts a recipient and message, the first included.
@@ -37,7 +38,7 @@ class SmsSettings:
 
 @attrs.frozen(kw_only=True)
 class CallSettings:
-    """How a workspace's calling campaigns try again; one budget for all reasons (design, section 6).
+    """How a workspace's calling campaigns try again; one budget for all reasons (docs/rules.md#retry).
 
     Attributes:
         retry_max_attempts: Total attempts a recipient, the first included; 1 never tries again.
@@ -49,7 +50,7 @@ class CallSettings:
 
 
 @attrs.frozen(kw_only=True)
-class CallSettingsChange:
+class CallSettingsUpdate:
     """The fields to change; `UNSET` leaves a field as it is, and none can be cleared."""
 
     retry_max_attempts: int | Unset = UNSET
@@ -57,7 +58,7 @@ class CallSettingsChange:
 
     def apply(self, settings: CallSettings) -> CallSettings:
         """Return the settings with this change made."""
-        return attrs.evolve(settings, **given(self))
+        return attrs.evolve(settings, **set_fields(self))
 
 
 @attrs.frozen(kw_only=True)
@@ -80,7 +81,7 @@ class ReplySettings:
 
 
 @attrs.frozen(kw_only=True)
-class ReplySettingsChange:
+class ReplySettingsUpdate:
     """The fields to change; `UNSET` leaves a field as it is; a text that is empty or None takes the default again."""
 
     enabled: bool | Unset = UNSET
@@ -91,12 +92,12 @@ class ReplySettingsChange:
 
     def apply(self, settings: ReplySettings) -> ReplySettings:
         """Return the settings with this change made."""
-        texts = {name: "" for name, value in given(self).items() if value is None}
-        return attrs.evolve(settings, **given(self) | texts)
+        texts = {name: "" for name, value in set_fields(self).items() if value is None}
+        return attrs.evolve(settings, **set_fields(self) | texts)
 
 
 @attrs.frozen(kw_only=True)
-class SmsSettingsChange:
+class SmsSettingsUpdate:
     """The fields to change; `UNSET` leaves a field as it is, and none can be cleared."""
 
     footer_enabled: bool | Unset = UNSET
@@ -109,11 +110,24 @@ class SmsSettingsChange:
 
     def apply(self, settings: SmsSettings) -> SmsSettings:
         """Return the settings after this change."""
-        changes = given(self)
+        changes = set_fields(self)
         if "custom_variables" in changes:
             changes["custom_variables"] = tuple(changes["custom_variables"])
         return attrs.evolve(settings, **changes, revision=settings.revision + 1)
 
 
-FIELDS: Final = tuple(field.name for field in attrs.fields(SmsSettingsChange))
+SMS_SETTINGS_FIELDS: Final = tuple(field.name for field in attrs.fields(SmsSettingsUpdate))
 """The settings' fields, in the interface's order."""
+
+
+@attrs.frozen(kw_only=True)
+class ReplyText:
+    """One answer as it is sent.
+
+    Attributes:
+        segments: How many segments it takes.
+    """
+
+    purpose: ReplyPurpose
+    text: str
+    segments: int

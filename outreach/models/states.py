@@ -15,7 +15,7 @@ from outreach.errors import IllegalTransition
 
 
 class CampaignStatus(StrEnum):
-    """Raw stored status of a campaign (interface, section 3)."""
+    """Raw stored status of a campaign (docs/interface.md#3)."""
 
     DRAFT = "draft"
     READY = "ready"
@@ -27,7 +27,7 @@ class CampaignStatus(StrEnum):
     EXPIRED = "expired"
 
 
-class CampaignMove(StrEnum):
+class CampaignAction(StrEnum):
     """What can be asked of a campaign, by an operator or by the engine."""
 
     FINISH_SETUP = "finish_setup"
@@ -47,9 +47,9 @@ TERMINAL_CAMPAIGN_STATUSES: Final = frozenset(
     {CampaignStatus.COMPLETED, CampaignStatus.CANCELLED, CampaignStatus.EXPIRED}
 )
 
-_S, _M = CampaignStatus, CampaignMove
+_S, _M = CampaignStatus, CampaignAction
 
-CAMPAIGN_TRANSITIONS: Final[Mapping[tuple[CampaignStatus, CampaignMove], CampaignStatus]] = MappingProxyType(
+CAMPAIGN_TRANSITIONS: Final[Mapping[tuple[CampaignStatus, CampaignAction], CampaignStatus]] = MappingProxyType(
     {
         (_S.DRAFT, _M.FINISH_SETUP): _S.READY,
         (_S.READY, _M.REOPEN_SETUP): _S.DRAFT,
@@ -66,13 +66,13 @@ CAMPAIGN_TRANSITIONS: Final[Mapping[tuple[CampaignStatus, CampaignMove], Campaig
         **{(state, _M.EXPIRE): _S.EXPIRED for state in (_S.SCHEDULED, _S.ACTIVE, _S.PAUSED)},
     }
 )
-"""Every legal move of a campaign (design, section 4)."""
+"""Every legal move of a campaign (docs/states.md#campaigns)."""
 
 
 _ASKED_FOR: Final = (_M.START, _M.UNSCHEDULE, _M.PAUSE, _M.RESUME, _M.CANCEL)
 
 
-def moves_to_ask_for(status: CampaignStatus) -> tuple[CampaignMove, ...]:
+def operator_actions(status: CampaignStatus) -> tuple[CampaignAction, ...]:
     """Return the moves that somebody can ask for; the others follow from what a campaign is, or from the clock.
 
     A scheduled campaign is started by the clock, not by hand: its start would be missed otherwise.
@@ -84,7 +84,7 @@ def moves_to_ask_for(status: CampaignStatus) -> tuple[CampaignMove, ...]:
     )
 
 
-def next_campaign_status(status: CampaignStatus, move: CampaignMove) -> CampaignStatus:
+def next_campaign_status(status: CampaignStatus, move: CampaignAction) -> CampaignStatus:
     """Return the status that a move leads to.
 
     Raises:
@@ -93,11 +93,11 @@ def next_campaign_status(status: CampaignStatus, move: CampaignMove) -> Campaign
     try:
         return CAMPAIGN_TRANSITIONS[status, move]
     except KeyError:
-        raise IllegalTransition("campaign", status, move, moves_to_ask_for(status)) from None
+        raise IllegalTransition("campaign", status, move, operator_actions(status)) from None
 
 
 class RecipientStatus(StrEnum):
-    """The one state that a recipient of a campaign is in (design, section 5)."""
+    """The one state that a recipient of a campaign is in (docs/states.md#recipients)."""
 
     PENDING = "pending"
     WAITING = "waiting"
@@ -132,7 +132,7 @@ IN_FLIGHT_RECIPIENT_STATUSES: Final = OPEN_RECIPIENT_STATUSES - CLOSABLE_RECIPIE
 
 
 class DispatchState(StrEnum):
-    """What is known of one request to a provider (design, section 5).
+    """What is known of one request to a provider (docs/states.md#dispatches).
 
     `given_up` is an unknown one that an operator let be tried again: nobody knows what became of it, and a
     later one may stand beside it.
@@ -223,11 +223,11 @@ MESSAGE_STATUS_RANK: Final[Mapping[MessageStatus, int]] = MappingProxyType(
         MessageStatus.DELIVERED: 7,
     }
 )
-"""A message's status only moves to a higher rank; `delivered` outranks `failed` (design, section 5)."""
+"""A message's status only moves to a higher rank; `delivered` outranks `failed` (docs/delivery-contract.md#rule-12)."""
 
 
 class WorkspaceStatus(StrEnum):
-    """Whether a workspace may work (interface, section 5)."""
+    """Whether a workspace may work (docs/interface.md#5)."""
 
     ACTIVE = "active"
     SUSPENDED = "suspended"

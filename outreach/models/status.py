@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
 import attrs
 
+from outreach.models.base import Channel
 from outreach.models.campaign import PauseReason
-from outreach.models.carriers import Channel
-from outreach.models.dispatch import UnknownCount
+from outreach.models.dispatch import UnknownDispatchCount
 from outreach.models.unsubscribe import Unsubscribe
+from outreach.protocols.dispatcher import DispatcherHealth
 
 DispatchedBy = Literal["this_process", "another_process", "nobody"]
 
 
 @attrs.frozen(kw_only=True)
-class Dispatching:
+class DispatchOverview:
     """Who sends from a database.
 
     A process that has the right to dispatch says so every few seconds (its heartbeat); one that has said nothing for
@@ -36,7 +37,7 @@ class Dispatching:
     heartbeat_seconds_ago: float | None
 
     @property
-    def why_not(self) -> str | None:
+    def problem(self) -> str | None:
         """That nobody dispatches, and since when, in a sentence; None while somebody does."""
         if self.by != "nobody":
             return None
@@ -54,7 +55,7 @@ class PausedCampaign:
         provider: The carrier or voice provider that it goes to; None where it has none.
         agent_id: Of the agent that makes its calls; None of messages.
         reason: `Campaign.pause_reason`.
-        why: The same in words, as `PAUSES` has them: a part of a sentence.
+        why: The same in words, as `PAUSE_REASONS` has them: a part of a sentence.
     """
 
     id: str
@@ -68,7 +69,7 @@ class PausedCampaign:
 
 
 @attrs.frozen(kw_only=True)
-class ProviderWait:
+class ThrottledProvider:
     """A provider that asked a workspace to be left alone for a while: what waits goes on by itself.
 
     Attributes:
@@ -81,10 +82,10 @@ class ProviderWait:
 
 
 @attrs.frozen(kw_only=True)
-class Status:
+class EngineStatus:
     """How one workspace is, or all of them.
 
-    Lists have a hundred entries at the most, and unknown requests are counted up to ten thousand; `shortened` names
+    Lists have a hundred entries at the most, and unknown requests are counted up to ten thousand; `truncated` names
     what goes on beyond that.
 
     Attributes:
@@ -98,22 +99,78 @@ class Status:
             them, `engine.dispatches.resolve` decides.
         waits: Providers that asked to be left alone, what ends first first.
         held: Numbers that are held back from campaigns because of a message that may be an opt-out, the latest first;
-            `engine.unsubscribes.decide` decides.
-        shortened: Which of `paused`, `unknown`, `waits` and `held` are not all.
+            `engine.unsubscribes.resolve` decides.
+        truncated: Which of `paused`, `unknown`, `waits` and `held` are not all.
     """
 
     at: datetime
     workspace_id: str | None
-    dispatching: Dispatching
+    dispatching: DispatchOverview
     active_campaigns: int
     scheduled_campaigns: int
     paused: Sequence[PausedCampaign]
-    unknown: Sequence[UnknownCount]
-    waits: Sequence[ProviderWait]
+    unknown: Sequence[UnknownDispatchCount]
+    waits: Sequence[ThrottledProvider]
     held: Sequence[Unsubscribe]
-    shortened: Sequence[str]
+    truncated: Sequence[str]
 
     @property
-    def needs_somebody(self) -> bool:
+    def needs_attention(self) -> bool:
         """Whether anything of it goes on only when a person does something."""
         return bool(self.dispatching.by == "nobody" or self.paused or self.unknown or self.held)
+
+
+@attrs.frozen(kw_only=True)
+class Readiness:
+    """Whether this process can do its work now.
+
+    Attributes:
+        ready: Whether nothing is in the way.
+        reasons: What is in the way, a sentence each.
+        write_seconds: How long a small write took, its commit included; None when it was not done in time, or failed.
+        write_error: Why it failed, or another write did within the last `LATELY_SECONDS`: `locked` (not done within
+            `WRITE_SECONDS`), or the name of the error, such as `SQLITE_FULL`; None when none did.
+        dispatcher: How dispatching is.
+    """
+
+    ready: bool
+    reasons: Sequence[str]
+    write_seconds: float | None
+    write_error: str | None
+    dispatcher: DispatcherHealth
+
+
+@attrs.frozen(kw_only=True)
+class CampaignBlocker:
+    """One thing that keeps a campaign from going on.
+
+    Attributes:
+        by: What: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `provider_hold`,
+            `business_hours` or `holidays`.
+        until: Until when, as far as is known; None where somebody has to do something.
+        why: The same in a sentence.
+    """
+
+    by: str
+    until: datetime | None
+    why: str
+
+
+@attrs.frozen(kw_only=True)
+class StartCheck:
+    """What a look at a campaign's contacts tells before it starts.
+
+    Attributes:
+        contacts: Contacts that would be reached: those that are neither left out nor skipped already.
+        checked: How many of them were looked at, from the first on.
+        failures_by_reason: Of these, how many will fail, by reason: `over_segment_cap` or `empty_message`.
+    """
+
+    contacts: int
+    checked: int
+    failures_by_reason: Mapping[str, int]
+
+    @property
+    def failing(self) -> int:
+        """How many of those that were looked at will fail."""
+        return sum(self.failures_by_reason.values())

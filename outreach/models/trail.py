@@ -13,8 +13,8 @@ import attrs
 from outreach.models.states import RecipientStatus
 
 
-class Rule(StrEnum):
-    """The rule that decided a step: a closed list, whose names do not change (`RULES` explains each)."""
+class TrailRule(StrEnum):
+    """The rule that decided a step: a closed list, whose names do not change (`TRAIL_RULES` explains each)."""
 
     LOAD = "load"
     DUPLICATE = "duplicate"
@@ -53,62 +53,62 @@ class Rule(StrEnum):
     LEDGER = "ledger"
 
 
-RULES: Final[Mapping[Rule, str]] = MappingProxyType(
+TRAIL_RULES: Final[Mapping[TrailRule, str]] = MappingProxyType(
     {
-        Rule.LOAD: "A contact becomes a recipient when its campaign is created (design, section 6).",
-        Rule.DUPLICATE: "A number that comes twice in a campaign is contacted once (design, section 3).",
-        Rule.INVALID_NUMBER: "What is no possible number is never handed to a carrier (design, section 3).",
-        Rule.REGISTER: "Who is on the unsubscribe register is not contacted "
-        "(design, section 3; 47 CFR 64.1200(a)(10)).",
-        Rule.SCHEDULE: "A scheduled campaign starts by the clock; one that missed its start is paused "
-        "(design, section 4).",
-        Rule.BUSINESS_HOURS: "A campaign reaches nobody outside its business hours (interface, section 2.2).",
-        Rule.HOLIDAYS: "A campaign reaches nobody on its holidays (interface, section 2.2).",
-        Rule.CONTACT_HOURS: "Nobody is contacted before 8 or after 21 by the clocks where the number may be "
-        "(design, section 6; 47 CFR 64.1200(c)(1)).",
-        Rule.FREQUENCY_CAP: "At most so many requests go to a number in 24 hours (design, section 6).",
-        Rule.PACE: "Each message takes a slot of its campaign's rate, and of its sending number's (design, section 6).",
-        Rule.CONCURRENCY: "A call takes one of the campaign's `batch_concurrency` places (design, section 6).",
-        Rule.RENDERING: "A text that renders to nothing is not sent (design, section 6).",
-        Rule.SEGMENT_CAP: "A text over the cap of segments is not sent, and never cut (design, section 6).",
-        Rule.AGENT: "A calling campaign needs an agent that may call out (design, section 3).",
-        Rule.FLOW: "The steps of an automation flow follow each other (design, section 6).",
-        Rule.VALID_UNTIL: "No request starts after its intent's `valid_until` or its worker's lease "
-        "(design, section 5, rule 4).",
-        Rule.STALE: "A single call or message that could not be dispatched for 10 minutes is canceled "
-        "(design, section 5).",
-        Rule.STOP: "A stop that has committed lets no request start any more (design, section 5, rules 3 and 4).",
-        Rule.ONCE: "The provider is asked once; without an answer nobody knows what became of the request "
-        "(design, section 5, rule 5).",
-        Rule.DEFERRAL: "Deferral is not failure: no attempt is spent, the next try backs off "
-        "(design, section 5, rule 7).",
-        Rule.PROVIDER_HOLD: "A provider that asks us to wait is asked for nothing by that workspace until then "
-        "(design, section 5, rule 7).",
-        Rule.PROVIDER_ANSWER: "What the provider answered to the request (design, section 5, rule 5).",
-        Rule.PROVIDER_REPORT: "What the provider told later of what it had accepted (design, section 5, rule 8).",
-        Rule.RECEIPT_WAIT: "An accepted message whose receipt does not come in 4 hours counts as done "
-        "(design, section 5).",
-        Rule.RECONCILIATION: "An unknown request is looked up at its provider until there is evidence, or the deadline "
-        "(design, section 5, rule 6).",
-        Rule.CALL_SILENCE: "A placed call of which nothing is heard for 4 hours ends as unconfirmed "
-        "(design, section 5, rule 6).",
-        Rule.RETRY_BUDGET: "What may pass is tried again while attempts are left; then it has failed "
-        "(design, section 6).",
-        Rule.DOUBLE_DIAL: "A second call follows a known no answer within 10 seconds, or is dropped: nothing puts it "
-        "off (design, section 6).",
-        Rule.ERROR_BUDGET: "Too much trouble that is not the contacts' pauses the campaign (design, section 6).",
-        Rule.COPIED_FILE: "A copied or restored database does not start sending (design, section 5, rule 10).",
-        Rule.WORKSPACE: "A workspace that is not active sends nothing (interface, section 5).",
-        Rule.OPERATOR: "Somebody decided it, by the library or the command line (design, section 4).",
-        Rule.CANCELLATION: "Who is open when a campaign is cancelled is not contacted (design, section 4).",
-        Rule.EXPIRY: "Who is open when a campaign expires is not contacted (design, section 4).",
-        Rule.LEDGER: "A campaign is complete when its ledger has nothing open (design, section 4).",
+        TrailRule.LOAD: "A contact becomes a recipient when its campaign is created (docs/rules.md#loading).",
+        TrailRule.DUPLICATE: "A number that comes twice in a campaign is contacted once (docs/interface.md#duplicates).",
+        TrailRule.INVALID_NUMBER: "What is no possible number is never handed to a carrier (docs/interface.md#invalid-numbers).",
+        TrailRule.REGISTER: "Who is on the unsubscribe register is not contacted "
+        "(docs/interface.md#register; 47 CFR 64.1200(a)(10)).",
+        TrailRule.SCHEDULE: "A scheduled campaign starts by the clock; one that missed its start is paused "
+        "(docs/states.md#campaigns).",
+        TrailRule.BUSINESS_HOURS: "A campaign reaches nobody outside its business hours (docs/interface.md#2.2).",
+        TrailRule.HOLIDAYS: "A campaign reaches nobody on its holidays (docs/interface.md#2.2).",
+        TrailRule.CONTACT_HOURS: "Nobody is contacted before 8 or after 21 by the clocks where the number may be "
+        "(docs/rules.md#contact-hours; 47 CFR 64.1200(c)(1)).",
+        TrailRule.FREQUENCY_CAP: "At most so many requests go to a number in 24 hours (docs/rules.md#frequency-cap).",
+        TrailRule.PACE: "Each message takes a slot of its campaign's rate, and of its sending number's (docs/rules.md#pace).",
+        TrailRule.CONCURRENCY: "A call takes one of the campaign's `batch_concurrency` places (docs/rules.md#concurrency).",
+        TrailRule.RENDERING: "A text that renders to nothing is not sent (docs/rules.md#rendering).",
+        TrailRule.SEGMENT_CAP: "A text over the cap of segments is not sent, and never cut (docs/rules.md#rendering).",
+        TrailRule.AGENT: "A calling campaign needs an agent that may call out (docs/interface.md#campaigns).",
+        TrailRule.FLOW: "The steps of an automation flow follow each other (docs/rules.md#flows).",
+        TrailRule.VALID_UNTIL: "No request starts after its intent's `valid_until` or its worker's lease "
+        "(docs/delivery-contract.md#rule-4).",
+        TrailRule.STALE: "A single call or message that could not be dispatched for 10 minutes is canceled "
+        "(docs/delivery-contract.md#rule-14).",
+        TrailRule.STOP: "A stop that has committed lets no request start any more (docs/delivery-contract.md#rule-3 and #rule-4).",
+        TrailRule.ONCE: "The provider is asked once; without an answer nobody knows what became of the request "
+        "(docs/delivery-contract.md#rule-5).",
+        TrailRule.DEFERRAL: "Deferral is not failure: no attempt is spent, the next try backs off "
+        "(docs/delivery-contract.md#rule-7).",
+        TrailRule.PROVIDER_HOLD: "A provider that asks us to wait is asked for nothing by that workspace until then "
+        "(docs/delivery-contract.md#rule-7).",
+        TrailRule.PROVIDER_ANSWER: "What the provider answered to the request (docs/delivery-contract.md#rule-5).",
+        TrailRule.PROVIDER_REPORT: "What the provider told later of what it had accepted (docs/delivery-contract.md#rule-8).",
+        TrailRule.RECEIPT_WAIT: "An accepted message whose receipt does not come in 4 hours counts as done "
+        "(docs/delivery-contract.md#rule-13).",
+        TrailRule.RECONCILIATION: "An unknown request is looked up at its provider until there is evidence, or the deadline "
+        "(docs/delivery-contract.md#rule-6).",
+        TrailRule.CALL_SILENCE: "A placed call of which nothing is heard for 4 hours ends as unconfirmed "
+        "(docs/delivery-contract.md#rule-6).",
+        TrailRule.RETRY_BUDGET: "What may pass is tried again while attempts are left; then it has failed "
+        "(docs/rules.md#retry).",
+        TrailRule.DOUBLE_DIAL: "A second call follows a known no answer within 10 seconds, or is dropped: nothing puts it "
+        "off (docs/rules.md#double-dial).",
+        TrailRule.ERROR_BUDGET: "Too much trouble that is not the contacts' pauses the campaign (docs/rules.md#error-budget).",
+        TrailRule.COPIED_FILE: "A copied or restored database does not start sending (docs/delivery-contract.md#rule-10).",
+        TrailRule.WORKSPACE: "A workspace that is not active sends nothing (docs/interface.md#5).",
+        TrailRule.OPERATOR: "Somebody decided it, by the library or the command line (docs/states.md#campaigns).",
+        TrailRule.CANCELLATION: "Who is open when a campaign is cancelled is not contacted (docs/states.md#campaigns).",
+        TrailRule.EXPIRY: "Who is open when a campaign expires is not contacted (docs/states.md#campaigns).",
+        TrailRule.LEDGER: "A campaign is complete when its ledger has nothing open (docs/states.md#campaigns).",
     }
 )
 """What each rule says, and where it comes from; `docs/decision-trail.md` has the same table."""
 
 
-class What(StrEnum):
+class TrailStepKind(StrEnum):
     """What a step is.
 
     `loaded`, `left_out` and `intent` are read from the ledger and are never written as entries of the trail.
@@ -154,8 +154,8 @@ class TrailEntry:
     number: int = 0
     at: datetime
     workspace_id: str
-    what: What
-    rule: Rule
+    what: TrailStepKind
+    rule: TrailRule
     state: str | None = None
     reason: str | None = None
     campaign_id: str | None = None
@@ -177,7 +177,7 @@ class TrailStep:
     """One step of what happened to a contact.
 
     Attributes:
-        rule: What decided; `RULES` explains it.
+        rule: What decided; `TRAIL_RULES` explains it.
         state: What it came to: the state of the recipient, dispatch, message, call, campaign or workspace.
         reason: Why, in the engine's words; None when there is nothing to say.
         until: How long it holds; of an intent: its request starts no earlier.
@@ -187,8 +187,8 @@ class TrailStep:
     """
 
     at: datetime
-    what: What
-    rule: Rule
+    what: TrailStepKind
+    rule: TrailRule
     state: str | None = None
     reason: str | None = None
     until: datetime | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, Literal
 
 import attrs
 
-from outreach.models.carriers import Channel
+from outreach.models.base import Channel
 
 UnsubscribeScope = Literal["all", "sms", "call"]
 RegisterScope = Literal["all", "sms", "call", "held"]
@@ -79,3 +80,16 @@ class Unsubscribe:
             evidence=shown.evidence,
             created_at=self.created_at if scope == self.scope else other.created_at,
         )
+
+
+@attrs.frozen(kw_only=True)
+class RegisterImport:
+    """What an import into the register did.
+
+    Attributes:
+        added: Numbers written, those that were there already included.
+        rejected: (row, what it said) of each row that is no phone number; rows count from 1.
+    """
+
+    added: int
+    rejected: Sequence[tuple[int, str]]

@@ -7,19 +7,19 @@ from typing import Literal, NamedTuple
 
 import attrs
 
-UnitKind = Literal["campaign", "call", "message"]
+WorkUnitKind = Literal["campaign", "call", "message"]
 
 
-class Unit(NamedTuple):
+class WorkUnit(NamedTuple):
     """Something that a runner works on by slices."""
 
-    kind: UnitKind
+    kind: WorkUnitKind
     workspace_id: str
     id: str
 
 
 @attrs.frozen(kw_only=True)
-class DueWork:
+class WorkItem:
     """A unit and when it wants to be looked at.
 
     Attributes:
@@ -27,13 +27,13 @@ class DueWork:
         change: Number of the change that wrote this; numbers only go up within one database.
     """
 
-    unit: Unit
+    unit: WorkUnit
     due_at: datetime | None
     change: int
 
 
 @attrs.frozen(kw_only=True)
-class Home:
+class DatabaseHome:
     """Where a database lives, so that a copy elsewhere does not start sending.
 
     Attributes:
@@ -46,7 +46,7 @@ class Home:
 
 
 @attrs.frozen(kw_only=True)
-class HighWater:
+class HighWaterMark:
     """How far a database had come, as noted beside it.
 
     Attributes:
@@ -79,7 +79,7 @@ class Lease:
     """
 
     epoch: int
-    home: Home | None
+    home: DatabaseHome | None
     renewed_at: datetime
     steady_since: datetime | None = None
     steady_until: datetime | None = None
@@ -88,7 +88,7 @@ class Lease:
 
 
 @attrs.frozen(kw_only=True)
-class Run:
+class CampaignRunState:
     """What a dispatcher remembers of a campaign across restarts.
 
     Attributes:
@@ -116,8 +116,8 @@ class RequestWindow:
 
 
 @attrs.frozen(kw_only=True)
-class StoredRequest:
-    """A request that carries an idempotency key (design, section 3, row "safe retry").
+class IdempotencyRecord:
+    """A request that carries an idempotency key (docs/interface.md#safe-retry).
 
     Attributes:
         operation: The operation's name.

@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from outreach.models.base import UNSET, Unset
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 
 DEFAULT_REQUEST_LIMIT: Final = 600
@@ -60,8 +61,28 @@ class ApiKey:
 
 
 @attrs.frozen(kw_only=True)
-class CreatedKey:
+class CreatedApiKey:
     """A key at the one moment when its secret is known."""
 
     id: str
     api_key: str = attrs.field(repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class WorkspaceUpdate:
+    """What to change of a workspace; `UNSET` leaves a field as it is.
+
+    Attributes:
+        request_limit: Requests a minute over all its keys; None takes the limit away.
+        default_region: Region in which local numbers are read; None reads international ones only.
+        contact_hours: Whether people are contacted between 8 and 21 of their own clocks only.
+        frequency_cap: How many dispatches may go to one number in 24 hours; None takes the cap away.
+    """
+
+    name: str | Unset = UNSET
+    status: WorkspaceStatus | Unset = UNSET
+    sms_campaigns_enabled: bool | Unset = UNSET
+    request_limit: int | Unset | None = UNSET
+    default_region: str | Unset | None = UNSET
+    contact_hours: bool | Unset = UNSET
+    frequency_cap: int | Unset | None = UNSET

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from outreach.errors import LeaseLost, NotFound, WorkspaceUnavailable
 from outreach.models.campaign import Campaign
-from outreach.models.directory import Agent, Flow, Trunk
+from outreach.models.resources import Agent, Flow, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
-from outreach.models.work import AuditEntry, Lease, Unit
+from outreach.models.work import AuditEntry, Lease, WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.working_set import Transaction
 
@@ -27,7 +27,7 @@ def workspace_of(tx: Transaction, workspace_id: str) -> Workspace:
 
 
 def require_available(workspace: Workspace) -> None:
-    """Check that a workspace may work (interface, section 5).
+    """Check that a workspace may work (docs/interface.md#5).
 
     Raises:
         WorkspaceUnavailable: It is suspended, paywalled or unavailable.
@@ -48,10 +48,10 @@ def require_lease(tx: Transaction, epoch: int) -> Lease:
     return lease
 
 
-def held_back(tx: Transaction, epoch: int) -> str | None:
+def quarantine_reason(tx: Transaction, epoch: int) -> str | None:
     """Return why what was asked for under an epoch is not asked again by itself; None when it may be.
 
-    A database that was moved or restored does not start sending what it had before (design, section 5, rule 10).
+    A database that was moved or restored does not start sending what it had before (docs/delivery-contract.md#rule-10).
     """
     lease = tx.leases.current()
     held = lease is not None and lease.held_epoch is not None and epoch < lease.held_epoch
@@ -121,27 +121,27 @@ def campaign_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaig
     return campaign
 
 
-def campaign_unit(campaign: Campaign) -> Unit:
+def campaign_unit(campaign: Campaign) -> WorkUnit:
     """Return the unit of work that a campaign is."""
-    return Unit("campaign", campaign.workspace_id, campaign.id)
+    return WorkUnit("campaign", campaign.workspace_id, campaign.id)
 
 
 def provider_of(tx: Transaction, campaign: Campaign) -> str | None:
     """Return the carrier or voice provider that a campaign goes to; None where it has none (yet, or any more)."""
     if campaign.channel == "sms":
-        return campaign.sms_carrier
+        return campaign.carrier
     agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
     return agent.provider if agent else None
 
 
-def touch_running(tx: Transaction, workspace_id: str, now: datetime) -> None:
+def wake_running_campaigns(tx: Transaction, workspace_id: str, now: datetime) -> None:
     """Have every campaign of a workspace that runs or is scheduled looked at now."""
     statuses = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
     for campaign in tx.campaigns.in_status(statuses, workspace_id=workspace_id):
-        tx.work.touch(campaign_unit(campaign), now)
+        tx.work.schedule(campaign_unit(campaign), now)
 
 
-def note(
+def record_audit(
     tx: Transaction,
     *,
     now: datetime,

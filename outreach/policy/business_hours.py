@@ -19,16 +19,21 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from outreach.models.business_hours import DAYS, MINUTES_A_DAY, BusinessHours, Window
-from outreach.policy.reading import Reader
-from outreach.policy.zones import is_zone
+from outreach.convert.json_reader import JsonReader
+from outreach.models.hours import (
+    DAYS,
+    MINUTES_A_DAY,
+    BusinessHours,
+    TimeWindow,
+)
+from outreach.policy.opening import is_zone
 
 DEFAULT_BATCH_CONCURRENCY: Final = 10
-MOST_BATCH_CONCURRENCY: Final = 40
-MOST_WINDOWS_A_DAY: Final = 48
+MAX_BATCH_CONCURRENCY: Final = 40
+MAX_WINDOWS_A_DAY: Final = 48
 
-_MOST_DAY_NAMES: Final = 100
-_LONGEST_ZONE: Final = 64
+_MAX_DAY_NAMES: Final = 100
+_MAX_ZONE_LENGTH: Final = 64
 _TIME: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _DAY_BY_NAME: Final = {name: day for day in DAYS for name in (day, day[:3])}
 _UNKNOWN_DAY: Final = "is no day: use monday to sunday, or mon to sun"
@@ -48,7 +53,7 @@ def parse_business_hours(value: object, *, path: str = "business_hours_config") 
     Raises:
         InvalidRequest: The value has none of the forms; the details name each place.
     """
-    reader = Reader()
+    reader = JsonReader()
     hours = _read_hours(reader, value, path)
     reader.finish()
     return hours
@@ -70,7 +75,7 @@ def to_json(hours: BusinessHours) -> dict[str, object]:
     }
 
 
-def _read_hours(reader: Reader, value: object, path: str) -> BusinessHours:
+def _read_hours(reader: JsonReader, value: object, path: str) -> BusinessHours:
     """Return what could be read; it counts only when the reader noted nothing."""
     config = reader.read_object(value, path)
     if config is None:
@@ -81,7 +86,7 @@ def _read_hours(reader: Reader, value: object, path: str) -> BusinessHours:
         config.get("batchConcurrency", DEFAULT_BATCH_CONCURRENCY),
         f"{path}.batchConcurrency",
         least=1,
-        most=MOST_BATCH_CONCURRENCY,
+        most=MAX_BATCH_CONCURRENCY,
     )
     return BusinessHours(
         enabled=enabled is True,
@@ -91,22 +96,22 @@ def _read_hours(reader: Reader, value: object, path: str) -> BusinessHours:
     )
 
 
-def _read_zone(reader: Reader, config: Mapping[str, object], path: str) -> str:
+def _read_zone(reader: JsonReader, config: Mapping[str, object], path: str) -> str:
     place = f"{path}.timezone"
     if "timezone" not in config:
         reader.note(place, "is required: an IANA time zone such as America/New_York")
         return ""
-    name = reader.read_text(config["timezone"], place, most=_LONGEST_ZONE)
+    name = reader.read_text(config["timezone"], place, most=_MAX_ZONE_LENGTH)
     if name is not None and not is_zone(name):
         reader.note(place, "is no IANA time zone: use a name such as America/New_York, spelled exactly so")
     return name or ""
 
 
-def _read_days(reader: Reader, config: Mapping[str, object], path: str) -> dict[str, tuple[Window, ...]]:
+def _read_days(reader: JsonReader, config: Mapping[str, object], path: str) -> dict[str, tuple[TimeWindow, ...]]:
     if ("schedule" in config) == ("days" in config):
         reader.note(path, "must have one of schedule and days, and not both")
         return {}
-    windows: dict[str, list[Window]] = {day: [] for day in DAYS}
+    windows: dict[str, list[TimeWindow]] = {day: [] for day in DAYS}
     if "schedule" in config:
         _read_schedule(reader, config["schedule"], f"{path}.schedule", windows)
     elif isinstance(config["days"], list):
@@ -116,25 +121,27 @@ def _read_days(reader: Reader, config: Mapping[str, object], path: str) -> dict[
     else:
         reader.note(f"{path}.days", "must be an array of days, or an object with a key for each day")
     for day, found in windows.items():
-        if len(found) > MOST_WINDOWS_A_DAY:
-            reader.note(path, f"must have at most {MOST_WINDOWS_A_DAY} windows a day, has {len(found)} on {day}")
+        if len(found) > MAX_WINDOWS_A_DAY:
+            reader.note(path, f"must have at most {MAX_WINDOWS_A_DAY} windows a day, has {len(found)} on {day}")
     return {day: tuple(found) for day, found in windows.items()}
 
 
-def _read_schedule(reader: Reader, value: object, path: str, windows: dict[str, list[Window]]) -> None:
+def _read_schedule(reader: JsonReader, value: object, path: str, windows: dict[str, list[TimeWindow]]) -> None:
     """Read `{"monday": [{"start", "end"}, …], …}`."""
     for key, entries in (reader.read_object(value, path) or {}).items():
         day = _read_day_key(reader, key, path)
         if day is None:
             continue
-        for index, entry in enumerate(reader.read_array(entries, f"{path}.{key}", most=MOST_WINDOWS_A_DAY) or ()):
+        for index, entry in enumerate(reader.read_array(entries, f"{path}.{key}", most=MAX_WINDOWS_A_DAY) or ()):
             place = f"{path}.{key}[{index}]"
             times = reader.read_object(entry, place)
             if times is not None:
                 windows[day].extend(_read_window(reader, times, place))
 
 
-def _read_day_objects(reader: Reader, days: dict[str, object], path: str, windows: dict[str, list[Window]]) -> None:
+def _read_day_objects(
+    reader: JsonReader, days: dict[str, object], path: str, windows: dict[str, list[TimeWindow]]
+) -> None:
     """Read `{"monday": {"enabled", "start", "end"}, …}`; the times of a day that is off have no meaning."""
     for key, value in days.items():
         day = _read_day_key(reader, key, path)
@@ -146,11 +153,13 @@ def _read_day_objects(reader: Reader, days: dict[str, object], path: str, window
             windows[day].extend(_read_window(reader, entry, place))
 
 
-def _read_day_list(reader: Reader, config: Mapping[str, object], path: str, windows: dict[str, list[Window]]) -> None:
+def _read_day_list(
+    reader: JsonReader, config: Mapping[str, object], path: str, windows: dict[str, list[TimeWindow]]
+) -> None:
     """Read `["mon", "Tuesday"]` with one `start` and `end` for all."""
     place = f"{path}.days"
     times = _read_window(reader, config, path)
-    for index, name in enumerate(reader.read_array(config["days"], place, most=_MOST_DAY_NAMES) or ()):
+    for index, name in enumerate(reader.read_array(config["days"], place, most=_MAX_DAY_NAMES) or ()):
         day = _DAY_BY_NAME.get(name.lower()) if isinstance(name, str) else None
         if day is None:
             reader.note(f"{place}[{index}]", _UNKNOWN_DAY)
@@ -158,7 +167,7 @@ def _read_day_list(reader: Reader, config: Mapping[str, object], path: str, wind
             windows[day] = list(times)
 
 
-def _read_day_key(reader: Reader, key: str, path: str) -> str | None:
+def _read_day_key(reader: JsonReader, key: str, path: str) -> str | None:
     day = _DAY_BY_NAME.get(key.lower())
     if day is None:
         # Escaped and cut: the key may hold anything, and the error has to be shown somewhere.
@@ -166,7 +175,7 @@ def _read_day_key(reader: Reader, key: str, path: str) -> str | None:
     return day
 
 
-def _read_window(reader: Reader, times: Mapping[str, object], path: str) -> tuple[Window, ...]:
+def _read_window(reader: JsonReader, times: Mapping[str, object], path: str) -> tuple[TimeWindow, ...]:
     """Return the one window that `start` and `end` make, or nothing when they are wrong."""
     start = _read_time(reader, times, path, "start")
     end = _read_time(reader, times, path, "end")
@@ -177,11 +186,11 @@ def _read_window(reader: Reader, times: Mapping[str, object], path: str) -> tupl
     elif start == end:
         reader.note(f"{path}.end", "must differ from the start; a whole day is 00:00 to 24:00")
     else:
-        return (Window(start_minute=start, end_minute=end),)
+        return (TimeWindow(start_minute=start, end_minute=end),)
     return ()
 
 
-def _read_time(reader: Reader, times: Mapping[str, object], path: str, name: str) -> int | None:
+def _read_time(reader: JsonReader, times: Mapping[str, object], path: str, name: str) -> int | None:
     """Return the minutes after midnight of a `HH:MM`."""
     place = f"{path}.{name}"
     if name not in times:

@@ -8,25 +8,25 @@ from typing import Final
 import attrs
 
 from outreach.models.call import CallOutcome
-from outreach.models.dispatch import ASSUMED_SENT, Outcome
+from outreach.models.dispatch import ASSUMED_SENT, DispatchOutcome
 from outreach.models.recipient import Recipient
 from outreach.models.settings import CallSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.policy.settlement import (
     ACCOUNT_FAILURES,
-    PASSING_FAILURES,
+    TRANSIENT_FAILURES,
     Backoff,
-    ended,
-    in_doubt,
-    may_go_on,
-    put_back,
+    ended_recipient,
+    mark_uncertain,
+    may_continue,
+    requeue,
     waiting,
 )
 
-RETRIED_OUTCOMES: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
-"""Ends of a call after which another attempt is made: one shared budget for all of them (design, section 6)."""
+RETRYABLE_OUTCOMES: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
+"""Ends of a call after which another attempt is made: one shared budget for all of them (docs/rules.md#retry)."""
 
-SECOND_LEG_WITHIN: Final = timedelta(seconds=10)
+SECOND_LEG_DEADLINE: Final = timedelta(seconds=10)
 """A double dial's second call starts within this time after the first rang out, or is dropped."""
 
 DOUBLE_DIAL: Final = "double_dial"
@@ -34,7 +34,7 @@ DOUBLE_DIAL: Final = "double_dial"
 
 def settle_call_recipient(
     recipient: Recipient,
-    outcome: Outcome,
+    outcome: DispatchOutcome,
     *,
     campaign: CampaignStatus,
     settings: CallSettings,
@@ -49,7 +49,7 @@ def settle_call_recipient(
         case DispatchState.ACCEPTED if outcome.reason == ASSUMED_SENT:
             # There is no call that could end: the operator's word is the last that is heard of it.
             taken = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
-            return ended(taken, RecipientStatus.COMPLETED, ASSUMED_SENT, now)
+            return ended_recipient(taken, RecipientStatus.COMPLETED, ASSUMED_SENT, now)
         case DispatchState.ACCEPTED:
             return attrs.evolve(
                 recipient,
@@ -61,24 +61,24 @@ def settle_call_recipient(
                 ended_at=None,
             )
         case DispatchState.REFUSED if outcome.reason in ACCOUNT_FAILURES and recipient.leg == 1:
-            return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
+            return requeue(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
         case DispatchState.REFUSED if outcome.reason in ACCOUNT_FAILURES:
             # The second call of a double dial is made at once or not at all.
-            return _again(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
+            return _retry_or_fail(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
         case DispatchState.REFUSED:
             tried = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
             reason = outcome.reason or "rejected"
             if reason == "temporary":
-                return _again(tried, reason, campaign=campaign, settings=settings, now=now)
-            return ended(tried, RecipientStatus.FAILED, reason, now)
+                return _retry_or_fail(tried, reason, campaign=campaign, settings=settings, now=now)
+            return ended_recipient(tried, RecipientStatus.FAILED, reason, now)
         case DispatchState.UNKNOWN | DispatchState.UNCONFIRMED:
-            return in_doubt(recipient, outcome, now)
+            return mark_uncertain(recipient, outcome, now)
         case _ if recipient.leg == 2:
             # The second call of a double dial is made at once or not at all, also when an operator gives one up
             # that nobody knows of: the attempt came to its first call's no answer, and another one may follow.
-            return _again(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
+            return _retry_or_fail(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
         case _:
-            return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
+            return requeue(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
 
 
 def end_call(
@@ -99,18 +99,20 @@ def end_call(
     """
     done = attrs.evolve(recipient, dispatched=True, tries=0)
     if outcome == "failed":
-        if reason in PASSING_FAILURES:
-            return _again(done, str(reason), campaign=campaign, settings=settings, now=now)
-        return ended(done, RecipientStatus.FAILED, reason or "failed", now)
-    if outcome not in RETRIED_OUTCOMES:
+        if reason in TRANSIENT_FAILURES:
+            return _retry_or_fail(done, str(reason), campaign=campaign, settings=settings, now=now)
+        return ended_recipient(done, RecipientStatus.FAILED, reason or "failed", now)
+    if outcome not in RETRYABLE_OUTCOMES:
         reason = None if outcome == "positive" else outcome
-        return ended(attrs.evolve(done, successful=outcome == "positive"), RecipientStatus.COMPLETED, reason, now)
-    if outcome == "no_answer" and double_dial and recipient.leg == 1 and may_go_on(recipient, campaign):
+        return ended_recipient(
+            attrs.evolve(done, successful=outcome == "positive"), RecipientStatus.COMPLETED, reason, now
+        )
+    if outcome == "no_answer" and double_dial and recipient.leg == 1 and may_continue(recipient, campaign):
         return attrs.evolve(waiting(done, DOUBLE_DIAL, now), leg=2)
-    return _again(done, str(outcome), campaign=campaign, settings=settings, now=now)
+    return _retry_or_fail(done, str(outcome), campaign=campaign, settings=settings, now=now)
 
 
-def judge_ended_call(recipient: Recipient, outcome: CallOutcome | None) -> Recipient:
+def apply_late_analysis(recipient: Recipient, outcome: CallOutcome | None) -> Recipient:
     """Return a recipient whose call got its verdict only after it had ended; what has ended is not opened again."""
     if recipient.status is not RecipientStatus.COMPLETED or recipient.successful or recipient.reason is not None:
         return recipient
@@ -118,10 +120,10 @@ def judge_ended_call(recipient: Recipient, outcome: CallOutcome | None) -> Recip
     return attrs.evolve(recipient, successful=positive, reason=None if positive else outcome)
 
 
-def second_leg_until(recipient: Recipient) -> datetime | None:
+def second_leg_deadline(recipient: Recipient) -> datetime | None:
     """Return until when the second call of a double dial may start; None for a recipient that waits for none."""
     waits = recipient.status is RecipientStatus.WAITING and recipient.reason == DOUBLE_DIAL
-    return recipient.due_at + SECOND_LEG_WITHIN if waits and recipient.due_at is not None else None
+    return recipient.due_at + SECOND_LEG_DEADLINE if waits and recipient.due_at is not None else None
 
 
 def second_leg_is_late(recipient: Recipient, now: datetime) -> bool:
@@ -129,7 +131,7 @@ def second_leg_is_late(recipient: Recipient, now: datetime) -> bool:
 
     Who stands at the second leg waits for `DOUBLE_DIAL` alone: one that something else has put off comes too late.
     """
-    until = second_leg_until(recipient)
+    until = second_leg_deadline(recipient)
     if until is None:
         return recipient.status is RecipientStatus.WAITING and recipient.leg == 2
     return now > until
@@ -139,13 +141,13 @@ def drop_second_leg(
     recipient: Recipient, *, campaign: CampaignStatus, settings: CallSettings, now: datetime
 ) -> Recipient:
     """Return a recipient whose second call cannot be made at once: the attempt ends with the first one's no answer."""
-    return _again(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
+    return _retry_or_fail(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
 
 
-def _again(
+def _retry_or_fail(
     recipient: Recipient, reason: str, *, campaign: CampaignStatus, settings: CallSettings, now: datetime
 ) -> Recipient:
     fresh = attrs.evolve(recipient, successful=False, leg=1, tries=0)
-    if recipient.attempts < settings.retry_max_attempts and may_go_on(recipient, campaign):
+    if recipient.attempts < settings.retry_max_attempts and may_continue(recipient, campaign):
         return waiting(fresh, f"retry_{reason}", now + timedelta(minutes=settings.retry_delay_minutes))
-    return ended(fresh, RecipientStatus.FAILED, reason, now)
+    return ended_recipient(fresh, RecipientStatus.FAILED, reason, now)

@@ -16,12 +16,12 @@ from typing import Final
 
 import attrs
 
-from outreach.models.holidays import Holiday, HolidayCalendar
-from outreach.policy.reading import Reader
+from outreach.convert.json_reader import JsonReader
+from outreach.models.hours import Holiday, HolidayCalendar
 
-MOST_HOLIDAYS: Final = 1000
+MAX_HOLIDAYS: Final = 1000
 
-_LONGEST_NAME: Final = 255
+_MAX_NAME_LENGTH: Final = 255
 _YEARS_AHEAD: Final = 2
 _YEARS_LOOKED_AT: Final = 10
 """How far from now a year may lie that shows that a calendar was filled; a list may name any years."""
@@ -44,7 +44,7 @@ def parse_holidays(value: object, *, this_year: int, path: str = "holidays_confi
     Raises:
         InvalidRequest: The value is no calendar; the details name each place.
     """
-    reader = Reader()
+    reader = JsonReader()
     config = reader.read_object(value, path) or {}
     country = _read_country(reader, config.get("country"), f"{path}.country")
     subdivision = _read_subdivision(reader, country, config.get("subdivision"), f"{path}.subdivision")
@@ -75,7 +75,7 @@ def closed_dates(calendar: HolidayCalendar) -> frozenset[date]:
     return frozenset(holiday.date for holiday in calendar.holidays if holiday.enabled)
 
 
-def refill(calendar: HolidayCalendar, this_year: int) -> HolidayCalendar:
+def extend_calendar(calendar: HolidayCalendar, this_year: int) -> HolidayCalendar:
     """Return a country's calendar with the years that it lacks, from this year to the second next.
 
     Only a calendar that was filled is filled further: one that holds every public holiday of at least one
@@ -144,7 +144,7 @@ def _public_holidays_of_year(country: str, part: str | None, year: int) -> tuple
     return tuple(Holiday(date=day, name=name, enabled=True) for day, name in sorted(days.items()) if day.year == year)
 
 
-def _read_country(reader: Reader, value: object, path: str) -> str | None:
+def _read_country(reader: JsonReader, value: object, path: str) -> str | None:
     if value is None:
         return None
     if isinstance(value, str) and _COUNTRY.fullmatch(value) and _is_supported(value.upper()):
@@ -153,7 +153,7 @@ def _read_country(reader: Reader, value: object, path: str) -> str | None:
     return None
 
 
-def _read_subdivision(reader: Reader, country: str | None, value: object, path: str) -> str | None:
+def _read_subdivision(reader: JsonReader, country: str | None, value: object, path: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
@@ -169,25 +169,25 @@ def _read_subdivision(reader: Reader, country: str | None, value: object, path: 
     return None
 
 
-def _read_holidays(reader: Reader, value: object, path: str) -> tuple[Holiday, ...]:
-    entries = reader.read_array(value, path, most=MOST_HOLIDAYS) or ()
+def _read_holidays(reader: JsonReader, value: object, path: str) -> tuple[Holiday, ...]:
+    entries = reader.read_array(value, path, most=MAX_HOLIDAYS) or ()
     found = (_read_holiday(reader, entry, f"{path}[{index}]") for index, entry in enumerate(entries))
     return tuple(holiday for holiday in found if holiday is not None)
 
 
-def _read_holiday(reader: Reader, value: object, path: str) -> Holiday | None:
+def _read_holiday(reader: JsonReader, value: object, path: str) -> Holiday | None:
     entry = reader.read_object(value, path)
     if entry is None:
         return None
     day = _read_date(reader, entry, f"{path}.date")
-    name = reader.read_text(entry.get("name", ""), f"{path}.name", most=_LONGEST_NAME)
+    name = reader.read_text(entry.get("name", ""), f"{path}.name", most=_MAX_NAME_LENGTH)
     enabled = reader.read_boolean(entry.get("enabled", True), f"{path}.enabled")
     if day is None or name is None or enabled is None:
         return None
     return Holiday(date=day, name=name, enabled=enabled)
 
 
-def _read_date(reader: Reader, entry: Mapping[str, object], path: str) -> date | None:
+def _read_date(reader: JsonReader, entry: Mapping[str, object], path: str) -> date | None:
     text = entry.get("date")
     if isinstance(text, str) and _DATE.fullmatch(text):
         try:

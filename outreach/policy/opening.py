@@ -8,13 +8,19 @@ closes its whole day and nothing of the next.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final
+from zoneinfo import ZoneInfo, available_timezones
 
-from outreach.models.business_hours import DAYS, MINUTES_A_DAY, BusinessHours
-from outreach.policy.zones import zone_of
+import attrs
+
+from outreach.models.campaign import Campaign
+from outreach.models.hours import DAYS, MINUTES_A_DAY, BusinessHours
+from outreach.models.trail import TrailRule
+from outreach.policy.holidays import closed_dates
 
 DEFAULT_LIMIT_DAYS: Final = 366
 
@@ -112,7 +118,7 @@ def _zone(hours: BusinessHours, now: datetime, zone: tzinfo | None) -> tzinfo:
     """
     if now.tzinfo is None:
         raise ValueError("The moment must be aware.")
-    return zone if zone is not None else zone_of(hours.timezone)
+    return zone if zone is not None else load_zone(hours.timezone)
 
 
 def _is_open_at(hours: BusinessHours, wall: datetime, closed_dates: AbstractSet[date]) -> bool:
@@ -216,3 +222,70 @@ def _edges(hours: BusinessHours, start: datetime, end: datetime) -> Iterator[dat
             if start < edge < end:
                 yield edge
         midnight += _DAY
+
+
+_NO_OPENING: Final = timedelta(days=1)
+"""When hours have no opening within a year, look again a day later: somebody may change the clock's rules."""
+
+
+@attrs.frozen(kw_only=True)
+class OpeningState:
+    """When a campaign may reach anybody: now until a moment, or not before a moment.
+
+    Attributes:
+        rule: What keeps it closed; None while it is open.
+    """
+
+    open: bool
+    until: datetime | None
+    reopens_at: datetime
+    rule: TrailRule | None = None
+
+
+def opening_state(campaign: Campaign, now: datetime) -> OpeningState:
+    """Return whether a campaign is open now, and when that changes."""
+    if campaign.business_hours is None and campaign.holidays is None:
+        return OpeningState(open=True, until=None, reopens_at=now)
+    hours = campaign.business_hours or BusinessHours(
+        enabled=False, timezone="UTC", schedule={}, batch_concurrency=campaign.batch_concurrency
+    )
+    dates = closed_dates(campaign.holidays) if campaign.holidays else frozenset()
+    opening = next_open(hours, now, closed_dates=dates)
+    if opening is None or opening > now:
+        rule = TrailRule.HOLIDAYS if is_open(hours, now) else TrailRule.BUSINESS_HOURS
+        return OpeningState(open=False, until=None, reopens_at=opening or now + _NO_OPENING, rule=rule)
+    return OpeningState(open=True, until=closes_at(hours, now, closed_dates=dates), reopens_at=now)
+
+
+def earliest(*moments: datetime | None) -> datetime | None:
+    """Return the earliest of the moments that there are."""
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+_NOT_ZONES: Final = frozenset({"localtime", "Factory", "posixrules"})
+"""Files that some systems keep among the zones, and that name no place."""
+
+
+@functools.cache
+def zone_names() -> frozenset[str]:
+    """Return the names of all zones, as spelled in the time zone database."""
+    return frozenset(available_timezones()) - _NOT_ZONES
+
+
+def is_zone(name: str) -> bool:
+    """Return whether a zone exists.
+
+    The name is looked up in a list and never reaches the file system, so that `../x` and, where file names
+    ignore case, `europe/berlin` are no zones anywhere.
+    """
+    return name in zone_names()
+
+
+@functools.lru_cache(maxsize=1024)
+def load_zone(name: str) -> ZoneInfo:
+    """Return a zone whose name has been checked by `is_zone`.
+
+    Raises:
+        zoneinfo.ZoneInfoNotFoundError: The time zone database of this machine has no such zone.
+    """
+    return ZoneInfo(name)

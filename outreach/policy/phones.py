@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-_LONGEST_INPUT: Final = 64
+_MAX_INPUT_LENGTH: Final = 64
 """Characters that are looked at; no number with its punctuation and extension is longer."""
 
 _DIALABLE: Final = re.compile(r"\+?[1-9][0-9]{6,14}")
@@ -56,7 +56,7 @@ def normalise(raw: str, default_region: str | None) -> str | None:
     """
     if _NANP_E164.fullmatch(raw):
         return raw
-    text = raw.translate(_DROP_ASCII_SEPARATORS) if len(raw) <= _LONGEST_INPUT else ""
+    text = raw.translate(_DROP_ASCII_SEPARATORS) if len(raw) <= _MAX_INPUT_LENGTH else ""
     if (
         (match := _NANP_WITH_CODE.fullmatch(text)) is not None
         # Without the plus sign another region's reading comes first.
@@ -67,10 +67,10 @@ def normalise(raw: str, default_region: str | None) -> str | None:
         return "+1" + text
     if _E164.fullmatch(text) and _is_plain_international(text[1:]):
         return text
-    return normalise_slowly(raw, default_region)
+    return normalise_fully(raw, default_region)
 
 
-def normalise_slowly(raw: str, default_region: str | None) -> str | None:
+def normalise_fully(raw: str, default_region: str | None) -> str | None:
     """Return what `normalise` returns, without its short cuts for common forms.
 
     This is the definition; the short cuts are proven against it.
@@ -93,7 +93,7 @@ def normalise_slowly(raw: str, default_region: str | None) -> str | None:
     return None
 
 
-def reached_at(written: str, default_region: str | None) -> str | None:
+def canonical_phone(written: str, default_region: str | None) -> str | None:
     """Return the one text under which a number is contacted and stands on the register; None for no number.
 
     That is its E.164 form; numbering plans may lag behind, so that digits that have the form of E.164 are taken as
@@ -120,12 +120,12 @@ def is_region(region: str) -> bool:
     return region in _regions()
 
 
-def mask(phone: str) -> str:
+def mask_phone(phone: str) -> str:
     """Return a number for logs: its length and its last two digits, `+*********02`.
 
     Anything that is too short to hide behind its last two digits is masked whole.
     """
-    shown = phone[:_LONGEST_INPUT].strip()
+    shown = phone[:_MAX_INPUT_LENGTH].strip()
     plus = "+" if shown.startswith("+") else ""
     rest = shown[len(plus) :]
     tail = rest[-2:]
@@ -137,7 +137,7 @@ def mask(phone: str) -> str:
 def _clean(raw: str) -> str | None:
     """Return ASCII digits, after a plus sign if there was one, or None when the text holds anything else."""
     text = raw.strip()
-    if len(text) > _LONGEST_INPUT:
+    if len(text) > _MAX_INPUT_LENGTH:
         return None
     if text[:4].lower() == "tel:":
         text = text[4:]
@@ -244,3 +244,45 @@ def _is_plain_international(digits: str) -> bool:
             untouched = plan.trunk_prefix is None or plan.trunk_prefix.match(national) is None
             return untouched and len(national) in plan.lengths
     return False
+
+
+_OURS: Final = frozenset({"sms", "mms", "tel"})
+"""Channels whose messages are answered by SMS; an address without a channel is of these."""
+
+_OTHERS: Final = frozenset({"whatsapp", "rcs", "viber", "viber_service"})
+"""Channels that know people by their phone numbers, too. Others (`messenger:…`) have digits that are no number."""
+
+_ADDRESS: Final = re.compile(r"\s*(?P<channel>[A-Za-z_]{1,20}):(?P<rest>.*)", re.DOTALL)
+
+
+@attrs.frozen
+class InboundSender:
+    """Who wrote a message.
+
+    Attributes:
+        phone: What the number is contacted at and stands on the register under (`phones.canonical_phone`); None where the
+            address is no phone number, such as a short code or a name.
+        channel: The channel that it came by, where that is another one than SMS; None for SMS.
+    """
+
+    phone: str | None
+    channel: str | None
+
+
+def parse_inbound_sender(address: str, default_region: str | None) -> InboundSender:
+    """Return who wrote, read as the numbers are that are sent to.
+
+    Args:
+        address: As the carrier gives it: a number, or one after its channel, such as `whatsapp:+14155550102`
+            (https://www.twilio.com/docs/messaging/channels).
+        default_region: Where numbers without a country code belong; those of other channels always have theirs.
+    """
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
+        return InboundSender(canonical_phone(address.strip(), default_region), None)
+    channel, rest = match["channel"].lower(), match["rest"]
+    if channel in _OURS:
+        return InboundSender(canonical_phone(rest.strip(), default_region), None)
+    if channel in _OTHERS:
+        return InboundSender(canonical_phone("+" + rest.strip().removeprefix("+"), None), channel)
+    return InboundSender(None, channel)

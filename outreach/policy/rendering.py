@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from datetime import timedelta
+from types import MappingProxyType
 from typing import Final
 
+from outreach.models.message import ReplyPurpose
 from outreach.models.recipient import Recipient
-from outreach.policy.variables import JSON, as_text
+from outreach.models.settings import ReplySettings, ReplyText
+from outreach.policy.segments import count_segments
+from outreach.policy.texts import JSON, as_text
 
 _PLACEHOLDER: Final = re.compile(r"\{\{([^{}]*+)\}\}")
 """A name is whatever stands between the braces and holds none itself: keys come from people's spreadsheets.
@@ -16,7 +21,7 @@ No part of a text is scanned more than a few times, whatever braces it is made o
 
 
 CONTACT_FIELDS: Final = ("first_name", "last_name", "email", "company", "phone_number")
-"""The names that a contact's own fields have in a template (interface, section 4.3)."""
+"""The names that a contact's own fields have in a template (docs/interface.md#4.3)."""
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
@@ -101,3 +106,33 @@ def compose(template: str, values: Mapping[str, str], footer: str | None) -> str
     if footer is None or not footer.strip():
         return text
     return f"{text}\n{footer}"
+
+
+CONFIRMATION_DEADLINE: Final = timedelta(minutes=5)
+"""A confirmation goes out within this of what it confirms, or never (47 CFR 64.1200(a)(12))."""
+
+HELP_INTERVAL: Final = timedelta(hours=1)
+"""A number gets one answer to HELP in this time: two machines that answer each other come to an end."""
+
+_DEFAULTS: Final[Mapping[ReplyPurpose, str]] = MappingProxyType(
+    {
+        "opt_out_confirmation": "{name}: You are unsubscribed and will get no more messages. "
+        "Reply START to subscribe again.",
+        "opt_in_confirmation": "{name}: You are subscribed again. Msg & data rates may apply. "
+        "Reply HELP for help, STOP to opt out.",
+        "help": "{name}: Msg frequency varies. Msg & data rates may apply. Reply STOP to opt out.",
+    }
+)
+"""Brand, rates and the way out, as the carriers ask for them; how to reach the sender only the sender can say."""
+
+
+def reply_text(settings: ReplySettings, purpose: ReplyPurpose, workspace_name: str) -> ReplyText:
+    """Return what a workspace answers: its own text, else the default, which begins with the workspace's name."""
+    own = {
+        "opt_out_confirmation": settings.stop_text,
+        "opt_in_confirmation": settings.start_text,
+        "help": settings.help_text,
+    }
+    # Not `format`: a name may hold braces.
+    text = own[purpose] or _DEFAULTS[purpose].replace("{name}", workspace_name)
+    return ReplyText(purpose=purpose, text=text, segments=count_segments(text).segments)

@@ -4,7 +4,7 @@ The rules are those of 3GPP TS 23.038 and 23.040: a text whose characters are al
 counts septets, any other counts UTF-16 code units; a text that does not fit into one segment gives each of its
 parts up to a header. An escape pair and a surrogate pair never straddle two parts. Some carriers keep whole
 grapheme clusters (a family emoji, a letter with its combining mark) together as well, so the estimate is the
-larger of both counts. A carriage return and a line feed are two characters, which may be parted. What the carrier
+larger of both counts. A carriage return and a line feed are two characters, which may be split_digits. What the carrier
 reports afterwards is the truth.
 """
 

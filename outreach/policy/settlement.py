@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import (
@@ -20,18 +20,21 @@ from outreach.models.states import (
     RecipientStatus,
 )
 
-PASSING_FAILURES: Final = frozenset({"temporary", "unreachable", "rate_limited"})
+TRANSIENT_FAILURES: Final = frozenset({"temporary", "unreachable", "rate_limited"})
 """Failure classes that may pass: a later attempt can succeed."""
 
 ACCOUNT_FAILURES: Final = frozenset({"provider_auth", "provider_funds"})
 """Refusals that say nothing of the contact and everything of our account: the contact's turn comes again when the
 account is in order and the campaign is resumed."""
 
-LONGEST_WISH: Final = timedelta(days=1)
+MAX_RETRY_AFTER: Final = timedelta(days=1)
 """No provider is left alone for longer than this, whatever it wishes."""
 
 RECEIPT_WAIT: Final = timedelta(hours=4)
-"""How long a receipt is waited for while retry is on, unless the configuration says otherwise (design, section 5)."""
+"""How long a receipt is waited for while retry is on, unless the configuration says otherwise.
+
+docs/delivery-contract.md#rule-13.
+"""
 
 _DELIVERABLE: Final = frozenset(
     {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED, RecipientStatus.FAILED, RecipientStatus.WAITING}
@@ -82,11 +85,11 @@ class Backoff:
     def delay(self, tries: int, retry_after_seconds: float | None) -> timedelta:
         """Return the wait after this many tries; the provider's own wish counts when it is longer."""
         doubled = min(self.first * (1 << min(max(tries - 1, 0), 16)), self.longest)
-        wish = timedelta(seconds=min(max(retry_after_seconds or 0.0, 0.0), LONGEST_WISH.total_seconds()))
+        wish = timedelta(seconds=min(max(retry_after_seconds or 0.0, 0.0), MAX_RETRY_AFTER.total_seconds()))
         return max(doubled, wish)
 
 
-def ended(recipient: Recipient, status: RecipientStatus, reason: str | None, now: datetime) -> Recipient:
+def ended_recipient(recipient: Recipient, status: RecipientStatus, reason: str | None, now: datetime) -> Recipient:
     """Return a recipient that has ended."""
     return attrs.evolve(recipient, status=status, reason=reason, due_at=None, ended_at=now)
 
@@ -96,7 +99,7 @@ def waiting(recipient: Recipient, reason: str, due_at: datetime) -> Recipient:
     return attrs.evolve(recipient, status=RecipientStatus.WAITING, reason=reason, due_at=due_at, ended_at=None)
 
 
-def closed_as(status: CampaignStatus) -> RecipientStatus | None:
+def closing_status(status: CampaignStatus) -> RecipientStatus | None:
     """Return how open recipients of a campaign in this status end; None when they go on."""
     match status:
         case CampaignStatus.CANCELLED:
@@ -107,30 +110,30 @@ def closed_as(status: CampaignStatus) -> RecipientStatus | None:
             return None
 
 
-def may_go_on(recipient: Recipient, campaign: CampaignStatus) -> bool:
+def may_continue(recipient: Recipient, campaign: CampaignStatus) -> bool:
     """Return whether a recipient may be contacted again: it has not ended, and its campaign has not."""
     return recipient.is_open and campaign not in TERMINAL_CAMPAIGN_STATUSES
 
 
 def close_recipient(recipient: Recipient, closing: RecipientStatus, now: datetime) -> Recipient:
     """Return a pending or waiting recipient as it ends with its campaign."""
-    return ended(recipient, closing, None, now)
+    return ended_recipient(recipient, closing, None, now)
 
 
 def settle_recipient(
     recipient: Recipient,
-    outcome: Outcome,
+    outcome: DispatchOutcome,
     *,
     campaign: CampaignStatus,
     settings: SmsSettings,
     backoff: Backoff,
     now: datetime,
 ) -> Recipient:
-    """Return a recipient of an SMS campaign after the outcome of its dispatch (design, section 5)."""
+    """Return a recipient of an SMS campaign after the outcome of its dispatch (docs/states.md#recipients)."""
     match outcome.state:
         case DispatchState.ACCEPTED:
             taken = attrs.evolve(recipient, dispatched=True, successful=True, tries=0)
-            if settings.retry_enabled and may_go_on(recipient, campaign):
+            if settings.retry_enabled and may_continue(recipient, campaign):
                 return attrs.evolve(
                     taken,
                     status=RecipientStatus.IN_PROGRESS,
@@ -138,37 +141,37 @@ def settle_recipient(
                     due_at=now + backoff.receipt,
                     ended_at=None,
                 )
-            return ended(taken, RecipientStatus.COMPLETED, None, now)
+            return ended_recipient(taken, RecipientStatus.COMPLETED, None, now)
         case DispatchState.REFUSED if outcome.reason in ACCOUNT_FAILURES:
-            return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
+            return requeue(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
         case DispatchState.REFUSED:
             tried = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
-            return failed_attempt(tried, outcome.reason or "rejected", campaign=campaign, settings=settings, now=now)
+            return fail_attempt(tried, outcome.reason or "rejected", campaign=campaign, settings=settings, now=now)
         case DispatchState.UNKNOWN | DispatchState.UNCONFIRMED:
-            return in_doubt(recipient, outcome, now)
+            return mark_uncertain(recipient, outcome, now)
         case _:
-            return put_back(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
+            return requeue(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
 
 
-def in_doubt(recipient: Recipient, outcome: Outcome, now: datetime) -> Recipient:
+def mark_uncertain(recipient: Recipient, outcome: DispatchOutcome, now: datetime) -> Recipient:
     """Return a recipient of whose latest dispatch nobody knows what became, yet or for good."""
     if outcome.state is DispatchState.UNCONFIRMED:
-        return ended(recipient, RecipientStatus.UNCONFIRMED, outcome.reason, now)
+        return ended_recipient(recipient, RecipientStatus.UNCONFIRMED, outcome.reason, now)
     return attrs.evolve(recipient, status=RecipientStatus.UNKNOWN, reason=outcome.reason, dispatched=True, due_at=None)
 
 
-def put_back(
-    recipient: Recipient, outcome: Outcome, *, campaign: CampaignStatus, backoff: Backoff, now: datetime
+def requeue(
+    recipient: Recipient, outcome: DispatchOutcome, *, campaign: CampaignStatus, backoff: Backoff, now: datetime
 ) -> Recipient:
     """Return a recipient whose dispatch reached nobody, or is to be tried again: no attempt is spent."""
     if not recipient.is_open:
-        return _told_late(recipient, outcome, now)
+        return _settle_late(recipient, outcome, now)
     attempts = recipient.attempts - 1 if recipient.leg == 1 else recipient.attempts
     back = attrs.evolve(recipient, attempts=max(attempts, 0))
     if outcome.state is not DispatchState.GIVEN_UP:
         # What an earlier step of a flow sent stands; a flow that begins with a wait has sent nothing before it.
         back = attrs.evolve(back, dispatched=back.attempts > 0 or back.successful)
-    closing = closed_as(campaign)
+    closing = closing_status(campaign)
     if closing is not None:
         return close_recipient(back, closing, now)
     if outcome.state is DispatchState.WITHDRAWN:
@@ -178,7 +181,7 @@ def put_back(
     return waiting(back, "deferred", now + backoff.delay(recipient.tries, outcome.retry_after_seconds))
 
 
-def _told_late(recipient: Recipient, outcome: Outcome, now: datetime) -> Recipient:
+def _settle_late(recipient: Recipient, outcome: DispatchOutcome, now: datetime) -> Recipient:
     """Return a recipient that ended before it was known that its dispatch reached nobody: it stays ended.
 
     One that ended in doubt has failed, as after any other refusal.
@@ -186,26 +189,26 @@ def _told_late(recipient: Recipient, outcome: Outcome, now: datetime) -> Recipie
     if recipient.status is not RecipientStatus.UNCONFIRMED:
         return recipient
     refused = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
-    return ended(refused, RecipientStatus.FAILED, outcome.reason, now)
+    return ended_recipient(refused, RecipientStatus.FAILED, outcome.reason, now)
 
 
-def failed_attempt(
+def fail_attempt(
     recipient: Recipient, reason: str, *, campaign: CampaignStatus, settings: SmsSettings, now: datetime
 ) -> Recipient:
     """Return a recipient after an attempt that failed: it waits for another one, or has failed for good."""
     failed = attrs.evolve(recipient, successful=False)
     may_retry = (
         settings.retry_enabled
-        and reason in PASSING_FAILURES
+        and reason in TRANSIENT_FAILURES
         and recipient.attempts < settings.retry_max_attempts
-        and may_go_on(recipient, campaign)
+        and may_continue(recipient, campaign)
     )
     if may_retry:
         return waiting(failed, "retry", now + timedelta(minutes=settings.retry_delay_minutes))
-    return ended(failed, RecipientStatus.FAILED, reason, now)
+    return ended_recipient(failed, RecipientStatus.FAILED, reason, now)
 
 
-def receipt_for_recipient(
+def recipient_after_receipt(
     recipient: Recipient,
     status: MessageStatus,
     reason: str | None,
@@ -220,16 +223,18 @@ def receipt_for_recipient(
             return recipient
         if recipient.status in _DELIVERABLE:
             done = attrs.evolve(recipient, successful=True)
-            return ended(done, RecipientStatus.COMPLETED, None, recipient.ended_at or now)
+            return ended_recipient(done, RecipientStatus.COMPLETED, None, recipient.ended_at or now)
         return recipient
     if status is MessageStatus.FAILED and recipient.status in {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED}:
         if recipient.status is RecipientStatus.COMPLETED:
             # It had ended; a failure reported later is told, and never makes an ended recipient due again.
-            return ended(attrs.evolve(recipient, successful=False), RecipientStatus.FAILED, reason or "rejected", now)
-        return failed_attempt(recipient, reason or "rejected", campaign=campaign, settings=settings, now=now)
+            return ended_recipient(
+                attrs.evolve(recipient, successful=False), RecipientStatus.FAILED, reason or "rejected", now
+            )
+        return fail_attempt(recipient, reason or "rejected", campaign=campaign, settings=settings, now=now)
     return recipient
 
 
-def receipt_timed_out(recipient: Recipient, now: datetime) -> Recipient:
+def expire_receipt_wait(recipient: Recipient, now: datetime) -> Recipient:
     """Return a recipient whose accepted message got no final receipt in time: it counts as done."""
-    return ended(recipient, RecipientStatus.COMPLETED, "no_receipt", now)
+    return ended_recipient(recipient, RecipientStatus.COMPLETED, "no_receipt", now)

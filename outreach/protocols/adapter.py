@@ -41,13 +41,13 @@ class CredentialField:
 
     Attributes:
         name: As it is written on the command line and in a file of credentials.
-        meaning: What it is and where it is found at the provider, one sentence.
+        description: What it is and where it is found at the provider, one sentence.
         secret: Whether it is never shown again once it is stored.
         required: Whether no account is made without it.
     """
 
     name: str
-    meaning: str
+    description: str
     secret: bool = True
     required: bool = True
 
@@ -92,26 +92,26 @@ class Callback:
 
 
 @attrs.frozen(kw_only=True)
-class InboundText:
+class InboundMessageEvent:
     """A message that somebody wrote to one of our numbers.
 
     Attributes:
         provider_id: The carrier's identifier of it: one message is taken in once.
-        sender: Who wrote, as E.164 where the carrier gives that.
+        from_number: Who wrote, as E.164 where the carrier gives that.
         to: Our number.
         body: What was written; empty for a message of media alone.
         at: When it was written, by the carrier's clock.
         keyword: What the carrier itself took it for; None where it does not say.
-        answered: Whether the carrier says that it has replied to the keyword itself.
+        replied_by_carrier: Whether the carrier says that it has replied to the keyword itself.
     """
 
     provider_id: str
-    sender: str
+    from_number: str
     to: str
     body: str
     at: datetime
     keyword: Keyword | None = None
-    answered: bool = False
+    replied_by_carrier: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -124,17 +124,17 @@ class CallbackEvent:
         content: A report or a message; None for an event of which only the receipt is kept.
         to: The contact's number as the provider gives it in an event whose address is not signed: a report is believed
             only when it is that of its dispatch. None where the signature covers what names the dispatch.
-        other_id: Whether the provider may have answered the request with another identifier than events name. Where
+        provider_id_may_differ: Whether the provider may have answered the request with another identifier than events name. Where
             it does not, a report that names our dispatch and another identifier than this has is not believed.
-        unread: The provider's kind of an event that tells of a message somebody wrote and has no content, because who
+        unreadable_kind: The provider's kind of an event that tells of a message somebody wrote and has no content, because who
             wrote, or to whom, cannot be read: a STOP may be lost with it, so that the log tells of it. Else None.
     """
 
     event_id: str
-    content: Report | InboundText | None
+    content: Report | InboundMessageEvent | None
     to: str | None = None
-    other_id: bool = False
-    unread: str | None = None
+    provider_id_may_differ: bool = False
+    unreadable_kind: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -172,7 +172,7 @@ class Adapter(Protocol):
         ...
 
     @property
-    def most_callback_bytes(self) -> int:
+    def max_callback_bytes(self) -> int:
         """The largest body of a callback that the provider sends; a larger one is not read, whoever sends it."""
         ...
 
@@ -213,7 +213,7 @@ class CarrierAdapter(Adapter, Protocol):
         """Return the carrier that works with an account; makes no request."""
         ...
 
-    def own_starts(self, to: str) -> Collection[str] | None:
+    def carrier_start_words(self, to: str) -> Collection[str] | None:
         """Return the messages by which who has opted out comes back, where the carrier answers keywords by itself.
 
         No other message lifts the carrier's own block. An account says whether the carrier answers at all.

@@ -8,13 +8,13 @@ from typing import Literal, Protocol
 
 import attrs
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import Report
 
 ReportSink = Callable[[Report], Awaitable[None]]
 """Where an adapter that hears of things by itself hands them in; returns when they are committed."""
 
-LookUpPower = Literal["none", "evidence", "authoritative"]
+LookupSupport = Literal["none", "evidence", "authoritative"]
 """What a look-up can tell: nothing, only that something was accepted, or also that it was not."""
 
 
@@ -24,27 +24,27 @@ class OutboundMessage:
 
     Attributes:
         dispatch_id: Our identifier; the carrier carries it back where it can.
-        sender: The number or name that it is sent from; None only in a sandbox without numbers.
+        from_number: The number or name that it is sent from; None only in a sandbox without numbers.
         not_after: The carrier must not deliver it later, where it has a field for that: the earliest of the
             campaign's closing time, the contact's own evening and the campaign's expiry; None for no bound.
     """
 
     dispatch_id: str
     workspace_id: str
-    sender: str | None
+    from_number: str | None
     to: str
     body: str
     not_after: datetime | None
 
 
 @attrs.frozen(kw_only=True)
-class LookUp:
+class LookupRequest:
     """A dispatch of which nobody knows what became, as far as a provider can be asked for it.
 
     Attributes:
         dispatch_id: Our identifier; found by it where the provider carries it.
         provider_id: The provider's identifier; None where it never reached us.
-        sender: The number that it was sent or called from; None where that was left to the provider.
+        from_number: The number that it was sent or called from; None where that was left to the provider.
         to: The contact's number.
         body: The text of a message; None for a call.
         since: When the dispatch was committed: the provider cannot have heard of it earlier.
@@ -54,7 +54,7 @@ class LookUp:
     workspace_id: str
     dispatch_id: str
     provider_id: str | None = None
-    sender: str | None = None
+    from_number: str | None = None
     to: str
     body: str | None = attrs.field(default=None, repr=False)
     since: datetime
@@ -67,11 +67,11 @@ class CarrierCapabilities:
 
     Attributes:
         look_up: What `look_up` can tell.
-        carries_not_after: Whether it has a field for `not_after`.
+        supports_not_after: Whether it has a field for `not_after`.
     """
 
-    look_up: LookUpPower
-    carries_not_after: bool
+    look_up: LookupSupport
+    supports_not_after: bool
 
 
 class Carrier(Protocol):
@@ -101,11 +101,11 @@ class Carrier(Protocol):
         """What it can do."""
         ...
 
-    async def send(self, message: OutboundMessage) -> Outcome:
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Hand one message to the carrier, once."""
         ...
 
-    async def look_up(self, question: LookUp) -> Outcome | None:
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find out what became of a dispatch.
 
         Returns:

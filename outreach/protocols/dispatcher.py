@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import attrs
 
-from outreach.models.work import DueWork, Unit
+from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
 
 DispatcherState = Literal["off", "starting", "checking", "dispatching", "standing_by", "refused", "stopping"]
@@ -49,7 +49,7 @@ class DispatcherHealth:
     heartbeat_seconds_ago: float | None = None
 
 
-class Nudge(Protocol):
+class WakeSignal(Protocol):
     """How a slice waits, so that it can be told to look again."""
 
     @property
@@ -69,7 +69,7 @@ class SliceRunner(Protocol):
         """Hold the requests that slices leave in flight, until it is cancelled."""
         ...
 
-    async def run_slice(self, unit: Unit, *, epoch: int, until: float, nudge: Nudge) -> datetime | None:
+    async def run_slice(self, unit: WorkUnit, *, epoch: int, until: float, wake_signal: WakeSignal) -> datetime | None:
         """Work on a unit until nothing is due, or until `until` on the monotonic clock.
 
         Requests that are in flight when the slice ends go on; their outcomes are recorded all the same.
@@ -95,11 +95,11 @@ class Worker(Protocol):
         """How long the right lasts without being renewed."""
         ...
 
-    async def take(self, *, checking: Callable[[], None] = ...) -> int | None:
+    async def acquire(self, *, on_integrity_check: Callable[[], None] = ...) -> int | None:
         """Take the right to dispatch, without waiting for it; return the epoch, or None while another has it.
 
         Args:
-            checking: Called when that will take long: after a crash the database is looked through first.
+            on_integrity_check: Called when that will take long: after a crash the database is looked through first.
 
         Raises:
             DispatchRefused: Nothing may ever be dispatched from this database here.
@@ -122,11 +122,11 @@ class Worker(Protocol):
         """Give the right back."""
         ...
 
-    async def due(self) -> tuple[Sequence[DueWork], int]:
+    async def due(self) -> tuple[Sequence[WorkItem], int]:
         """Return everything that has a due time, and the highest change number."""
         ...
 
-    async def since(self, change: int) -> Sequence[DueWork]:
+    async def since(self, change: int) -> Sequence[WorkItem]:
         """Return what has changed after a number, by change."""
         ...
 
@@ -162,7 +162,7 @@ class Dispatcher(Protocol):
         """Work until stopped; report ready through `task_status.started()`."""
         ...
 
-    def wake(self, unit: Unit) -> None:
+    def wake(self, unit: WorkUnit) -> None:
         """Have a unit looked at soon; cheap, never waits."""
         ...
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
-from outreach.models.work import HighWater, Home
+from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.working_set import Transaction
 
 T = TypeVar("T")
@@ -42,15 +42,15 @@ class DispatchLock(Protocol):
         """Give the lock back; nothing happens when it is not held."""
         ...
 
-    def home(self) -> Home | None:
+    def home(self) -> DatabaseHome | None:
         """Return where the database is now; None where that means nothing (in memory)."""
         ...
 
-    def high_water(self) -> HighWater | None:
+    def high_water(self) -> HighWaterMark | None:
         """Return what was last noted beside the database; None when nothing is noted."""
         ...
 
-    def note(self, mark: HighWater, *, ended: bool = False) -> None:
+    def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
         """Note how far the database has come, outside it, so that an older copy put in its place is noticed.
 
         Args:
@@ -59,11 +59,11 @@ class DispatchLock(Protocol):
         """
         ...
 
-    def crashed(self) -> bool:
+    def ended_uncleanly(self) -> bool:
         """Return whether the last dispatcher did not end in order, so that the data has to be looked through."""
         ...
 
-    async def find_damage(self) -> str | None:
+    async def check_integrity(self) -> str | None:
         """Read all of the stored data, beside all other work; return what is wrong with it, None when nothing is."""
         ...
 
@@ -110,8 +110,8 @@ class Storage(Protocol):
         """
         ...
 
-    def list_change(self, workspace_id: str) -> int | None:
-        """Return what `CampaignLists.change` of every committed write is, at once: a look that waits for nobody.
+    def campaign_list_revision(self, workspace_id: str) -> int | None:
+        """Return what `CampaignLists.revision` of every committed write is, at once: a look that waits for nobody.
 
         None where it cannot be told in that way, now or ever: whoever asks has to read.
         """

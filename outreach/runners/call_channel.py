@@ -7,95 +7,105 @@ from datetime import datetime, timedelta
 from outreach.ids import IdSource
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
+from outreach.models.plans import (
+    Advance,
+    Ending,
+    Intent,
+    Postponement,
+    WavePlan,
+)
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
-from outreach.models.trail import Rule
-from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
+from outreach.models.trail import TrailRule
 from outreach.policy.call_settlement import second_leg_is_late
+from outreach.policy.contact_hours import check_contact_rules
 from outreach.policy.rendering import values_of
 from outreach.protocols.voice import CallRequest
+from outreach.providers.pool import ProviderPool, ResolveProvider, SendRequest
 from outreach.runners.channels import Decision
-from outreach.runners.contact_rules import contact_window
-from outreach.runners.desk import ProviderDesk
-from outreach.runners.errand import Ask, FindProvider
 
 
 class CallChannel:
     """The calling part of running a campaign; see `runners.channels.CampaignChannel`."""
 
-    def __init__(self, *, ids: IdSource, desk: ProviderDesk) -> None:
+    def __init__(self, *, ids: IdSource, provider_pool: ProviderPool) -> None:
         self._ids = ids
-        self._desk = desk
+        self._provider_pool = provider_pool
 
     def spacing(self, campaign: Campaign) -> timedelta:
         """Return zero: the places in flight are the pace."""
         return timedelta()
 
-    def most(self, campaign: Campaign) -> int:
+    def max_wave_size(self, campaign: Campaign) -> int:
         """Return how many calls may be in flight."""
         return campaign.batch_concurrency
 
-    def room(self, plan: Plan) -> bool:
+    def has_capacity(self, plan: WavePlan) -> bool:
         """Return whether another call may be placed."""
         return plan.in_flight < plan.campaign.batch_concurrency
 
-    def provider(self, plan: Plan) -> str:
+    def provider_name(self, plan: WavePlan) -> str:
         """Return the voice provider of the agent."""
         return plan.agent.provider if plan.agent is not None else ""
 
-    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Decision:
+    def decide(self, plan: WavePlan, recipient: Recipient, now: datetime) -> Decision:
         """Take a recipient's fields and custom variables as the agent's variables."""
         if second_leg_is_late(recipient, now):
-            return Move(recipient=recipient, kind="drop_second_leg")
+            return Advance(recipient=recipient, kind="drop_second_leg")
         agent = plan.agent
         if recipient.phone is None:
             return Ending(
-                recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER
+                recipient=recipient,
+                status=RecipientStatus.SKIPPED,
+                reason="invalid_number",
+                rule=TrailRule.INVALID_NUMBER,
             )
-        window = contact_window(plan, recipient, recipient.phone, now)
-        if isinstance(window, Hold) and recipient.leg == 2:
+        window = check_contact_rules(plan, recipient, recipient.phone, now)
+        if isinstance(window, Postponement) and recipient.leg == 2:
             # The second call of a double dial is made at once or not at all, whatever stands in its way.
-            return Move(recipient=recipient, kind="drop_second_leg")
-        if isinstance(window, Hold | Ending):
+            return Advance(recipient=recipient, kind="drop_second_leg")
+        if isinstance(window, Postponement | Ending):
             return window
         if agent is None:
             return Ending(
-                recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable", rule=Rule.AGENT
+                recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable", rule=TrailRule.AGENT
             )
         return Intent(
             dispatch_id=self._ids(),
             call_id=self._ids(),
             recipient=recipient,
             provider=agent.provider,
-            sender=agent.from_number,
+            from_number=agent.from_number,
             to=recipient.phone,
             latest=window,
             variables=values_of(recipient),
         )
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None) -> FindProvider:
+    def build_request(
+        self, plan: WavePlan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None
+    ) -> ResolveProvider:
         """Return what finds the voice provider, and asks it for the call."""
         campaign, agent = plan.campaign, plan.agent
         request = CallRequest(
             dispatch_id=dispatch.id,
             workspace_id=dispatch.workspace_id,
-            agent_ref=agent.provider_agent_id if agent else None,
-            sender=dispatch.sender,
+            provider_agent_id=agent.provider_agent_id if agent else None,
+            from_number=dispatch.from_number,
             to=dispatch.to,
             variables=intent.variables,
-            trunk_ref=(plan.trunk.provider_trunk_id or plan.trunk.address) if plan.trunk else None,
+            provider_trunk=(plan.trunk.provider_trunk_id or plan.trunk.address) if plan.trunk else None,
             ivr_enabled=bool(campaign.ivr_enabled),
             call_screen_enabled=bool(campaign.call_screen_enabled),
-            identity=plan.workspace.name,
-            purpose=campaign.description or campaign.name,
+            screen_identity=plan.workspace.name,
+            screen_purpose=campaign.description or campaign.name,
             voicemail=agent.voicemail if agent else None,
             voicemail_message=agent.voicemail_message if agent else None,
             max_seconds=agent.max_call_seconds if agent else None,
             not_after=not_after,
         )
 
-        async def find_provider() -> Ask:
-            provider = await self._desk.voice(plan.workspace, dispatch.provider)
-            return lambda: provider.place(request)
+        async def resolve_provider() -> SendRequest:
+            provider = await self._provider_pool.voice(plan.workspace, dispatch.provider)
+            return lambda: provider.place_call(request)
 
-        return find_provider
+        return resolve_provider

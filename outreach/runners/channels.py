@@ -7,11 +7,17 @@ from typing import Protocol
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
+from outreach.models.plans import (
+    Advance,
+    Ending,
+    Intent,
+    Postponement,
+    WavePlan,
+)
 from outreach.models.recipient import Recipient
-from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
-from outreach.runners.errand import FindProvider
+from outreach.providers.pool import ResolveProvider
 
-Decision = Intent | Ending | Move | Hold
+Decision = Intent | Ending | Advance | Postponement
 """What is done about one due recipient."""
 
 
@@ -22,23 +28,25 @@ class CampaignChannel(Protocol):
         """Return the time between two starts; zero where the pace is something else."""
         ...
 
-    def most(self, campaign: Campaign) -> int:
+    def max_wave_size(self, campaign: Campaign) -> int:
         """Return how many intents one wave has at the most."""
         ...
 
-    def room(self, plan: Plan) -> bool:
+    def has_capacity(self, plan: WavePlan) -> bool:
         """Return whether there is a free place at all; a place that becomes free touches the campaign."""
         ...
 
-    def provider(self, plan: Plan) -> str:
+    def provider_name(self, plan: WavePlan) -> str:
         """Return the carrier or voice provider that the campaign goes to."""
         ...
 
-    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Decision:
+    def decide(self, plan: WavePlan, recipient: Recipient, now: datetime) -> Decision:
         """Decide about one due recipient, by pure rules."""
         ...
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None) -> FindProvider:
+    def build_request(
+        self, plan: WavePlan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None
+    ) -> ResolveProvider:
         """Return what finds the provider for a committed intent, and makes the one request of it.
 
         Args:

@@ -14,34 +14,34 @@ from anyio.abc import TaskGroup, TaskStatus
 from outreach.clock import Clock
 from outreach.config import EngineConfig
 from outreach.errors import ConfigError
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState
-from outreach.operations import last_check
-from outreach.protocols.dispatcher import Nudge
+from outreach.operations.waves.intents import withdrawal_reasons
+from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
-from outreach.runners.answers import tell_of_answer
-from outreach.runners.batches import Batches
-from outreach.runners.errand import Ask, Errand
-from outreach.runners.places import Places
+from outreach.runners.batcher import Batcher
+from outreach.runners.fair_limiter import FairLimiter
+from outreach.runners.provider_log import log_provider_outcome
+from outreach.runners.request import ProviderRequest
 from outreach.runners.worker import Worker
 
-_SAVE_AGAIN_SECONDS: Final = 0.5
+_RECORD_RETRY_SECONDS: Final = 0.5
 
-_LAST_RECORD_SECONDS: Final = 0.7
+_FINAL_RECORD_SECONDS: Final = 0.7
 """How long the outcomes that are known at the end may take to be recorded."""
 
 _LONG_AGO: Final = float("-inf")
 
-_ROUNDING: Final = 0.000_002
+_CLOCK_ROUNDING_SECONDS: Final = 0.000_002
 """Seconds by which two clocks may differ in what lies between two moments, each rounded to whole microseconds."""
 
-_MOST_CHECKED: Final = 500
+_MAX_CHECKED: Final = 500
 """Requests that are looked at together, immediately before they start."""
 
-_MOST_PACES: Final = 10_000
+_MAX_PACES: Final = 10_000
 """Paces remembered before those that are over are forgotten."""
 
-ANSWERS: Final = frozenset(
+ADAPTER_STATES: Final = frozenset(
     {
         DispatchState.ACCEPTED,
         DispatchState.REFUSED,
@@ -67,9 +67,9 @@ class Outbox:
         self._clock = clock
         self._config = config
         self._worker = worker
-        self._requests = Places(config.max_requests)
-        self._places = Places(config.max_waiting_intents, opens=self._requests.has_room)
-        self._checks = Batches(self._obstacles, most=_MOST_CHECKED)
+        self._requests = FairLimiter(config.max_requests_in_flight)
+        self._places = FairLimiter(config.max_queued_intents, opens=self._requests.has_capacity)
+        self._checks = Batcher(self._withdrawal_reasons, max_size=_MAX_CHECKED)
         self._in_flight = 0
         self._tasks: TaskGroup | None = None
         self._idle = anyio.Event()
@@ -92,25 +92,27 @@ class Outbox:
         finally:
             self._tasks = None
 
-    async def reserve(self, account: str, nudge: Nudge, *, wanted: int = 1) -> int:
+    async def reserve(self, account: str, wake_signal: WakeSignal, *, wanted: int = 1) -> int:
         """Wait for places for intents; return for how many, none when the slice is to stop instead."""
-        return await self._places.take(account, nudge, wanted=wanted)
+        return await self._places.acquire(account, wake_signal, wanted=wanted)
 
     def release(self, account: str, places: int) -> None:
         """Give places back for which no intent was committed."""
         self._places.release(account, places)
 
-    def send(self, errand: Errand) -> None:
+    def send(self, request: ProviderRequest) -> None:
         """Start a request in a reserved place; the place is given back when the outcome is recorded."""
         if self._tasks is None:
             raise RuntimeError("The outbox is not served.")
         self._in_flight += 1
-        self._tasks.start_soon(self._carry_out, errand, name="request")
+        self._tasks.start_soon(self._execute, request, name="request")
 
     def earliest_start(self, pace_key: str) -> datetime | None:
         """Return the first moment at which the next request of a pace may start; None for any."""
         pace = self._paces.get(pace_key)
-        turn = max(pace.next_start if pace is not None else _LONG_AGO, self._worker.first_turn(pace_key))
+        turn = max(
+            pace.next_start if pace is not None else _LONG_AGO, self._worker.earliest_start_after_takeover(pace_key)
+        )
         left = turn - self._clock.monotonic()
         return self._clock.now() + timedelta(seconds=left) if left > _LONG_AGO else None
 
@@ -128,69 +130,69 @@ class Outbox:
         """Let what is being recorded, or will be, take no more than a moment: its database may be blocked for long."""
         self._closing = True
         for scope in self._recording:
-            scope.deadline = anyio.current_time() + _LAST_RECORD_SECONDS
+            scope.deadline = anyio.current_time() + _FINAL_RECORD_SECONDS
 
-    async def _carry_out(self, errand: Errand) -> None:
+    async def _execute(self, request: ProviderRequest) -> None:
         # Until the request begins nothing can have reached the provider; from then on everything might.
-        outcome, words = Outcome(state=DispatchState.WITHDRAWN, reason="stopped"), None
-        place = _Place(self._places, errand.account)
+        outcome, words = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped"), None
+        place = _Permit(self._places, request.account)
         try:
-            ask = await errand.find_provider()
-            obstacle = await self._last_check(errand, place)
+            ask = await request.resolve_provider()
+            obstacle = await self._last_check(request, place)
             if obstacle is not None:
-                outcome = Outcome(state=DispatchState.WITHDRAWN, reason=obstacle)
+                outcome = DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
             else:
-                outcome = Outcome(state=DispatchState.UNKNOWN, reason="interrupted")
-                outcome = await self._ask(errand.dispatch, ask)
+                outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="interrupted")
+                outcome = await self._call_provider(request.dispatch, ask)
         except ConfigError as error:
             # Nobody was asked. It is the account's trouble, for which every campaign that needs it is paused.
-            outcome = Outcome(state=DispatchState.REFUSED, reason="provider_auth", error_message=error.message)
+            outcome = DispatchOutcome(state=DispatchState.REFUSED, reason="provider_auth", error_message=error.message)
             words = f"A request could not be made: {error.message}"
         except Exception as error:
             if outcome.state is DispatchState.UNKNOWN:
                 # An adapter that breaks is trouble of the provider's, which its campaigns are paused for.
-                outcome = Outcome(state=DispatchState.UNKNOWN, reason="adapter_error")
+                outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="adapter_error")
             else:
                 # Nobody was asked. What broke may go on breaking: the next try waits, longer each time.
-                outcome = Outcome(state=DispatchState.NOT_SENT, reason="not_asked")
-            self._worker.notices.failed(
+                outcome = DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_asked")
+            self._worker.log_throttle.exception(
                 "dispatch_failed",
                 error,
                 "A request to a provider ended in an unexpected error.",
-                dispatch_id=errand.dispatch.id,
+                dispatch_id=request.dispatch.id,
             )
         finally:
             # Cancelled or not: what is known of a committed dispatch is recorded.
-            await self._record(errand.dispatch, outcome)
-            tell_of_answer(self._worker.notices, errand.dispatch, outcome, words)
-            place.change(None)
-            self._places.look_again()
+            await self._record(request.dispatch, outcome)
+            log_provider_outcome(self._worker.log_throttle, request.dispatch, outcome, words)
+            place.move_to(None)
+            self._places.wake_waiters()
             self._in_flight -= 1
             if not self._in_flight:
                 self._idle.set()
 
-    async def _ask(self, dispatch: Dispatch, ask: Ask) -> Outcome:
+    async def _call_provider(self, dispatch: Dispatch, ask: Ask) -> DispatchOutcome:
         with anyio.move_on_after(self._config.provider_timeout_seconds):
             answer: object = await ask()
-            if isinstance(answer, Outcome) and answer.state in ANSWERS:
+            if isinstance(answer, DispatchOutcome) and answer.state in ADAPTER_STATES:
                 return answer
             # An adapter that breaks its contract has told us nothing; what it answered may hold what no log may.
             raise TypeError(f"The adapter of {dispatch.provider} answered with no outcome: {_kind(answer)}.")
-        return Outcome(state=DispatchState.UNKNOWN, reason="timeout")
+        return DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout")
 
-    async def _last_check(self, errand: Errand, place: _Place) -> str | None:
-        dispatch = errand.dispatch
+    async def _last_check(self, request: ProviderRequest, place: _Permit) -> str | None:
+        dispatch = request.dispatch
         await self._sleep_until_slot(dispatch)
-        if not await self._begin_request(errand, place):
+        if not await self._acquire_request_permit(request, place):
             return "too_late"
         async with AsyncExitStack() as turns:
-            for key in errand.paces:
+            for key in request.paces:
                 # One request of a pace at a time: the others would ask for a turn that is taken before theirs.
                 pace = self._pace(key)
                 await turns.enter_async_context(pace.turn)
                 await self._wait_for_turn(key, pace)
             # After the waiting, so that a stop that came meanwhile is heard.
-            obstacle = await self._checks.ask((dispatch, errand.stops))
+            obstacle = await self._checks.submit((dispatch, request.stops))
             if obstacle is not None:
                 return obstacle
             now = self._clock.now()
@@ -201,28 +203,28 @@ class Outbox:
                 return "too_late"
             if self._worker.lease_seconds_left <= 0:
                 return "lease_over"
-            self._take_turn(errand)
+            self._record_start(request)
         return None
 
-    async def _begin_request(self, errand: Errand, place: _Place) -> bool:
+    async def _acquire_request_permit(self, request: ProviderRequest, place: _Permit) -> bool:
         """Change to a place among the requests; return False when none became free in time."""
-        if not self._requests.take_nowait(errand.account):
-            left = (errand.dispatch.valid_until - self._clock.now()).total_seconds()
+        if not self._requests.acquire_nowait(request.account):
+            left = (request.dispatch.valid_until - self._clock.now()).total_seconds()
             taken = 0
             with anyio.move_on_after(max(left, 0.0)):
-                taken = await self._requests.take(errand.account, _Patient())
+                taken = await self._requests.acquire(request.account, _NeverStopping())
             if not taken:
                 return False
-        place.change(self._requests)
+        place.move_to(self._requests)
         return True
 
-    async def _obstacles(self, intents: Sequence[tuple[Dispatch, int | None]]) -> Sequence[str | None]:
+    async def _withdrawal_reasons(self, intents: Sequence[tuple[Dispatch, int | None]]) -> Sequence[str | None]:
         """Return what stands against each of some requests, by what has committed until now."""
-        return await self._storage.read(lambda tx: last_check.obstacles(tx, intents, self._clock.now()))
+        return await self._storage.read(lambda tx: withdrawal_reasons(tx, intents, self._clock.now()))
 
     def _pace(self, key: str) -> _Pace:
         if key not in self._paces:
-            if len(self._paces) >= _MOST_PACES:
+            if len(self._paces) >= _MAX_PACES:
                 # Turns that have passed hold nobody up any more.
                 now = self._clock.monotonic()
                 self._paces = {name: pace for name, pace in self._paces.items() if pace.next_start > now or pace.used}
@@ -230,16 +232,16 @@ class Outbox:
         return self._paces[key]
 
     async def _wait_for_turn(self, key: str, pace: _Pace) -> None:
-        turn = max(pace.next_start, self._worker.first_turn(key))
+        turn = max(pace.next_start, self._worker.earliest_start_after_takeover(key))
         while (left := turn - self._clock.monotonic()) > 0:  # noqa: ASYNC110
             await anyio.sleep(left)
 
-    def _take_turn(self, errand: Errand) -> None:
+    def _record_start(self, request: ProviderRequest) -> None:
         # Slots are spaced in the ledger; starts are spaced here, so that one that begins late in its slot and
         # the next that begins on time do not come closer than the pace allows.
         now = self._clock.monotonic()
-        for key, spacing in errand.paces.items():
-            self._paces[key].next_start = now + spacing.total_seconds() + _ROUNDING
+        for key, spacing in request.paces.items():
+            self._paces[key].next_start = now + spacing.total_seconds() + _CLOCK_ROUNDING_SECONDS
 
     async def _sleep_until_slot(self, dispatch: Dispatch) -> None:
         # A slot lies seconds ahead of its commit: on a clock that says more, or is set back while this sleeps, it would
@@ -252,16 +254,16 @@ class Outbox:
                 return
             await anyio.sleep(min(wait, left))
 
-    async def _record(self, dispatch: Dispatch, outcome: Outcome) -> None:
-        deadline = anyio.current_time() + _LAST_RECORD_SECONDS if self._closing else float("inf")
+    async def _record(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
+        deadline = anyio.current_time() + _FINAL_RECORD_SECONDS if self._closing else float("inf")
         with anyio.CancelScope(shield=True, deadline=deadline) as scope:
             self._recording.add(scope)
             try:
-                await self._try_to_record(dispatch, outcome)
+                await self._record_with_retry(dispatch, outcome)
             finally:
                 self._recording.discard(scope)
         if scope.cancelled_caught:
-            self._worker.notices.trouble(
+            self._worker.log_throttle.problem(
                 ("outcome_not_recorded",),
                 "too_late",
                 "An outcome could not be recorded in time; the dispatch will be unknown.",
@@ -271,12 +273,12 @@ class Outbox:
                 dispatch_id=dispatch.id,
             )
 
-    async def _try_to_record(self, dispatch: Dispatch, outcome: Outcome) -> None:
+    async def _record_with_retry(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
         while True:
             try:
                 await self._worker.settle(dispatch, outcome)
             except Exception as error:
-                self._worker.notices.failed(
+                self._worker.log_throttle.exception(
                     "outcome_not_recorded",
                     error,
                     "An outcome could not be recorded%s.",
@@ -285,7 +287,7 @@ class Outbox:
                 )
                 if self._closing:
                     return
-                await anyio.sleep(_SAVE_AGAIN_SECONDS)
+                await anyio.sleep(_RECORD_RETRY_SECONDS)
             else:
                 return
 
@@ -309,21 +311,21 @@ class _Pace:
         return self.turn.locked()
 
 
-class _Place:
+class _Permit:
     """The place that an intent has: among those that wait, then among the requests."""
 
-    def __init__(self, places: Places, account: str) -> None:
-        self._places: Places | None = places
+    def __init__(self, places: FairLimiter, account: str) -> None:
+        self._places: FairLimiter | None = places
         self._account = account
 
-    def change(self, places: Places | None) -> None:
+    def move_to(self, places: FairLimiter | None) -> None:
         """Give the place back, and have another one that was taken; None for none."""
         if self._places is not None:
             self._places.release(self._account, 1)
         self._places = places
 
 
-class _Patient:
+class _NeverStopping:
     """Waits for as long as it takes: whoever drains the outbox cancels it."""
 
     @property
@@ -335,4 +337,4 @@ class _Patient:
 
 
 def _kind(answer: object) -> str:
-    return str(answer.state) if isinstance(answer, Outcome) else type(answer).__name__
+    return str(answer.state) if isinstance(answer, DispatchOutcome) else type(answer).__name__

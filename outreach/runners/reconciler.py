@@ -15,42 +15,42 @@ import anyio
 
 from outreach.clock import Clock
 from outreach.config import EngineConfig
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.models.workspace import Workspace
-from outreach.operations import matching, reconciling
 from outreach.operations.common import workspace_of
-from outreach.operations.reconciling import Deadlines
-from outreach.protocols.carrier import Carrier, LookUp
+from outreach.operations.settling import reconciling
+from outreach.operations.settling.callbacks import merge_early_events
+from outreach.operations.settling.reconciling import Deadlines
+from outreach.protocols.carrier import Carrier, LookupRequest
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
-from outreach.runners.desk import ProviderDesk
-from outreach.runners.errand import account_of
+from outreach.providers.pool import ProviderPool, account_key
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
 
-_AT_A_TIME: Final = 64
+_MAX_LOOKUPS: Final = 64
 """Look-ups under way."""
 
-_OF_AN_ACCOUNT: Final = 8
+_MAX_LOOKUPS_PER_ACCOUNT: Final = 8
 """Look-ups under way at one account: a provider that does not answer must not take the others' places."""
 
-_ROUND: Final = 40
+_MAX_PER_ACCOUNT_AND_ROUND: Final = 40
 """Look-ups at one account in one round, those that have been due for longest first: so a provider that does not answer
 does not keep a round, in which the others' look-ups are, waiting for long."""
 
-_SLICE: Final = 200
+_MAX_ROWS: Final = 200
 """Unknown dispatches that are read at a time."""
 
 
-def deadlines_of(config: EngineConfig) -> Deadlines:
+def reconcile_deadlines(config: EngineConfig) -> Deadlines:
     """Return when what may be done about an unknown dispatch.
 
     A retry, ours or an operator's, waits until no request of the old worker can be on its way any more: the time to
     its slot, its intent's life, the provider's timeout and the lease have passed. So a short
-    `reconcile_after_seconds` finds what was accepted sooner, and never takes what is still on its way as not sent.
+    `reconcile_delay_seconds` finds what was accepted sooner, and never takes what is still on its way as not sent.
     """
-    on_its_way = config.look_ahead_seconds + config.intent_seconds + config.provider_timeout_seconds
+    on_its_way = config.look_ahead_seconds + config.max_intent_age_seconds + config.provider_timeout_seconds
     return Deadlines(
         retry_after=timedelta(seconds=on_its_way + config.lease_seconds),
         unconfirmed_after=timedelta(seconds=config.reconcile_deadline_seconds),
@@ -64,14 +64,14 @@ class Reconciler:
     """
 
     def __init__(
-        self, *, storage: Storage, clock: Clock, config: EngineConfig, desk: ProviderDesk, worker: Worker
+        self, *, storage: Storage, clock: Clock, config: EngineConfig, provider_pool: ProviderPool, worker: Worker
     ) -> None:
         self._storage = storage
         self._clock = clock
         self._config = config
-        self._desk = desk
+        self._provider_pool = provider_pool
         self._worker = worker
-        self._deadlines = deadlines_of(config)
+        self._deadlines = reconcile_deadlines(config)
         self._looked_up: dict[str, datetime] = {}
         self._unknown_since: dict[str, float] = {}
         self._has_more = False
@@ -79,12 +79,12 @@ class Reconciler:
     async def round(self) -> int:
         """Look up the unknown dispatches that are due, as many as a round has room for; return how many those were."""
         due = await self._due()
-        places = anyio.CapacityLimiter(_AT_A_TIME)
+        places = anyio.CapacityLimiter(_MAX_LOOKUPS)
         async with anyio.create_task_group() as tasks:
             for of_account in due:
-                places_there = anyio.CapacityLimiter(_OF_AN_ACCOUNT)
+                places_there = anyio.CapacityLimiter(_MAX_LOOKUPS_PER_ACCOUNT)
                 for dispatch in of_account:
-                    tasks.start_soon(self._confirm, dispatch, places_there, places)
+                    tasks.start_soon(self._reconcile, dispatch, places_there, places)
         return sum(map(len, due))
 
     async def _due(self) -> Sequence[Sequence[Dispatch]]:
@@ -104,11 +104,11 @@ class Reconciler:
                 self._unknown_since.setdefault(dispatch.id, self._clock.monotonic())
                 due_at = self._due_at(dispatch, now)
                 if due_at <= now:
-                    waiting[account_of(dispatch.workspace_id, dispatch.provider)].append((due_at, dispatch))
+                    waiting[account_key(dispatch.workspace_id, dispatch.provider)].append((due_at, dispatch))
             for account, found in waiting.items():
-                self._has_more |= len(found) > _ROUND
-                waiting[account] = heapq.nsmallest(_ROUND, found, key=itemgetter(0))
-            if len(unknown) < _SLICE:
+                self._has_more |= len(found) > _MAX_PER_ACCOUNT_AND_ROUND
+                waiting[account] = heapq.nsmallest(_MAX_PER_ACCOUNT_AND_ROUND, found, key=itemgetter(0))
+            if len(unknown) < _MAX_ROWS:
                 break
             after = unknown[-1]
         self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
@@ -123,11 +123,11 @@ class Reconciler:
     def _due_at(self, dispatch: Dispatch, now: datetime) -> datetime:
         # A moment ahead of now was noted before the clock was set back. A look-up too many changes nothing.
         last = self._looked_up.get(dispatch.id)
-        wait = self._config.reconcile_every_seconds if last is not None else self._config.reconcile_after_seconds
+        wait = self._config.reconcile_retry_seconds if last is not None else self._config.reconcile_delay_seconds
         since = last or dispatch.created_at
         return since + timedelta(seconds=wait) if since <= now else now
 
-    async def _confirm(self, dispatch: Dispatch, *places: anyio.CapacityLimiter) -> None:
+    async def _reconcile(self, dispatch: Dispatch, *places: anyio.CapacityLimiter) -> None:
         async with AsyncExitStack() as taken:
             for place in places:
                 await taken.enter_async_context(place)
@@ -138,7 +138,7 @@ class Reconciler:
 
             def operation(tx: Transaction) -> None:
                 now = self._clock.now()
-                settled = reconciling.confirm(
+                settled = reconciling.reconcile(
                     tx,
                     dispatch,
                     evidence,
@@ -148,20 +148,20 @@ class Reconciler:
                     backoff=backoff,
                     now=now,
                 )
-                matching.catch_up(tx, settled, backoff=backoff, analyser=analyser, now=now)
+                merge_early_events(tx, settled, backoff=backoff, analyser=analyser, now=now)
 
             try:
                 await self._storage.write(operation)
             except Exception as error:
                 # One that cannot be settled keeps none of the others waiting.
-                self._worker.notices.failed(
+                self._worker.log_throttle.exception(
                     "confirm_failed",
                     error,
                     "What is known of a dispatch could not be recorded; it is looked up again later.",
                     dispatch_id=dispatch.id,
                 )
 
-    async def _look_up(self, dispatch: Dispatch) -> Outcome | None:
+    async def _look_up(self, dispatch: Dispatch) -> DispatchOutcome | None:
         try:
             workspace = await self._storage.read(lambda tx: workspace_of(tx, dispatch.workspace_id))
             provider = await self._provider(workspace, dispatch)
@@ -169,9 +169,9 @@ class Reconciler:
             if power == "none":
                 return None
             with anyio.fail_after(self._config.provider_timeout_seconds):
-                found = await provider.look_up(self._question(dispatch))
+                found = await provider.look_up(self._lookup_request(dispatch))
         except Exception as error:
-            self._worker.notices.failed(
+            self._worker.log_throttle.exception(
                 "look_up_failed",
                 error,
                 "A look-up at %s failed; it is made again later.",
@@ -191,18 +191,20 @@ class Reconciler:
                 await self.round()
             except Exception as error:
                 self._has_more = False
-                self._worker.notices.failed("reconcile_failed", error, "Unknown dispatches could not be looked at.")
+                self._worker.log_throttle.exception(
+                    "reconcile_failed", error, "Unknown dispatches could not be looked at."
+                )
             # Those that a round could not settle are not due again at once.
             if not self._has_more:
-                await anyio.sleep(self._config.reconcile_round_seconds)
+                await anyio.sleep(self._config.reconcile_interval_seconds)
 
-    def _question(self, dispatch: Dispatch) -> LookUp:
+    def _lookup_request(self, dispatch: Dispatch) -> LookupRequest:
         last_end = dispatch.valid_until + timedelta(seconds=self._config.provider_timeout_seconds)
-        return LookUp(
+        return LookupRequest(
             workspace_id=dispatch.workspace_id,
             dispatch_id=dispatch.id,
             provider_id=dispatch.provider_id,
-            sender=dispatch.sender,
+            from_number=dispatch.from_number,
             to=dispatch.to,
             body=dispatch.body,
             since=dispatch.created_at,
@@ -211,9 +213,9 @@ class Reconciler:
 
     async def _provider(self, workspace: Workspace, dispatch: Dispatch) -> Carrier | VoiceProvider:
         if dispatch.channel == "sms":
-            return await self._desk.carrier(workspace, dispatch.provider)
-        return await self._desk.voice(workspace, dispatch.provider)
+            return await self._provider_pool.carrier(workspace, dispatch.provider)
+        return await self._provider_pool.voice(workspace, dispatch.provider)
 
 
 def _unknown_after(after: Dispatch | None, tx: Transaction) -> Sequence[Dispatch]:
-    return tx.dispatches.unknown(None, limit=_SLICE, after=after)
+    return tx.dispatches.unknown(None, limit=_MAX_ROWS, after=after)

@@ -10,12 +10,12 @@ from anyio.abc import TaskStatus
 from outreach.clock import Clock
 from outreach.config import EngineConfig
 from outreach.ids import IdSource
-from outreach.models.work import Unit
-from outreach.protocols.dispatcher import Nudge
+from outreach.models.work import WorkUnit
+from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
+from outreach.providers.pool import ProviderPool
 from outreach.runners.call_channel import CallChannel
 from outreach.runners.campaigns import CampaignRunner
-from outreach.runners.desk import ProviderDesk
 from outreach.runners.outbox import Outbox
 from outreach.runners.reconciler import Reconciler
 from outreach.runners.singles import SinglesRunner
@@ -33,11 +33,13 @@ class Runner:
         clock: Clock,
         ids: IdSource,
         config: EngineConfig,
-        desk: ProviderDesk,
+        provider_pool: ProviderPool,
         worker: Worker,
     ) -> None:
         self._outbox = Outbox(storage=storage, clock=clock, config=config, worker=worker)
-        self._reconciler = Reconciler(storage=storage, clock=clock, config=config, desk=desk, worker=worker)
+        self._reconciler = Reconciler(
+            storage=storage, clock=clock, config=config, provider_pool=provider_pool, worker=worker
+        )
         self._campaigns = CampaignRunner(
             storage=storage,
             clock=clock,
@@ -45,12 +47,18 @@ class Runner:
             worker=worker,
             outbox=self._outbox,
             channels={
-                "sms": SmsChannel(ids=ids, config=config, desk=desk),
-                "call": CallChannel(ids=ids, desk=desk),
+                "sms": SmsChannel(ids=ids, config=config, provider_pool=provider_pool),
+                "call": CallChannel(ids=ids, provider_pool=provider_pool),
             },
         )
         self._singles = SinglesRunner(
-            storage=storage, clock=clock, ids=ids, config=config, desk=desk, worker=worker, outbox=self._outbox
+            storage=storage,
+            clock=clock,
+            ids=ids,
+            config=config,
+            provider_pool=provider_pool,
+            worker=worker,
+            outbox=self._outbox,
         )
 
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -60,15 +68,15 @@ class Runner:
             await self._outbox.serve(task_status=task_status)
             tasks.cancel_scope.cancel()
 
-    async def run_slice(self, unit: Unit, *, epoch: int, until: float, nudge: Nudge) -> datetime | None:
+    async def run_slice(self, unit: WorkUnit, *, epoch: int, until: float, wake_signal: WakeSignal) -> datetime | None:
         """Work on a unit; see `protocols.dispatcher.SliceRunner`."""
         match unit.kind:
             case "campaign":
-                return await self._campaigns.run_slice(unit, epoch=epoch, until=until, nudge=nudge)
+                return await self._campaigns.run_slice(unit, epoch=epoch, until=until, wake_signal=wake_signal)
             case "message":
-                return await self._singles.run_message(unit, epoch=epoch, nudge=nudge)
+                return await self._singles.run_message(unit, epoch=epoch, wake_signal=wake_signal)
             case "call":
-                return await self._singles.run_call(unit, epoch=epoch, nudge=nudge)
+                return await self._singles.run_call(unit, epoch=epoch, wake_signal=wake_signal)
 
     async def drain(self, *, grace_seconds: float) -> None:
         """Wait for the requests in flight."""

@@ -10,23 +10,24 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig
 from outreach.ids import IdSource
 from outreach.models.call import Call
-from outreach.models.directory import Agent
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
+from outreach.models.plans import SenderPace
 from outreach.models.reports import CallReport
+from outreach.models.resources import Agent
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
-from outreach.models.work import Unit
+from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
-from outreach.operations import call_outcomes, settling, singles
 from outreach.operations.common import workspace_of
-from outreach.operations.limits import SenderPace, pace_of_number
-from outreach.operations.singles import IntentTerms
+from outreach.operations.settling import call_outcomes, ledger
+from outreach.operations.waves import singles
+from outreach.operations.waves.pace import pace_of_number
+from outreach.operations.waves.singles import IntentTerms
 from outreach.protocols.carrier import OutboundMessage
-from outreach.protocols.dispatcher import Nudge
+from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
-from outreach.runners.desk import ProviderDesk
-from outreach.runners.errand import Ask, Errand, account_of
+from outreach.providers.pool import ProviderPool, ProviderRequest, SendRequest, account_key
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
@@ -42,7 +43,7 @@ class SinglesRunner:
         clock: Clock,
         ids: IdSource,
         config: EngineConfig,
-        desk: ProviderDesk,
+        provider_pool: ProviderPool,
         worker: Worker,
         outbox: Outbox,
     ) -> None:
@@ -50,20 +51,20 @@ class SinglesRunner:
         self._clock = clock
         self._ids = ids
         self._config = config
-        self._desk = desk
+        self._provider_pool = provider_pool
         self._worker = worker
         self._outbox = outbox
 
-    async def run_message(self, unit: Unit, *, epoch: int, nudge: Nudge) -> datetime | None:
+    async def run_message(self, unit: WorkUnit, *, epoch: int, wake_signal: WakeSignal) -> datetime | None:
         """Send a queued message, once; return when it is due next, None for not before somebody touches it."""
         message = await self._storage.read(lambda tx: tx.messages.get(unit.workspace_id, unit.id))
         if message is None or message.status is not MessageStatus.QUEUED:
             # It is on its way or over: whoever settles it says when it is due again.
             return None
-        account = account_of(unit.workspace_id, message.carrier)
-        sender = message.sender
+        account = account_key(unit.workspace_id, message.carrier)
+        sender = message.from_number
         pace = await self._storage.read(lambda tx: pace_of_number(tx, unit.workspace_id, sender, self._clock.now()))
-        if not await self._outbox.reserve(account, nudge):
+        if not await self._outbox.reserve(account, wake_signal):
             return self._clock.now()
         try:
             dispatch = await self._storage.write(
@@ -79,26 +80,26 @@ class SinglesRunner:
             self._outbox.release(account, 1)
             return await self._due(unit)
         self._outbox.send(
-            Errand(
+            ProviderRequest(
                 dispatch=dispatch,
-                find_provider=lambda: self._carrier(workspace, message, dispatch),
+                resolve_provider=lambda: self._carrier(workspace, message, dispatch),
                 account=account,
                 paces={pace.key: pace.spacing} if pace is not None else {},
             )
         )
         return None
 
-    async def run_call(self, unit: Unit, *, epoch: int, nudge: Nudge) -> datetime | None:
+    async def run_call(self, unit: WorkUnit, *, epoch: int, wake_signal: WakeSignal) -> datetime | None:
         """Place a queued call, once, or ask how far a placed one has come; return when it is due next."""
         call = await self._storage.read(lambda tx: tx.calls.get(unit.workspace_id, unit.id))
         if call is None:
             return None
         if not call.is_open:
-            return await self._ask_for_verdict(call)
+            return await self._poll_analysis(call)
         if call.status is not CallStatus.QUEUED:
-            return await self._follow(call)
-        account = account_of(unit.workspace_id, call.provider)
-        if not await self._outbox.reserve(account, nudge):
+            return await self._poll_open_call(call)
+        account = account_key(unit.workspace_id, call.provider)
+        if not await self._outbox.reserve(account, wake_signal):
             return self._clock.now()
         try:
             committed = await self._storage.write(
@@ -115,38 +116,40 @@ class SinglesRunner:
             return await self._due(unit)
         dispatch, agent = committed
         self._outbox.send(
-            Errand(
-                dispatch=dispatch, find_provider=lambda: self._voice(workspace, agent, call, dispatch), account=account
+            ProviderRequest(
+                dispatch=dispatch,
+                resolve_provider=lambda: self._voice(workspace, agent, call, dispatch),
+                account=account,
             )
         )
         return None
 
-    async def _follow(self, call: Call) -> datetime | None:
+    async def _poll_open_call(self, call: Call) -> datetime | None:
         """Ask the provider how a placed call is, for when its events do not arrive."""
         if call.status in {CallStatus.DISPATCHING, CallStatus.UNKNOWN}:
             return None
         accepted = await self._accepted(call)
         if accepted is None:
             return None
-        report = await self._ask_how_it_is(call, accepted)
+        report = await self._fetch_call_status(call, accepted)
         if report is not None:
             await self._worker.report(report)
         now_known = await self._storage.read(lambda tx: tx.calls.get(call.workspace_id, call.id))
         if now_known is None or not now_known.is_open:
             return None
-        silence = timedelta(seconds=self._config.call_silence_seconds)
+        silence = timedelta(seconds=self._config.call_timeout_seconds)
 
         def operation(tx: Transaction) -> bool:
             # By the time of the commit: the clock may have been set since it was looked at.
-            call_outcomes.begin_silence(tx, call.workspace_id, call.id, self._clock.now())
-            return settling.end_silent_call(tx, accepted, silence=silence, now=self._clock.now())
+            call_outcomes.restart_silence_timeout(tx, call.workspace_id, call.id, self._clock.now())
+            return ledger.end_silent_call(tx, accepted, silence=silence, now=self._clock.now())
 
         silent_since = now_known.dialed_at or now_known.created_at
         if not silent_since <= self._clock.now() < silent_since + silence and await self._storage.write(operation):
             return None
         return self._clock.now() + timedelta(seconds=self._config.call_poll_seconds)
 
-    async def _ask_for_verdict(self, call: Call) -> datetime | None:
+    async def _poll_analysis(self, call: Call) -> datetime | None:
         """Ask for what the analysis says of a call that has ended without a word of it.
 
         The event that tells it may be lost, or too large; that somebody wants no more calls is told there alone.
@@ -154,17 +157,17 @@ class SinglesRunner:
         accepted = await self._accepted(call)
         if accepted is None or call.ended_at is None or call.status is not CallStatus.COMPLETED:
             return None
-        window = timedelta(seconds=self._config.call_verdict_seconds)
+        window = timedelta(seconds=self._config.call_analysis_wait_seconds)
         since = self._clock.now() - call.ended_at
         if timedelta() <= since < window / 10:
             return call.ended_at + window / 10
-        report = await self._ask_how_it_is(call, accepted)
+        report = await self._fetch_call_status(call, accepted)
         if report is not None:
             await self._worker.report(report)
         # Where the clock was set back nobody knows how long ago it was: it is asked once.
-        if (report is None or report.lacks_verdict) and timedelta() <= since <= window / 2:
+        if (report is None or report.lacks_analysis) and timedelta() <= since <= window / 2:
             return self._clock.now() + since
-        await self._storage.write(lambda tx: call_outcomes.stop_asking(tx, call))
+        await self._storage.write(lambda tx: call_outcomes.stop_polling(tx, call))
         return None
 
     async def _accepted(self, call: Call) -> Dispatch | None:
@@ -172,17 +175,17 @@ class SinglesRunner:
         dispatches = await self._storage.read(lambda tx: tx.dispatches.of_call(call.workspace_id, call.id))
         return next((one for one in reversed(dispatches) if one.state is DispatchState.ACCEPTED), None)
 
-    async def _ask_how_it_is(self, call: Call, dispatch: Dispatch) -> CallReport | None:
+    async def _fetch_call_status(self, call: Call, dispatch: Dispatch) -> CallReport | None:
         """Ask the provider; one that fails or does not answer has told nothing, and is asked again later."""
         try:
-            workspace = await self._workspace(Unit("call", call.workspace_id, call.id))
-            provider = await self._desk.voice(workspace, call.provider)
+            workspace = await self._workspace(WorkUnit("call", call.workspace_id, call.id))
+            provider = await self._provider_pool.voice(workspace, call.provider)
             with anyio.fail_after(self._config.call_status_seconds):
                 return await provider.status(
                     workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
                 )
         except Exception as error:
-            self._worker.notices.failed(
+            self._worker.log_throttle.exception(
                 "call_status_failed",
                 error,
                 "%s could not tell how far a call has come.",
@@ -191,19 +194,19 @@ class SinglesRunner:
             )
             return None
 
-    async def _due(self, unit: Unit) -> datetime | None:
+    async def _due(self, unit: WorkUnit) -> datetime | None:
         work = await self._storage.read(lambda tx: tx.work.get(unit))
         return work.due_at if work is not None else None
 
-    async def _workspace(self, unit: Unit) -> Workspace:
+    async def _workspace(self, unit: WorkUnit) -> Workspace:
         return await self._storage.read(lambda tx: workspace_of(tx, unit.workspace_id))
 
-    async def _carrier(self, workspace: Workspace, queued: Message, dispatch: Dispatch) -> Ask:
-        carrier = await self._desk.carrier(workspace, dispatch.provider)
+    async def _carrier(self, workspace: Workspace, queued: Message, dispatch: Dispatch) -> SendRequest:
+        carrier = await self._provider_pool.carrier(workspace, dispatch.provider)
         message = OutboundMessage(
             dispatch_id=dispatch.id,
             workspace_id=dispatch.workspace_id,
-            sender=dispatch.sender,
+            from_number=dispatch.from_number,
             to=dispatch.to,
             body=dispatch.body or "",
             # Neither closing time nor expiry; an answer to a keyword has a time after which it is none.
@@ -211,21 +214,21 @@ class SinglesRunner:
         )
         return lambda: carrier.send(message)
 
-    async def _voice(self, workspace: Workspace, agent: Agent, call: Call, dispatch: Dispatch) -> Ask:
-        provider = await self._desk.voice(workspace, dispatch.provider)
+    async def _voice(self, workspace: Workspace, agent: Agent, call: Call, dispatch: Dispatch) -> SendRequest:
+        provider = await self._provider_pool.voice(workspace, dispatch.provider)
         request = CallRequest(
             dispatch_id=dispatch.id,
             workspace_id=dispatch.workspace_id,
-            agent_ref=agent.provider_agent_id,
-            sender=dispatch.sender,
+            provider_agent_id=agent.provider_agent_id,
+            from_number=dispatch.from_number,
             to=dispatch.to,
             variables=call.variables,
-            identity=workspace.name,
+            screen_identity=workspace.name,
             voicemail=agent.voicemail,
             voicemail_message=agent.voicemail_message,
             max_seconds=agent.max_call_seconds,
         )
-        return lambda: provider.place(request)
+        return lambda: provider.place_call(request)
 
     def _terms(self, epoch: int, pace: SenderPace | None = None) -> IntentTerms:
         left = timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))
@@ -233,8 +236,8 @@ class SinglesRunner:
             dispatch_id=self._ids(),
             epoch=epoch,
             latest=self._clock.now() + left,
-            lifetime=timedelta(seconds=self._config.intent_seconds),
-            stale_after=timedelta(seconds=self._config.stale_seconds),
+            lifetime=timedelta(seconds=self._config.max_intent_age_seconds),
+            stale_after=timedelta(seconds=self._config.single_expiry_seconds),
             backoff=self._worker.backoff,
             not_before=self._outbox.earliest_start(pace.key) if pace is not None else None,
         )

@@ -9,19 +9,24 @@ from outreach.config import EngineConfig
 from outreach.ids import IdSource
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
+from outreach.models.plans import (
+    Advance,
+    Ending,
+    Intent,
+    Postponement,
+    WavePlan,
+)
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
-from outreach.models.trail import Rule
-from outreach.operations.wave import Ending, Hold, Intent, Move, Plan
-from outreach.policy.flow_course import step_to_send
+from outreach.models.trail import TrailRule
+from outreach.policy.contact_hours import check_contact_rules
+from outreach.policy.flows import current_send_step
 from outreach.policy.pacing import spacing
 from outreach.policy.rendering import compose, values_of
 from outreach.policy.segments import count_segments
 from outreach.protocols.carrier import OutboundMessage
+from outreach.providers.pool import ProviderPool, ResolveProvider, SendRequest
 from outreach.runners.channels import Decision
-from outreach.runners.contact_rules import contact_window
-from outreach.runners.desk import ProviderDesk
-from outreach.runners.errand import Ask, FindProvider
 
 _MAX_WAVE: Final = 50
 
@@ -29,78 +34,86 @@ _MAX_WAVE: Final = 50
 class SmsChannel:
     """The SMS part of running a campaign; see `runners.channels.CampaignChannel`."""
 
-    def __init__(self, *, ids: IdSource, config: EngineConfig, desk: ProviderDesk) -> None:
+    def __init__(self, *, ids: IdSource, config: EngineConfig, provider_pool: ProviderPool) -> None:
         self._ids = ids
         self._config = config
-        self._desk = desk
+        self._provider_pool = provider_pool
 
     def spacing(self, campaign: Campaign) -> timedelta:
         """Return the time between two messages."""
-        return spacing(campaign.sms_rate_per_minute or 1)
+        return spacing(campaign.rate_per_minute or 1)
 
-    def most(self, campaign: Campaign) -> int:
+    def max_wave_size(self, campaign: Campaign) -> int:
         """Return how many slots lie within the look-ahead."""
         ahead = self._config.look_ahead_seconds / self.spacing(campaign).total_seconds()
         return min(_MAX_WAVE, 1 + int(ahead))
 
-    def room(self, plan: Plan) -> bool:
+    def has_capacity(self, plan: WavePlan) -> bool:
         """Return True: messages take slots, not places."""
         return True
 
-    def provider(self, plan: Plan) -> str:
+    def provider_name(self, plan: WavePlan) -> str:
         """Return the campaign's carrier."""
-        return plan.campaign.sms_carrier or ""
+        return plan.campaign.carrier or ""
 
-    def decide(self, plan: Plan, recipient: Recipient, now: datetime) -> Decision:
+    def decide(self, plan: WavePlan, recipient: Recipient, now: datetime) -> Decision:
         """Render a message and count its segments."""
         campaign = plan.campaign
-        template = campaign.sms_message_body
+        template = campaign.body
         if plan.steps is not None:
-            step = step_to_send(recipient, plan.steps)
+            step = current_send_step(recipient, plan.steps)
             if step is None:
-                return Move(recipient=recipient, kind="next_step")
+                return Advance(recipient=recipient, kind="next_step")
             template = step.body
         if recipient.phone is None:
             return Ending(
-                recipient=recipient, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER
+                recipient=recipient,
+                status=RecipientStatus.SKIPPED,
+                reason="invalid_number",
+                rule=TrailRule.INVALID_NUMBER,
             )
-        window = contact_window(plan, recipient, recipient.phone, now)
-        if isinstance(window, Hold | Ending):
+        window = check_contact_rules(plan, recipient, recipient.phone, now)
+        if isinstance(window, Postponement | Ending):
             return window
         text = compose(template or "", values_of(recipient), plan.settings.footer)
         if not text:
             return Ending(
-                recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message", rule=Rule.RENDERING
+                recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message", rule=TrailRule.RENDERING
             )
         segments = count_segments(text).segments
         if segments > plan.settings.max_segments:
             return Ending(
-                recipient=recipient, status=RecipientStatus.FAILED, reason="over_segment_cap", rule=Rule.SEGMENT_CAP
+                recipient=recipient,
+                status=RecipientStatus.FAILED,
+                reason="over_segment_cap",
+                rule=TrailRule.SEGMENT_CAP,
             )
         return Intent(
             dispatch_id=self._ids(),
             recipient=recipient,
-            provider=self.provider(plan),
-            sender=campaign.sms_from_number,
+            provider=self.provider_name(plan),
+            from_number=campaign.from_number,
             to=recipient.phone,
             latest=window,
             body=text,
             segments=segments,
         )
 
-    def request(self, plan: Plan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None) -> FindProvider:
+    def build_request(
+        self, plan: WavePlan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None
+    ) -> ResolveProvider:
         """Return what finds the carrier, and hands the message to it."""
         message = OutboundMessage(
             dispatch_id=dispatch.id,
             workspace_id=dispatch.workspace_id,
-            sender=dispatch.sender,
+            from_number=dispatch.from_number,
             to=dispatch.to,
             body=dispatch.body or "",
             not_after=not_after,
         )
 
-        async def find_carrier() -> Ask:
-            carrier = await self._desk.carrier(plan.workspace, dispatch.provider)
+        async def find_carrier() -> SendRequest:
+            carrier = await self._provider_pool.carrier(plan.workspace, dispatch.provider)
             return lambda: carrier.send(message)
 
         return find_carrier

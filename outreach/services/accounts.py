@@ -6,22 +6,20 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-import attrs
-
-from outreach.adapters import adapter
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.errors import ConfigError, ErrorDetail, InvalidRequest, NotFound
-from outreach.models.account import PROVIDERS, Account, AccountHold
-from outreach.operations import account_holds
-from outreach.operations.common import note, workspace_of
+from outreach.models.account import PROVIDERS, Account, AccountSummary, ProviderThrottle
+from outreach.operations.common import record_audit, workspace_of
+from outreach.operations.waves import provider_throttles
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
-from outreach.runners.connections import Connections
+from outreach.providers.connections import AccountConnections
+from outreach.providers.registry import adapter
 from outreach.services.context import ServiceContext
 from outreach.vault import Vault
 from outreach.working_set import Transaction
 
-_LONGEST_VALUE: Final = 10_000
+_MAX_VALUE_LENGTH: Final = 10_000
 _NO_ADDRESS: Final = (
     f"No public address is known here: set {PUBLIC_URL_VARIABLE}, such as https://outreach.example.com, for this "
     "command and for the server alike (a serve --public-url is known to that server alone). While the server has none, "
@@ -30,43 +28,15 @@ _NO_ADDRESS: Final = (
 )
 
 
-@attrs.frozen(kw_only=True)
-class AccountSummary:
-    """An account as it may be shown: no secret is in it.
-
-    Attributes:
-        credentials: What was given, by name: values that are no secret as they are, of the others `set`.
-        callback_url: Where the provider is to call back; None while no public address is set.
-        held_by: `provider_hold` while nothing is asked of the provider because it asked to be left alone (429, or a
-            `Retry-After`); else None.
-        held_until: Requests begin again then; None while they go on.
-        problem: Why its credentials cannot be opened here, in words, and what to do; `credentials` is empty then. None
-            where they can.
-    """
-
-    id: str
-    workspace_id: str
-    provider: str
-    kind: str
-    credentials: Mapping[str, str]
-    replies_to_keywords: bool
-    callback_url: str | None
-    held_by: str | None
-    held_until: datetime | None
-    problem: str | None
-    created_at: str
-    updated_at: str
-
-
 class Accounts:
     """What live workspaces send and call with."""
 
-    def __init__(self, context: ServiceContext, vault: Vault, connections: Connections) -> None:
+    def __init__(self, context: ServiceContext, vault: Vault, connections: AccountConnections) -> None:
         self._context = context
         self._vault = vault
         self._connections = connections
 
-    def fields(self, provider: str) -> Sequence[CredentialField]:
+    def credential_fields(self, provider: str) -> Sequence[CredentialField]:
         """Return what an account at a provider needs.
 
         Raises:
@@ -111,12 +81,12 @@ class Accounts:
 
         def operation(tx: Transaction) -> Account:
             workspace_of(tx, workspace_id)
-            before = tx.accounts.at(workspace_id, provider)
+            before = tx.accounts.of_provider(workspace_id, provider)
             account = Account(
                 id=before.id if before else identifier,
                 workspace_id=workspace_id,
                 provider=provider,
-                sealed=self._vault.seal(before.id if before else identifier, given),
+                sealed=self._vault.encrypt(before.id if before else identifier, given),
                 replies_to_keywords=replies,
                 revision=before.revision + 1 if before else 0,
                 created_at=before.created_at if before else now,
@@ -126,8 +96,8 @@ class Accounts:
                 tx.accounts.insert(account)
             else:
                 tx.accounts.update(account)
-            account_holds.lift(tx, workspace_id, provider, now)
-            note(
+            provider_throttles.clear_throttle(tx, workspace_id, provider, now)
+            record_audit(
                 tx,
                 now=now,
                 workspace_id=workspace_id,
@@ -148,13 +118,13 @@ class Accounts:
         """
         now = self._context.now()
 
-        def operation(tx: Transaction) -> Sequence[tuple[Account, AccountHold | None]]:
+        def operation(tx: Transaction) -> Sequence[tuple[Account, ProviderThrottle | None]]:
             accounts = tx.accounts.list(workspace_of(tx, workspace_id).id)
-            return [(one, account_holds.hold_of(tx, workspace_id, one.provider, now)) for one in accounts]
+            return [(one, provider_throttles.active_throttle(tx, workspace_id, one.provider, now)) for one in accounts]
 
-        return [self.summary(account, hold) for account, hold in await self._context.storage.read(operation)]
+        return [self.summarize(account, hold) for account, hold in await self._context.storage.read(operation)]
 
-    def summary(self, account: Account, hold: AccountHold | None = None) -> AccountSummary:
+    def summarize(self, account: Account, hold: ProviderThrottle | None = None) -> AccountSummary:
         """Return an account as it may be shown.
 
         Args:
@@ -180,8 +150,8 @@ class Accounts:
             credentials=shown,
             replies_to_keywords=account.replies_to_keywords,
             callback_url=self._connections.callback_url(account.id),
-            held_by=account_holds.HELD if hold else None,
-            held_until=hold.until if hold else None,
+            throttled_by=provider_throttles.THROTTLED if hold else None,
+            throttled_until=hold.until if hold else None,
             problem=problem,
             created_at=account.created_at.isoformat(),
             updated_at=account.updated_at.isoformat(),
@@ -190,7 +160,7 @@ class Accounts:
     async def check(self, workspace_id: str, account_id: str) -> AccountCheck:
         """Ask the provider something harmless with an account's credentials, and say in words what is the case.
 
-        A provider that is left alone because it asked for that (`held_until`) is asked this all the same, and is left
+        A provider that is left alone because it asked for that (`throttled_until`) is asked this all the same, and is left
         alone from then on as before: `connect` ends that.
 
         Raises:
@@ -203,7 +173,7 @@ class Accounts:
             return AccountCheck(ok=True, message=f"{found.message} {_NO_ADDRESS}")
         return found
 
-    async def held_until(self, workspace_id: str, provider: str) -> datetime | None:
+    async def throttled_until(self, workspace_id: str, provider: str) -> datetime | None:
         """Return until when nothing is asked of a provider for a workspace because it told us to come again later.
 
         None when it is not so. Campaigns, single messages and calls wait for it alike.
@@ -213,7 +183,7 @@ class Accounts:
         """
         now = self._context.now()
         hold = await self._context.storage.read(
-            lambda tx: account_holds.hold_of(tx, workspace_of(tx, workspace_id).id, provider, now)
+            lambda tx: provider_throttles.active_throttle(tx, workspace_of(tx, workspace_id).id, provider, now)
         )
         return hold.until if hold is not None else None
 
@@ -225,7 +195,7 @@ class Accounts:
         """
         return await self._context.storage.read(lambda tx: _account_of(tx, workspace_id, account_id))
 
-    async def find(self, account_id: str) -> Account:
+    async def get_anywhere(self, account_id: str) -> Account:
         """Return an account of whatever workspace: for operators, whose commands name accounts alone.
 
         Raises:
@@ -251,8 +221,8 @@ class Accounts:
             account = _account_of(tx, workspace_id, account_id)
             tx.accounts.delete(account.workspace_id, account.id)
             # What waits goes on waiting: there is nothing to send it by.
-            tx.account_holds.delete(account.workspace_id, account.provider)
-            note(
+            tx.provider_throttles.delete(account.workspace_id, account.provider)
+            record_audit(
                 tx,
                 now=now,
                 workspace_id=account.workspace_id,
@@ -299,14 +269,14 @@ def _check_credentials(known: Adapter, given: Mapping[str, str]) -> None:
         if name not in names
     ]
     details += [
-        ErrorDetail(f"credentials.{field.name}", f"is missing. {field.meaning}")
+        ErrorDetail(f"credentials.{field.name}", f"is missing. {field.description}")
         for field in known.fields
         if field.required and field.name not in given
     ]
     for name, value in given.items():
         problem = text_problem(value)
-        if problem is None and len(value) > _LONGEST_VALUE:
-            problem = f"must have at most {_LONGEST_VALUE} characters"
+        if problem is None and len(value) > _MAX_VALUE_LENGTH:
+            problem = f"must have at most {_MAX_VALUE_LENGTH} characters"
         if problem is not None:
             details.append(ErrorDetail(f"credentials.{name}", problem))
     if not details:

@@ -8,27 +8,32 @@ from typing import Final, get_args
 import attrs
 
 from outreach.errors import InvalidRequest
-from outreach.models.directory import Agent, AgentDirection, VoicemailPolicy, VoiceProviderName
-from outreach.models.unset import UNSET, Unset
-from outreach.operations.campaign_moves import settle_setups_of_agent
-from outreach.operations.common import agent_of, note, workspace_of
+from outreach.models.resources import (
+    Agent,
+    AgentDirection,
+    AgentUpdate,
+    VoicemailPolicy,
+    VoiceProviderName,
+)
+from outreach.operations.campaigns.transitions import sync_setups_of_agent
+from outreach.operations.common import agent_of, record_audit, workspace_of
 from outreach.policy.texts import text_problem
-from outreach.services.checks import (
-    changes_of,
+from outreach.services.context import ServiceContext
+from outreach.services.idempotency import Idempotency
+from outreach.services.validation import (
     check_choice,
     check_flags,
     check_integer,
     check_name,
     check_phone,
     check_texts,
+    validated_fields,
 )
-from outreach.services.context import ServiceContext
-from outreach.services.once import Keys
 from outreach.working_set import Transaction
 
-_LONGEST_MESSAGE: Final = 1000
-_SHORTEST_CALL: Final = 10
-_LONGEST_CALL: Final = 43_200
+_MAX_MESSAGE_LENGTH: Final = 1000
+_MIN_CALL_SECONDS: Final = 10
+_MAX_CALL_SECONDS: Final = 43_200
 """The bounds are the narrowest of the providers' (Vapi: voicemailMessage, maxDurationSeconds)."""
 
 _CLEARABLE: Final = (
@@ -36,31 +41,12 @@ _CLEARABLE: Final = (
 )  # fmt: skip
 
 
-@attrs.frozen(kw_only=True)
-class AgentChange:
-    """What to change of an agent; `UNSET` leaves a field as it is.
-
-    None clears what an agent can be without: its number, its identifier at the provider, its placeholders (then it
-    accepts any), what it does at a machine, and how long its calls may last.
-    """
-
-    name: str | Unset = UNSET
-    is_active: bool | Unset = UNSET
-    allow_outbound: bool | Unset = UNSET
-    from_number: str | Unset | None = UNSET
-    provider_agent_id: str | Unset | None = UNSET
-    placeholders: Sequence[str] | Unset | None = UNSET
-    voicemail: VoicemailPolicy | Unset | None = UNSET
-    voicemail_message: str | Unset | None = UNSET
-    max_call_seconds: int | Unset | None = UNSET
-
-
 class Agents:
     """The voice agents of workspaces."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-        self._keys = Keys(context)
+        self._keys = Idempotency(context)
 
     async def create(
         self,
@@ -133,7 +119,7 @@ class Agents:
             )
             _check_calls(agent)
             tx.agents.insert(agent)
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.create", subject=agent.id)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.create", subject=agent.id)
             return agent
 
         identifier = self._context.ids()
@@ -151,14 +137,14 @@ class Agents:
             kind="agent",
         )
 
-    async def update(self, workspace_id: str, agent_id: str, change: AgentChange, *, actor: str = "library") -> Agent:
+    async def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
         """Change an agent; campaigns that have not started become ready, or drafts, by whether it may call then.
 
         Raises:
             NotFound: The workspace has no such agent.
             InvalidRequest: A value is out of its bounds.
         """
-        changes = changes_of(change, AgentChange, clearable=_CLEARABLE)
+        changes = validated_fields(change, AgentUpdate, clearable=_CLEARABLE)
         if "name" in changes:
             check_name("name", changes["name"], 255)
         if changes.get("placeholders") is not None:
@@ -179,8 +165,8 @@ class Agents:
             _check_calls(after)
             tx.agents.update(after)
             if _callable(after) is not _callable(before):
-                settle_setups_of_agent(tx, after, now=now, actor=actor)
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.update", subject=agent_id)
+                sync_setups_of_agent(tx, after, now=now, actor=actor)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.update", subject=agent_id)
             return after
 
         return await self._context.storage.write(operation)
@@ -203,7 +189,7 @@ class Agents:
 
 
 def _callable(agent: Agent) -> bool:
-    return agent.is_active and agent.may_call_out
+    return agent.is_active and agent.can_place_calls
 
 
 def _check_calls(agent: Agent) -> None:
@@ -219,11 +205,11 @@ def _check_calls(agent: Agent) -> None:
         raise InvalidRequest.at("voicemail_message", "goes with voicemail leave_message, which needs it")
     if message is not None:
         problem = text_problem(message)
-        if problem is None and not 1 <= len(message.strip()) <= _LONGEST_MESSAGE:
-            problem = f"must have 1 to {_LONGEST_MESSAGE} characters"
+        if problem is None and not 1 <= len(message.strip()) <= _MAX_MESSAGE_LENGTH:
+            problem = f"must have 1 to {_MAX_MESSAGE_LENGTH} characters"
         if problem is not None:
             raise InvalidRequest.at("voicemail_message", problem)
     if agent.provider_agent_id is not None:
         check_name("provider_agent_id", agent.provider_agent_id, 255)
     if agent.max_call_seconds is not None:
-        check_integer("max_call_seconds", agent.max_call_seconds, _SHORTEST_CALL, _LONGEST_CALL)
+        check_integer("max_call_seconds", agent.max_call_seconds, _MIN_CALL_SECONDS, _MAX_CALL_SECONDS)

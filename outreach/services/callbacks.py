@@ -9,26 +9,26 @@ from urllib.parse import parse_qsl
 
 from anyio import to_thread
 
-from outreach.adapters import adapter
 from outreach.errors import CallbackRejected, NotFound
 from outreach.models.account import Account, CallbackRecord
-from outreach.operations import callbacks
-from outreach.operations.callbacks import Intake
 from outreach.operations.common import workspace_of
+from outreach.operations.settling import callbacks
+from outreach.operations.settling.callbacks import CallbackContext
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
-from outreach.protocols.analyser import Analyser
-from outreach.runners.batches import Batches
-from outreach.runners.connections import Connections
-from outreach.runners.verdicts import ToldAnalyser
+from outreach.protocols.voice import Analyser
+from outreach.providers.connections import AccountConnections
+from outreach.providers.registry import adapter
+from outreach.runners.batcher import Batcher
+from outreach.runners.provider_log import SafeAnalyser
 from outreach.runners.worker import backoff_of
-from outreach.services.checks import check_limit
 from outreach.services.context import ServiceContext
+from outreach.services.validation import check_limit
 from outreach.working_set import Transaction
 
-_MOST_INLINE: Final = 4 * 1024
+_MAX_INLINE: Final = 4 * 1024
 """What takes a millisecond or two, whatever it holds: of what most providers sign, a form has to be read for that."""
 
-_MOST_TOGETHER: Final = 100
+_MAX_TOGETHER: Final = 100
 """Callbacks that are taken in by one transaction; each has one event, or a few."""
 
 _Taken = tuple[Account, Sequence[CallbackEvent], bytes]
@@ -39,21 +39,21 @@ _log = logging.getLogger(__name__)
 class Callbacks:
     """Takes in what providers call back, and shows it."""
 
-    def __init__(self, context: ServiceContext, connections: Connections, analyser: Analyser) -> None:
+    def __init__(self, context: ServiceContext, connections: AccountConnections, analyser: Analyser) -> None:
         self._context = context
         self._connections = connections
-        self._intake = Intake(
-            ids=context.ids, backoff=backoff_of(context.config), analyser=ToldAnalyser(analyser, context.notices)
+        self._callback_context = CallbackContext(
+            ids=context.ids, backoff=backoff_of(context.config), analyser=SafeAnalyser(analyser, context.log_throttle)
         )
-        self._taking = Batches(self._take_in, most=_MOST_TOGETHER)
+        self._taking = Batcher(self._take_in, max_size=_MAX_TOGETHER)
 
-    async def most_bytes(self, account_id: str) -> int:
+    async def max_body_bytes(self, account_id: str) -> int:
         """Return how large a callback's body may be, which is the provider's to say; a larger one need not be read.
 
         Raises:
             NotFound: There is no such account.
         """
-        return adapter((await self._account(account_id)).provider).most_callback_bytes
+        return adapter((await self._account(account_id)).provider).max_callback_bytes
 
     async def receive(
         self, account_id: str, *, url: str, headers: Mapping[str, str], body: bytes
@@ -78,8 +78,8 @@ class Callbacks:
         context = self._context
         account = await self._account(account_id)
         known = adapter(account.provider)
-        if len(body) > known.most_callback_bytes:
-            raise CallbackRejected(f"The body is larger than {known.most_callback_bytes} bytes.")
+        if len(body) > known.max_callback_bytes:
+            raise CallbackRejected(f"The body is larger than {known.max_callback_bytes} bytes.")
         _, mark, query = url.partition("?")
         known_url = self._connections.callback_url(account.id)
         callback = Callback(
@@ -90,13 +90,13 @@ class Callbacks:
         )
         try:
             connection = self._connections.connection(account)
-            if len(body) <= _MOST_INLINE:
+            if len(body) <= _MAX_INLINE:
                 events = known.read(connection, callback)
             else:
                 # Whoever sends it need not be the provider, and what he sends may take long to verify.
                 events = await to_thread.run_sync(known.read, connection, callback)
         except CallbackRefused as refused:
-            context.notices.trouble(
+            context.log_throttle.problem(
                 ("callbacks", account.id),
                 refused.reason,
                 "A callback for account %s was refused: %s",
@@ -106,16 +106,16 @@ class Callbacks:
                 account_id=account.id,
             )
             raise CallbackRejected(refused.reason) from None
-        new = await self._taking.ask((account, events, body))
+        new = await self._taking.submit((account, events, body))
         _tell_of_unread(account, events, {record.event_id for record in new})
         return new
 
     async def _take_in(self, taken: Sequence[_Taken]) -> Sequence[Sequence[CallbackRecord]]:
         def operation(tx: Transaction) -> Sequence[Sequence[CallbackRecord]]:
             now = self._context.now()
-            callbacks.load(tx, [(account, events) for account, events, _ in taken])
+            callbacks.prefetch_for_events(tx, [(account, events) for account, events, _ in taken])
             return [
-                callbacks.take_in(tx, account, events, body, intake=self._intake, now=now)
+                callbacks.process_events(tx, account, events, body, context=self._callback_context, now=now)
                 for account, events, body in taken
             ]
 
@@ -145,11 +145,11 @@ class Callbacks:
 def _tell_of_unread(account: Account, events: Sequence[CallbackEvent], new: Collection[str]) -> None:
     """Log each message that somebody wrote and that could not be read, once: it may have been a STOP."""
     for event in events:
-        if event.unread is not None and event.event_id in new:
+        if event.unreadable_kind is not None and event.event_id in new:
             _log.warning(
                 "A message to account %s (%s, %s) cannot be read, and is not stored: it may be a STOP.",
                 account.id,
                 account.provider,
-                event.unread,
+                event.unreadable_kind,
                 extra={"action": "message_unread", "account_id": account.id, "provider": account.provider},
             )

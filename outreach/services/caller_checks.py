@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from outreach.adapters import voice_adapter
 from outreach.errors import ConfigError, ErrorDetail
 from outreach.models.account import Account
 from outreach.models.campaign import Campaign
 from outreach.models.states import WorkspaceMode
 from outreach.operations.common import campaign_of, provider_of, workspace_of
+from outreach.providers.registry import voice_adapter
 from outreach.services.context import ServiceContext
 from outreach.vault import Vault
 from outreach.working_set import Transaction
@@ -18,7 +18,7 @@ _Callers = Sequence[tuple[str, str]]
 """What names each caller ID, and the number."""
 
 
-async def unlisted_callers(
+async def find_caller_id_problems(
     context: ServiceContext, vault: Vault, workspace_id: str, campaign_id: str
 ) -> Sequence[ErrorDetail]:
     """Return why calls of a campaign would not be placed from their caller IDs, or from others than are recorded.
@@ -37,7 +37,7 @@ async def unlisted_callers(
         provider = provider_of(tx, campaign)
         if campaign.channel != "call" or provider is None or not live:
             return None
-        account = tx.accounts.at(workspace_id, provider)
+        account = tx.accounts.of_provider(workspace_id, provider)
         return None if account is None else (campaign, _callers(tx, campaign), account)
 
     found = await context.storage.read(operation)
@@ -46,22 +46,22 @@ async def unlisted_callers(
 
 def _callers(tx: Transaction, campaign: Campaign) -> _Callers:
     if campaign.cli_mode == "group":
-        return [(f"cli_group_config[{n}]", entry.phone_e164) for n, entry in enumerate(campaign.cli_group or ())]
+        return [(f"cli_group_config[{n}]", entry.phone) for n, entry in enumerate(campaign.cli_group or ())]
     agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
     return [("agent.from_number", agent.from_number)] if agent is not None and agent.from_number is not None else []
 
 
 def _unlisted(campaign: Campaign, callers: _Callers, account: Account, vault: Vault) -> Sequence[ErrorDetail]:
     # Here and not above: a program that makes no calls never loads it, nor httpx with it.
-    from outreach.voice.base import PHONE_NUMBERS, numbers_of
+    from outreach.voice.base import PHONE_NUMBERS, phone_number_ids
 
     if PHONE_NUMBERS not in voice_adapter(account.provider).fields:
         return ()
     try:
-        numbers = numbers_of(vault.open(account.id, account.sealed, provider=account.provider))
+        numbers = phone_number_ids(vault.open(account.id, account.sealed, provider=account.provider))
     except ConfigError:
         return ()
-    if not (numbers or campaign.sip_trunk_id is not None or campaign.cli_mode == "group"):
+    if not (numbers or campaign.trunk_id is not None or campaign.cli_mode == "group"):
         return ()
     return [
         ErrorDetail(

@@ -10,17 +10,17 @@ import anyio
 
 from outreach.errors import ErrorDetail, InvalidRequest, NotFound
 from outreach.models.call import Call, NewCall
+from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.states import CallStatus
-from outreach.models.work import Unit
-from outreach.operations import singles
-from outreach.operations.accounts import require_account
+from outreach.models.work import WorkUnit
+from outreach.operations.campaigns.setup import require_account
 from outreach.operations.common import agent_of, require_available, workspace_of
-from outreach.operations.requests import Answer
-from outreach.policy.phones import is_dialable, reached_at
-from outreach.policy.variables import as_text
-from outreach.services.checks import check_kind, written_number
+from outreach.operations.waves import singles
+from outreach.policy.phones import canonical_phone, is_dialable
+from outreach.policy.texts import as_text
 from outreach.services.context import ServiceContext
-from outreach.services.once import KeyedRequest, Keys, Once
+from outreach.services.idempotency import Idempotency, IdempotencyGuard
+from outreach.services.validation import check_kind, require_text
 from outreach.working_set import Transaction
 
 _POLL_SECONDS: Final = 0.02
@@ -29,11 +29,11 @@ _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Calls:
-    """Single calls of workspaces (interface, section 4.1)."""
+    """Single calls of workspaces (docs/interface.md#4.1)."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-        self._keys = Keys(context)
+        self._keys = Idempotency(context)
 
     async def create(
         self,
@@ -71,14 +71,14 @@ class Calls:
             kind="call",
         )
 
-    async def answer(
+    async def create_response(
         self,
         workspace_id: str,
         new: NewCall,
         *,
-        request: KeyedRequest | None,
-        render: Callable[[Call], Answer],
-    ) -> Answer:
+        request: IdempotentRequest | None,
+        render: Callable[[Call], StoredAnswer],
+    ) -> StoredAnswer:
         """Queue a call for an HTTP server, and return what it answers; a key replays the first answer.
 
         Raises:
@@ -88,9 +88,9 @@ class Calls:
             workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, once)
         )
 
-    async def _create(self, workspace_id: str, new: NewCall, once: Once[Call]) -> Call:
+    async def _create(self, workspace_id: str, new: NewCall, once: IdempotencyGuard[Call]) -> Call:
         check_kind("new", new, NewCall)
-        if not is_dialable(written_number("to", new.to)):
+        if not is_dialable(require_text("to", new.to)):
             raise InvalidRequest.at("to", "must be 7 to 15 digits with an optional leading +, like +14155550102")
         context = self._context
         call_id = context.ids()
@@ -103,7 +103,7 @@ class Calls:
             agent = agent_of(tx, workspace_id, new.agent_id)
             # What the request says comes before the state of what it names.
             variables = _texts_of(new, agent.placeholders)
-            singles.require_callable(agent)
+            singles.require_outbound_agent(agent)
             require_account(tx, workspace, agent.provider)
             call = Call(
                 id=call_id,
@@ -112,8 +112,8 @@ class Calls:
                 provider=agent.provider,
                 # Read as everywhere else, so that an opt-out stops the person however the number is written; what
                 # the numbering plans do not know is dialled as it stands, because the interface's pattern decides.
-                to=reached_at(new.to, workspace.default_region) or new.to,
-                sender=agent.from_number,
+                to=canonical_phone(new.to, workspace.default_region) or new.to,
+                from_number=agent.from_number,
                 variables=variables,
                 created_at=now,
             )
@@ -122,7 +122,7 @@ class Calls:
             return call
 
         call = await context.storage.write(operation)
-        context.wake(Unit("call", workspace_id, call.id))
+        context.wake(WorkUnit("call", workspace_id, call.id))
         if not waits:
             return call
         try:
@@ -150,7 +150,7 @@ class Calls:
             raise NotFound("call", identifier)
         return call
 
-    async def find(self, identifier: str) -> Call:
+    async def get_anywhere(self, identifier: str) -> Call:
         """Return a call of whatever workspace: for operators, whose commands name calls alone.
 
         Raises:
@@ -163,7 +163,7 @@ class Calls:
 
     async def _wait_for_acceptance(self, call: Call) -> Call:
         context = self._context
-        with anyio.move_on_after(context.config.call_acceptance_seconds):
+        with anyio.move_on_after(context.config.acceptance_wait_seconds):
             while call.status in _WAITING:
                 await anyio.sleep(_POLL_SECONDS)
                 call = await self.get(call.workspace_id, call.id)

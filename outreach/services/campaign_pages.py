@@ -1,7 +1,7 @@
 """Pages of campaigns as JSON, made once and kept while they are true.
 
 A page is kept with the number of the workspace's list at which it was read. Before it is given again that number is
-looked at (`Storage.list_change`): while it is the same, nothing that a list of this workspace shows has changed,
+looked at (`Storage.campaign_list_revision`): while it is the same, nothing that a list of this workspace shows has changed,
 whoever writes. Where it is another one, the page is read, and only those campaigns are made anew that differ from what
 they were.
 """
@@ -15,25 +15,24 @@ from typing import Final, NamedTuple
 import attrs
 import orjson
 
-from outreach.convert.answers import write_campaign
+from outreach.convert.json_responses import write_campaign
 from outreach.errors import NotFound
-from outreach.models.carriers import Channel
-from outreach.models.pages import JsonPage
+from outreach.models.base import Channel, JsonPage
 from outreach.models.states import CampaignStatus
 from outreach.services.context import ServiceContext
-from outreach.services.kept import Kept
+from outreach.services.kept import SizeBoundedCache
 from outreach.working_set import Transaction
 from outreach.working_set.tables.campaign_lists import StoredCampaign
 
-_MOST_PAGE_BYTES: Final = 16 * 2**20
-_MOST_CAMPAIGN_BYTES: Final = 8 * 2**20
+_MAX_PAGE_BYTES: Final = 16 * 2**20
+_MAX_CAMPAIGN_BYTES: Final = 8 * 2**20
 _EACH_BYTES: Final = 500
 """What keeping something takes beside its text."""
 
 _ALWAYS: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
-class Asked(NamedTuple):
+class CampaignQuery(NamedTuple):
     """What is asked for; the workspace is part of it."""
 
     workspace_id: str
@@ -53,7 +52,7 @@ class _Found(NamedTuple):
 
 
 @attrs.frozen(kw_only=True)
-class _Made:
+class _RenderedCampaign:
     """The JSON of a campaign.
 
     Attributes:
@@ -73,7 +72,7 @@ class _Made:
 
 
 @attrs.frozen(kw_only=True)
-class _KeptPage:
+class _CachedPage:
     """A page.
 
     Attributes:
@@ -88,15 +87,15 @@ class _KeptPage:
     page: JsonPage
 
 
-class CampaignPages:
+class CampaignPageCache:
     """Makes pages and keeps them."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-        self._pages: Kept[Asked, _KeptPage] = Kept(_MOST_PAGE_BYTES)
-        self._campaigns: Kept[str, _Made] = Kept(_MOST_CAMPAIGN_BYTES)
+        self._pages: SizeBoundedCache[CampaignQuery, _CachedPage] = SizeBoundedCache(_MAX_PAGE_BYTES)
+        self._campaigns: SizeBoundedCache[str, _RenderedCampaign] = SizeBoundedCache(_MAX_CAMPAIGN_BYTES)
 
-    async def get(self, asked: Asked) -> JsonPage:
+    async def get(self, asked: CampaignQuery) -> JsonPage:
         """Return a page as it is now.
 
         Raises:
@@ -106,7 +105,7 @@ class CampaignPages:
         known = self._pages.get(asked)
         if known is not None and not known.since <= now < known.until:
             known = None
-        if known is not None and known.change == storage.list_change(asked.workspace_id):
+        if known is not None and known.change == storage.campaign_list_revision(asked.workspace_id):
             return known.page
         found = await storage.read(lambda tx: _read(tx, asked, None if known is None else known.change))
         if known is not None and found is None:
@@ -116,24 +115,24 @@ class CampaignPages:
         self._pages.put(asked, made, len(made.page.items) + len(asked.search or "") * 4 + _EACH_BYTES)
         return made.page
 
-    def _make(self, asked: Asked, found: _Found, now: datetime) -> _KeptPage:
+    def _make(self, asked: CampaignQuery, found: _Found, now: datetime) -> _CachedPage:
         campaigns = [self._campaign(stored, now) for stored in found.campaigns]
         moments = (*_ALWAYS, *(made.expires for made in campaigns if made.expires is not None))
         items = b"[" + b",".join(made.text for made in campaigns) + b"]"
-        return _KeptPage(
+        return _CachedPage(
             change=found.change,
             since=max(moment for moment in moments if moment <= now),
             until=min(moment for moment in moments if moment > now),
             page=JsonPage(items=items, page=asked.page, page_size=asked.page_size, total=found.total),
         )
 
-    def _campaign(self, stored: StoredCampaign, now: datetime) -> _Made:
+    def _campaign(self, stored: StoredCampaign, now: datetime) -> _RenderedCampaign:
         known = self._campaigns.get(stored.id)
         if known is not None and known.is_of(stored, now):
             return known
         campaign = stored.campaign()
         expires = None if campaign.is_terminal else campaign.scheduled_expires_at
-        made = _Made(
+        made = _RenderedCampaign(
             stored=stored,
             expires=expires,
             expired=expires is not None and now >= expires,
@@ -144,7 +143,7 @@ class CampaignPages:
         return made
 
 
-def page_of(tx: Transaction, asked: Asked) -> tuple[Sequence[StoredCampaign], int]:
+def page_of(tx: Transaction, asked: CampaignQuery) -> tuple[Sequence[StoredCampaign], int]:
     """Return the campaigns of a page, and how many match in all."""
     return tx.campaign_lists.page(
         asked.workspace_id,
@@ -156,9 +155,9 @@ def page_of(tx: Transaction, asked: Asked) -> tuple[Sequence[StoredCampaign], in
     )
 
 
-def _read(tx: Transaction, asked: Asked, known_change: int | None) -> _Found | None:
+def _read(tx: Transaction, asked: CampaignQuery, known_change: int | None) -> _Found | None:
     """Return what is on a page; None where the list is what it was at a change."""
-    change = tx.campaign_lists.change(asked.workspace_id)
+    change = tx.campaign_lists.revision(asked.workspace_id)
     if change is None:
         raise NotFound("workspace", asked.workspace_id)
     if change == known_change:

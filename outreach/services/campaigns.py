@@ -10,24 +10,29 @@ from typing import Any, Final, get_args
 import attrs
 
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
+from outreach.models.base import CARRIERS, Channel, JsonPage, Page
 from outreach.models.campaign import Campaign, CampaignUpdate, Counters
-from outreach.models.carriers import CARRIERS, Channel
 from outreach.models.dispatch import Dispatch
-from outreach.models.pages import JsonPage, Page
-from outreach.models.recipient import Recipient, RecipientGroup
-from outreach.models.start_check import StartCheck
+from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.states import CampaignStatus
+from outreach.models.status import StartCheck
 from outreach.models.trail import ContactHistory
-from outreach.operations import campaign_moves as moves
-from outreach.operations.account_holds import hold_of_campaign
-from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, note, workspace_of
-from outreach.operations.histories import histories
-from outreach.services.caller_checks import unlisted_callers
-from outreach.services.campaign_pages import Asked, CampaignPages, page_of
-from outreach.services.checks import changes_of, check_choice, check_integer, check_name, written_number
+from outreach.operations.campaigns import transitions as moves
+from outreach.operations.campaigns.histories import histories
+from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit, workspace_of
+from outreach.operations.waves.provider_throttles import throttle_of_campaign
+from outreach.services.caller_checks import find_caller_id_problems
+from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery, page_of
+from outreach.services.campaign_validation import check_description, check_times
 from outreach.services.context import ServiceContext
-from outreach.services.new_campaigns import check_description, check_times
-from outreach.services.start_checks import look, suits_nobody
+from outreach.services.start_checks import find_unsendable_text
+from outreach.services.validation import (
+    check_choice,
+    check_integer,
+    check_name,
+    require_text,
+    validated_fields,
+)
 from outreach.vault import Vault
 from outreach.working_set import Transaction
 from outreach.working_set.tables.campaign_lists import StoredCampaign
@@ -43,12 +48,12 @@ _CLEARABLE: Final = (
 
 
 class Campaigns:
-    """The campaigns of workspaces; `outreach.services.creating` makes them."""
+    """The campaigns of workspaces; `outreach.services.campaign_loading` makes them."""
 
     def __init__(self, context: ServiceContext, vault: Vault) -> None:
         self._context = context
         self._vault = vault
-        self._pages = CampaignPages(context)
+        self._pages = CampaignPageCache(context)
 
     async def get(self, workspace_id: str, campaign_id: str) -> Campaign:
         """Return a campaign.
@@ -58,7 +63,7 @@ class Campaigns:
         """
         return await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
 
-    async def find(self, campaign_id: str) -> Campaign:
+    async def get_anywhere(self, campaign_id: str) -> Campaign:
         """Return a campaign of whatever workspace: for operators, whose commands name campaigns alone.
 
         Raises:
@@ -69,7 +74,7 @@ class Campaigns:
             raise NotFound("campaign", campaign_id)
         return campaign
 
-    async def obstacles(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+    async def start_problems(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
         """Return everything that is in the way of a campaign's start now: the field that says it, and a sentence.
 
         `start` raises `CannotStart` with the same. The fields that a draft lacks have the names of `CampaignUpdate`.
@@ -79,14 +84,18 @@ class Campaigns:
         """
         now = self._context.now()
         misfit = await self._misfit(workspace_id, campaign_id)
-        unlisted = await self._unlisted(workspace_id, campaign_id)
+        caller_id_problems = await self._unlisted(workspace_id, campaign_id)
         return await self._context.storage.read(
             lambda tx: moves.start_obstacles(
-                tx, campaign_of(tx, workspace_id, campaign_id), now, suits_nobody=misfit, unlisted=unlisted
+                tx,
+                campaign_of(tx, workspace_id, campaign_id),
+                now,
+                unsendable_text=misfit,
+                caller_id_problems=caller_id_problems,
             )
         )
 
-    async def held_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
+    async def throttled_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
         """Return until when an active campaign sends nothing because its provider told us to come again later.
 
         None when it is not so. The hold is the workspace's at that provider: all its campaigns there, and its single
@@ -100,7 +109,7 @@ class Campaigns:
             campaign = campaign_of(tx, workspace_id, campaign_id)
             if campaign.status is not CampaignStatus.ACTIVE:
                 return None
-            hold = hold_of_campaign(tx, campaign, self._context.now())
+            hold = throttle_of_campaign(tx, campaign, self._context.now())
             return hold.until if hold is not None else None
 
         return await self._context.storage.read(operation)
@@ -182,8 +191,8 @@ class Campaigns:
         operation = partial(
             moves.start,
             allow_unknown_placeholders=allow_unknown_placeholders,
-            suits_nobody=misfit,
-            unlisted=await self._unlisted(workspace_id, campaign_id),
+            unsendable_text=misfit,
+            caller_id_problems=await self._unlisted(workspace_id, campaign_id),
         )
         return await self._move(operation, workspace_id, campaign_id, actor)
 
@@ -196,7 +205,7 @@ class Campaigns:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await look(self._context, workspace_id, campaign_id)
+        return await check_contacts(self._context, workspace_id, campaign_id)
 
     async def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Pause a campaign: once this returns, no message of it goes out that was not on its way."""
@@ -204,7 +213,7 @@ class Campaigns:
 
     async def resume(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Let a paused campaign go on."""
-        operation = partial(moves.resume, unlisted=await self._unlisted(workspace_id, campaign_id))
+        operation = partial(moves.resume, caller_id_problems=await self._unlisted(workspace_id, campaign_id))
         return await self._move(operation, workspace_id, campaign_id, actor)
 
     async def cancel(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
@@ -215,7 +224,7 @@ class Campaigns:
         """Take a scheduled campaign back to ready."""
         return await self._move(moves.unschedule, workspace_id, campaign_id, actor)
 
-    async def stop_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
+    async def pause_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
         """Pause everything that is active or scheduled, in one workspace or in all; return what was paused.
 
         Raises:
@@ -243,7 +252,7 @@ class Campaigns:
             InvalidRequest: A value is out of its bounds.
             Conflict: The campaign has started.
         """
-        changes = changes_of(change, CampaignUpdate, clearable=_CLEARABLE)
+        changes = validated_fields(change, CampaignUpdate, clearable=_CLEARABLE)
         _check_update(changes)
         now = self._context.now()
 
@@ -253,13 +262,15 @@ class Campaigns:
                 raise Conflict(f"A campaign that is {before.status} cannot be changed; only a draft or ready one can.")
             after = attrs.evolve(_changed(tx, before, changes), revision=before.revision + 1, updated_at=now)
             tx.campaigns.update(after)
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.update", subject=campaign_id)
-            moves.settle_setup(tx, after, now=now, actor=actor)
+            record_audit(
+                tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.update", subject=campaign_id
+            )
+            moves.sync_setup_status(tx, after, now=now, actor=actor)
             return campaign_of(tx, workspace_id, campaign_id)
 
         return await self._context.storage.write(operation)
 
-    async def recipients(self, workspace_id: str, campaign_id: str) -> AsyncIterator[Recipient]:
+    async def iter_recipients(self, workspace_id: str, campaign_id: str) -> AsyncIterator[Recipient]:
         """Go through a campaign's recipients by position.
 
         Raises:
@@ -280,7 +291,7 @@ class Campaigns:
                 return
             after = batch[-1].position
 
-    async def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
+    async def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
         """Return how many recipients are in each state for each reason.
 
         Raises:
@@ -310,7 +321,7 @@ class Campaigns:
             lambda tx: tx.dispatches.of_recipient(workspace_id, campaign_of(tx, workspace_id, campaign_id).id, position)
         )
 
-    async def why(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
+    async def contact_history(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
         """Return what happened to a number in a campaign, step by step, each with its reason and its rule.
 
         Who was left out because of the register has no place in the campaign; such a number has one history, whose
@@ -329,19 +340,19 @@ class Campaigns:
             NotFound: The workspace has no such campaign, or the number is neither in it nor on the register.
             InvalidRequest: The number is no text.
         """
-        written_number("phone", phone)
+        require_text("phone", phone)
         return await self._context.storage.read(lambda tx: histories(tx, workspace_id, campaign_id, phone))
 
     async def _misfit(self, workspace_id: str, campaign_id: str) -> ErrorDetail | None:
         """Return why a campaign's text suits none of its contacts; None where it may suit some, or is still to come."""
         lacks = await self._context.storage.read(
-            lambda tx: moves.setup_lacks(tx, campaign_of(tx, workspace_id, campaign_id))
+            lambda tx: moves.missing_setup(tx, campaign_of(tx, workspace_id, campaign_id))
         )
-        return None if lacks else _reason(await suits_nobody(self._context, workspace_id, campaign_id))
+        return None if lacks else _reason(await find_unsendable_text(self._context, workspace_id, campaign_id))
 
     async def _unlisted(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
         """Return which caller IDs calls could not be placed from."""
-        return await unlisted_callers(self._context, self._vault, workspace_id, campaign_id)
+        return await find_caller_id_problems(self._context, self._vault, workspace_id, campaign_id)
 
     async def _move(
         self, operation: Callable[..., Campaign], workspace_id: str, campaign_id: str, actor: str
@@ -361,7 +372,7 @@ def _asked(
     search: object,
     page: object,
     page_size: object,
-) -> Asked:
+) -> CampaignQuery:
     """Return what is asked for, with every part of it checked.
 
     Raises:
@@ -379,14 +390,14 @@ def _asked(
     if search is not None and not isinstance(search, str):
         raise InvalidRequest.at("search", f"must be a text, not {type(search).__name__}")
     size = min(page_size, MAX_PAGE_SIZE)
-    return Asked(workspace_id, channel, status, search or None, page, size)
+    return CampaignQuery(workspace_id, channel, status, search or None, page, size)
 
 
 def _reason(found: StartCheck | None) -> ErrorDetail | None:
     """Return why a campaign cannot start whose text suits none of its contacts."""
     if found is None:
         return None
-    if found.will_fail.get("over_segment_cap"):
+    if found.failures_by_reason.get("over_segment_cap"):
         message = "Its text, with the footer, is over the cap of segments (max_segments) for every contact."
         return ErrorDetail("max_segments", message)
     return ErrorDetail("message_body", "Its text is empty for every contact: nothing fills its placeholders.")

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from outreach.errors import InvalidRequest, NotFound
 from outreach.models.dispatch import Dispatch
-from outreach.operations import reconciling
 from outreach.operations.common import workspace_of
-from outreach.operations.reconciling import Decision
-from outreach.runners.reconciler import deadlines_of
+from outreach.operations.settling import reconciling
+from outreach.operations.settling.reconciling import OperatorDecision
+from outreach.runners.reconciler import reconcile_deadlines
 from outreach.runners.worker import backoff_of
-from outreach.services.checks import check_limit
 from outreach.services.context import ServiceContext
+from outreach.services.validation import check_limit
 
 
 class Dispatches:
@@ -22,7 +22,7 @@ class Dispatches:
         self._context = context
         self._backoff = backoff_of(context.config)
 
-    async def unknown(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Dispatch]:
+    async def list_unknown(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Dispatch]:
         """Return a workspace's unknown dispatches, oldest first.
 
         Raises:
@@ -34,7 +34,7 @@ class Dispatches:
             lambda tx: tx.dispatches.unknown(workspace_of(tx, workspace_id).id, limit=limit)
         )
 
-    async def find(self, dispatch_id: str) -> Dispatch:
+    async def get_anywhere(self, dispatch_id: str) -> Dispatch:
         """Return a dispatch of whatever workspace: for operators, whose commands name dispatches alone.
 
         Raises:
@@ -46,7 +46,7 @@ class Dispatches:
         return dispatch
 
     async def resolve(
-        self, workspace_id: str, dispatch_id: str, decision: Decision, *, actor: str = "library"
+        self, workspace_id: str, dispatch_id: str, decision: OperatorDecision, *, actor: str = "library"
     ) -> Dispatch:
         """Decide about an unknown dispatch: `assume_sent`, or `retry`.
 
@@ -63,7 +63,7 @@ class Dispatches:
                 workspace_id,
                 dispatch_id,
                 decision,
-                deadlines=deadlines_of(self._context.config),
+                deadlines=reconcile_deadlines(self._context.config),
                 backoff=self._backoff,
                 now=self._context.now(),
                 actor=actor,

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, Self, TypeVar, overload
 
 import anyio
 
-from outreach.convert.events import event_of
+from outreach.convert.events import event_from_entry
 from outreach.errors import Conflict, InvalidRequest, StorageError
 from outreach.models.events import Event
 from outreach.operations.common import workspace_of
@@ -30,7 +30,7 @@ class EventStream(Generic[E]):
 
     It reads the decision trail of the database, a stretch at a time and only when the subscriber asks for more. So
     what is not committed is never told, a subscriber that is slow holds nobody up and loses nothing, and what other
-    processes do to the database is told too. When nothing is new it looks again every `poll_seconds`.
+    processes do to the database is told too. When nothing is new it looks again every `change_poll_seconds`.
 
     Use it as an async context manager, and iterate over it; the iteration ends when the stream or the engine is
     closed. Whatever the subscriber raises stays with the subscriber.
@@ -138,7 +138,7 @@ class EventStream(Generic[E]):
 
         def operation(tx: Transaction) -> tuple[int, Sequence[Event | None]]:
             until = min(tx.trail.last_number(), after + _STRETCH)
-            return until, [event_of(entry) for entry in tx.trail.between(self._workspace_id, after, until)]
+            return until, [event_from_entry(entry) for entry in tx.trail.between(self._workspace_id, after, until)]
 
         until, events = await self._context.storage.read(operation)
         self._waiting.extend(event for event in events if isinstance(event, self._kinds))
@@ -146,7 +146,7 @@ class EventStream(Generic[E]):
         return until > after
 
     async def _pause(self) -> None:
-        with anyio.move_on_after(self._context.config.poll_seconds):
+        with anyio.move_on_after(self._context.config.change_poll_seconds):
             await self._closing.wait()
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from outreach.explaining import explain
 from outreach.models.call import Call
-from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchGroup
-from outreach.models.explanation import Explanation
-from outreach.models.failures import Failure, RecipientOutcome
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchCount
+from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import campaign_of
-from outreach.policy.failures import NO_ANSWER
+from outreach.policy.explanations import FAULT_WITHOUT_ANSWER
+from outreach.providers.registry import explain
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
@@ -27,32 +26,32 @@ class Failures:
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
-    async def of_message(self, message: Message) -> Failure | None:
+    async def of_message(self, message: Message) -> ProviderFailure | None:
         """Return what the carrier last said of a single message; None where nothing went wrong."""
 
-        def operation(tx: Transaction) -> Failure | None:
+        def operation(tx: Transaction) -> ProviderFailure | None:
             told = _last(tx.dispatches.of_message(message.workspace_id, message.id))
             return told or _given_up(message.carrier, message.reason)
 
         return await self._context.storage.read(operation)
 
-    async def of_call(self, call: Call) -> Failure | None:
+    async def of_call(self, call: Call) -> ProviderFailure | None:
         """Return what the voice provider last said of a call, a campaign's too; None where nothing went wrong."""
 
-        def operation(tx: Transaction) -> Failure | None:
+        def operation(tx: Transaction) -> ProviderFailure | None:
             told = _last(tx.dispatches.of_call(call.workspace_id, call.id), call)
             return told or _given_up(call.provider, call.error)
 
         return await self._context.storage.read(operation)
 
-    async def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> dict[str, Failure]:
+    async def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> dict[str, ProviderFailure]:
         """Return what providers said of each request for a recipient that went wrong, by the dispatch's identifier.
 
         Raises:
             NotFound: The workspace has no such campaign.
         """
 
-        def operation(tx: Transaction) -> dict[str, Failure]:
+        def operation(tx: Transaction) -> dict[str, ProviderFailure]:
             campaign = campaign_of(tx, workspace_id, campaign_id)
             dispatches = tx.dispatches.of_recipient(workspace_id, campaign.id, position)
             found = {one.id: _last([one], _call_of(tx, one)) for one in dispatches}
@@ -60,7 +59,7 @@ class Failures:
 
         return await self._context.storage.read(operation)
 
-    async def of_campaign(self, workspace_id: str, campaign_id: str) -> Sequence[tuple[Failure, int]]:
+    async def provider_failures(self, workspace_id: str, campaign_id: str) -> Sequence[tuple[ProviderFailure, int]]:
         """Return what went wrong in a campaign and how often, the most frequent first: requests, not contacts.
 
         Raises:
@@ -68,7 +67,7 @@ class Failures:
         """
         return [
             (
-                Failure(
+                ProviderFailure(
                     provider=group.provider,
                     reason=group.reason,
                     error_code=group.error_code,
@@ -77,13 +76,13 @@ class Failures:
                 ),
                 group.count,
             )
-            for group in await self.groups(workspace_id, campaign_id)
+            for group in await self.count_dispatches(workspace_id, campaign_id)
             if (group.reason or group.error_code)
             and group.reason != ASSUMED_SENT
             and group.state is not DispatchState.WITHDRAWN
         ]
 
-    async def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
+    async def count_dispatches(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchCount]:
         """Return what the requests of a campaign came to, and how many each, the most frequent first.
 
         Every request is looked at: seconds, where there are millions.
@@ -95,7 +94,7 @@ class Failures:
             lambda tx: tx.dispatches.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
         )
 
-    async def outcomes(
+    async def iter_outcomes(
         self, workspace_id: str, campaign_id: str, *, status: RecipientStatus | None = None
     ) -> AsyncIterator[RecipientOutcome]:
         """Go through a campaign's recipients by position, each with what its provider said, where something went wrong.
@@ -139,15 +138,17 @@ def _call_of(tx: Transaction, dispatch: Dispatch) -> Call | None:
     return None if dispatch.call_id is None else tx.calls.get(dispatch.workspace_id, dispatch.call_id)
 
 
-def _given_up(provider: str, reason: str | None) -> Failure | None:
+def _given_up(provider: str, reason: str | None) -> ProviderFailure | None:
     """Return why a message or call came to no request, or to one that was taken: `reason` says it."""
     if reason is None:
         return None
     explanation = explain(provider=provider, code=None, reason=reason)
-    return Failure(provider=provider, reason=reason, error_code=None, error_message=None, explanation=explanation)
+    return ProviderFailure(
+        provider=provider, reason=reason, error_code=None, error_message=None, explanation=explanation
+    )
 
 
-def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> Failure | None:
+def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> ProviderFailure | None:
     # What was taken back before anybody was asked tells nothing of a provider.
     last = next((one for one in reversed(dispatches) if one.state is not DispatchState.WITHDRAWN), None)
     if last is None:
@@ -157,7 +158,7 @@ def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> Failure |
         code = call.error
     if last.reason is None and code is None:
         return None
-    return Failure(
+    return ProviderFailure(
         provider=last.provider,
         reason=last.reason,
         error_code=code,
@@ -169,4 +170,4 @@ def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> Failure |
 def _explained(provider: str, code: str | None, reason: str | None, state: DispatchState) -> Explanation | None:
     # A fault that is an answer to a request leaves it open whether it was taken; one during a call does not.
     unknown = state is DispatchState.UNKNOWN and reason == "provider_error"
-    return explain(provider=provider, code=code, reason=NO_ANSWER if unknown else reason)
+    return explain(provider=provider, code=code, reason=FAULT_WITHOUT_ANSWER if unknown else reason)

@@ -7,23 +7,14 @@ from collections.abc import Sequence
 import attrs
 
 from outreach.errors import InvalidRequest
-from outreach.models.directory import Flow, FlowStep
-from outreach.models.unset import UNSET, Unset
-from outreach.operations.common import flow_of, note, workspace_of
-from outreach.operations.usages import STARTED, require_unused, users_of_flow
+from outreach.models.resources import Flow, FlowStep, FlowUpdate
+from outreach.operations.access.usages import STARTED, require_unused, users_of_flow
+from outreach.operations.common import flow_of, record_audit, workspace_of
 from outreach.policy.flows import check_steps
-from outreach.services.checks import changes_of, check_kind, check_name
 from outreach.services.context import ServiceContext
-from outreach.services.once import Keys
+from outreach.services.idempotency import Idempotency
+from outreach.services.validation import check_kind, check_name, validated_fields
 from outreach.working_set import Transaction
-
-
-@attrs.frozen(kw_only=True)
-class FlowChange:
-    """What to change of a flow; `UNSET` leaves a field as it is."""
-
-    name: str | Unset = UNSET
-    steps: Sequence[FlowStep] | Unset = UNSET
 
 
 class Flows:
@@ -31,7 +22,7 @@ class Flows:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-        self._keys = Keys(context)
+        self._keys = Idempotency(context)
 
     async def create(
         self,
@@ -71,7 +62,7 @@ class Flows:
         def operation(tx: Transaction) -> Flow:
             workspace_of(tx, workspace_id)
             tx.flows.insert(flow)
-            note(
+            record_audit(
                 tx,
                 now=flow.created_at,
                 workspace_id=workspace_id,
@@ -91,7 +82,7 @@ class Flows:
             kind="flow",
         )
 
-    async def update(self, workspace_id: str, flow_id: str, change: FlowChange, *, actor: str = "library") -> Flow:
+    async def update(self, workspace_id: str, flow_id: str, change: FlowUpdate, *, actor: str = "library") -> Flow:
         """Change a flow; its steps only while no campaign that has been started goes through them.
 
         Raises:
@@ -99,7 +90,7 @@ class Flows:
             InvalidRequest: A step is not valid, or no step sends anything.
             Conflict: Its steps are to change, and a campaign that has been started and is not over is driven by it.
         """
-        changes = changes_of(change, FlowChange)
+        changes = validated_fields(change, FlowUpdate)
         if "name" in changes:
             check_name("name", changes["name"], 255)
         if "steps" in changes:
@@ -116,7 +107,7 @@ class Flows:
                 require_unused(f"Flow {before.name!r}", users, todo)
             after = attrs.evolve(before, **changes)
             tx.flows.update(after)
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="flow.update", subject=flow_id)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="flow.update", subject=flow_id)
             return after
 
         return await self._context.storage.write(operation)
@@ -138,7 +129,7 @@ class Flows:
             )
             gone = attrs.evolve(flow, removed_at=now)
             tx.flows.update(gone)
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="flow.remove", subject=flow_id)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="flow.remove", subject=flow_id)
             return gone
 
         return await self._context.storage.write(operation)

@@ -10,7 +10,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Kept(Generic[K, V]):
+class SizeBoundedCache(Generic[K, V]):
     """Values by key, up to so many bytes: who was not asked for the longest time goes first.
 
     Args:

@@ -5,36 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from outreach.adapters import own_starts
 from outreach.errors import Conflict, InvalidRequest, NotFound
-from outreach.models.carriers import CARRIERS, CarrierName
+from outreach.models.base import CARRIERS, CarrierName
+from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.states import MessageStatus, WorkspaceMode
-from outreach.models.work import Unit
+from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
-from outreach.operations import inbound, singles
-from outreach.operations.accounts import require_account
+from outreach.operations.campaigns.setup import require_account
 from outreach.operations.common import require_available, workspace_of
-from outreach.operations.requests import Answer
-from outreach.policy.phones import normalise, reached_at
+from outreach.operations.register import inbound
+from outreach.operations.waves import singles
+from outreach.policy.phones import canonical_phone, normalise, parse_inbound_sender
 from outreach.policy.segments import count_segments
-from outreach.policy.senders import sender_of
 from outreach.policy.texts import text_problem
-from outreach.protocols.adapter import InboundText
-from outreach.services.checks import check_choice, check_kind, check_limit, written_number
+from outreach.protocols.adapter import InboundMessageEvent
+from outreach.providers.registry import carrier_start_words
 from outreach.services.context import ServiceContext
-from outreach.services.once import KeyedRequest, Keys, Once
+from outreach.services.idempotency import Idempotency, IdempotencyGuard
+from outreach.services.validation import (
+    check_choice,
+    check_kind,
+    check_limit,
+    require_text,
+)
 from outreach.working_set import Transaction
 
 MAX_BODY = 1600
 
 
 class Messages:
-    """Single messages of workspaces: POST /sms. They carry no footer (interface, section 4.4)."""
+    """Single messages of workspaces: POST /sms. They carry no footer (docs/interface.md#4.4)."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-        self._keys = Keys(context)
+        self._keys = Idempotency(context)
 
     async def send(
         self,
@@ -68,14 +73,14 @@ class Messages:
             kind="message",
         )
 
-    async def answer(
+    async def send_response(
         self,
         workspace_id: str,
         new: NewMessage,
         *,
-        request: KeyedRequest | None,
-        render: Callable[[Message], Answer],
-    ) -> Answer:
+        request: IdempotentRequest | None,
+        render: Callable[[Message], StoredAnswer],
+    ) -> StoredAnswer:
         """Queue a message for an HTTP server, and return what it answers; a key replays the first answer.
 
         Raises:
@@ -85,12 +90,12 @@ class Messages:
             workspace_id, request, render=render, make=lambda once: self._send(workspace_id, new, once)
         )
 
-    async def _send(self, workspace_id: str, new: NewMessage, once: Once[Message]) -> Message:
+    async def _send(self, workspace_id: str, new: NewMessage, once: IdempotencyGuard[Message]) -> Message:
         check_kind("new", new, NewMessage)
         _check_body(new.body)
-        written_number("to", new.to)
+        require_text("to", new.to)
         if new.from_number is not None:
-            written_number("from_number", new.from_number)
+            require_text("from_number", new.from_number)
         if new.carrier is not None:
             check_choice("carrier", new.carrier, CARRIERS)
         context = self._context
@@ -100,7 +105,7 @@ class Messages:
             now = context.now()
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
-            to = reached_at(new.to, workspace.default_region)
+            to = canonical_phone(new.to, workspace.default_region)
             if to is None:
                 raise InvalidRequest.at("to", "is no possible phone number; write it like +14155550102")
             sender, carrier = _route(tx, workspace, new)
@@ -113,7 +118,7 @@ class Messages:
                 segments=count_segments(new.body).segments,
                 status=MessageStatus.QUEUED,
                 created_at=now,
-                sender=sender,
+                from_number=sender,
                 carrier=carrier,
             )
             singles.create_message(tx, message, now=now)
@@ -121,25 +126,25 @@ class Messages:
             return message
 
         message = await context.storage.write(operation)
-        context.wake(Unit("message", workspace_id, message.id))
+        context.wake(WorkUnit("message", workspace_id, message.id))
         return message
 
     async def receive(
         self,
         workspace_id: str,
         *,
-        sender: str,
+        from_number: str,
         to: str,
         body: str,
         provider: CarrierName | None = None,
         provider_id: str | None = None,
         written_at: datetime | None = None,
-        answers_keywords: bool = False,
+        replies_to_keywords: bool = False,
     ) -> InboundMessage | None:
         """Take in a message that somebody wrote back, once; return None for one that is there already.
 
         It stops flows at their `stop_if_replied` step. STOP, START and HELP are obeyed at once, and answered from the
-        number that was written to; what this means is in `operations.inbound.receive`.
+        number that was written to; what this means is in `operations.register.inbound.receive`.
 
         Args:
             workspace_id: Whose number was written to.
@@ -149,7 +154,7 @@ class Messages:
             provider: The carrier that brought it, and that answers go by; None leaves that to the number.
             provider_id: The carrier's identifier of the message: it is taken in once.
             written_at: When it was written, by the carrier's clock; None for now.
-            answers_keywords: Whether the carrier answers keywords by itself: then nothing is answered here, but a STOP
+            replies_to_keywords: Whether the carrier answers keywords by itself: then nothing is answered here, but a STOP
                 that is none of the carriers' words, such as `please stop`; and a START that is none of this carrier's
                 lifts nothing.
 
@@ -163,8 +168,8 @@ class Messages:
             raise InvalidRequest.at("body", problem)
         if provider is not None:
             check_choice("provider", provider, CARRIERS)
-        written_number("sender", sender)
-        written_number("to", to)
+        require_text("sender", sender)
+        require_text("to", to)
         if provider_id is not None and provider is None:
             raise InvalidRequest.at("provider_id", "needs the provider that it is an identifier of")
         given: object = written_at
@@ -176,11 +181,11 @@ class Messages:
             # The time of the commit: a campaign that began to load while this waited drops who opted out meanwhile.
             now = context.now()
             workspace = workspace_of(tx, workspace_id)
-            if sender_of(sender, workspace.default_region).phone is None:
+            if parse_inbound_sender(sender, workspace.default_region).phone is None:
                 raise InvalidRequest.at("sender", "is no possible phone number; write it like +14155550102")
-            text = InboundText(
+            text = InboundMessageEvent(
                 provider_id=provider_id or "",
-                sender=sender,
+                from_number=sender,
                 to=to,
                 body=body,
                 at=written_at or now,
@@ -190,7 +195,7 @@ class Messages:
                 workspace,
                 text,
                 provider=provider,
-                own_starts=own_starts(provider, to) if answers_keywords else None,
+                carrier_start_words=carrier_start_words(provider, to) if replies_to_keywords else None,
                 ids=context.ids,
                 now=now,
             )

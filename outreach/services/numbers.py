@@ -7,24 +7,19 @@ from collections.abc import Sequence
 import attrs
 
 from outreach.errors import InvalidRequest, NotFound
-from outreach.models.carriers import CARRIERS, CarrierName
-from outreach.models.directory import Number
-from outreach.models.unset import UNSET, Unset
-from outreach.operations.common import note, touch_running, trunk_of, workspace_of
-from outreach.operations.usages import require_unused, users_of_number
-from outreach.services.checks import changes_of, check_choice, check_integer, check_phone
+from outreach.models.base import CARRIERS, CarrierName
+from outreach.models.resources import Number, NumberUpdate
+from outreach.operations.access.usages import require_unused, users_of_number
+from outreach.operations.common import record_audit, trunk_of, wake_running_campaigns, workspace_of
 from outreach.services.context import ServiceContext
-from outreach.services.once import Keys
-from outreach.working_set import AlreadyThere, Transaction
-
-
-@attrs.frozen(kw_only=True)
-class NumberChange:
-    """What to change of a number; `UNSET` leaves a field as it is, None clears it."""
-
-    carrier: CarrierName | Unset | None = UNSET
-    trunk_id: str | Unset | None = UNSET
-    rate_per_minute: int | Unset | None = UNSET
+from outreach.services.idempotency import Idempotency
+from outreach.services.validation import (
+    check_choice,
+    check_integer,
+    check_phone,
+    validated_fields,
+)
+from outreach.working_set import AlreadyExists, Transaction
 
 
 class Numbers:
@@ -32,9 +27,9 @@ class Numbers:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-        self._keys = Keys(context)
+        self._keys = Idempotency(context)
 
-    async def add(
+    async def create(
         self,
         workspace_id: str,
         phone: str,
@@ -80,14 +75,14 @@ class Numbers:
             )
             try:
                 tx.numbers.insert(number)
-            except AlreadyThere:
+            except AlreadyExists:
                 raise InvalidRequest.at("phone", "the workspace has this number already") from None
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.add", subject=number.id)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.add", subject=number.id)
             return number
 
         return await self._keys.written(
             workspace_id,
-            "numbers.add",
+            "numbers.create",
             idempotency_key,
             operation,
             content=(phone, carrier, trunk_id, rate_per_minute),
@@ -96,7 +91,7 @@ class Numbers:
         )
 
     async def update(
-        self, workspace_id: str, number_id: str, change: NumberChange, *, actor: str = "library"
+        self, workspace_id: str, number_id: str, change: NumberUpdate, *, actor: str = "library"
     ) -> Number:
         """Change what a number is for; campaigns that send from it heed its new rate at once.
 
@@ -104,7 +99,7 @@ class Numbers:
             NotFound: The workspace has no such number or trunk.
             InvalidRequest: A value is out of its bounds.
         """
-        changes = changes_of(change, NumberChange, clearable=("carrier", "trunk_id", "rate_per_minute"))
+        changes = validated_fields(change, NumberUpdate, clearable=("carrier", "trunk_id", "rate_per_minute"))
         _check(changes.get("carrier"), changes.get("rate_per_minute"))
         now = self._context.now()
 
@@ -114,8 +109,8 @@ class Numbers:
                 trunk_of(tx, workspace_id, changes["trunk_id"])
             after = attrs.evolve(before, **changes)
             tx.numbers.update(after)
-            touch_running(tx, workspace_id, now)
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.update", subject=number_id)
+            wake_running_campaigns(tx, workspace_id, now)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.update", subject=number_id)
             return after
 
         return await self._context.storage.write(operation)
@@ -134,7 +129,7 @@ class Numbers:
             todo = "Change or cancel that first, or give the agent another caller ID."
             require_unused(f"Number {number.phone}", users_of_number(tx, number), todo)
             tx.numbers.delete(workspace_id, number_id)
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.remove", subject=number_id)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.remove", subject=number_id)
             return number
 
         return await self._context.storage.write(operation)

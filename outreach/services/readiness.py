@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import anyio
-import attrs
 
 from outreach.clock import Clock
 from outreach.errors import DatabaseReplaced, StorageError
-from outreach.notices import DATABASE, Notices
+from outreach.log_throttle import DATABASE, LogThrottle
+from outreach.models.status import Readiness
 from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.protocols.storage import Storage
-from outreach.services.home import Home
+from outreach.services.context import LoopGuard
 
 WRITE_SECONDS: Final = 1.0
 """A database that takes longer for the smallest write is not ready."""
@@ -34,33 +34,19 @@ _FRESH_SECONDS: Final = 0.5
 """An answer so old is given again: whoever asks often does not make the database write more."""
 
 
-@attrs.frozen(kw_only=True)
-class Readiness:
-    """Whether this process can do its work now.
-
-    Attributes:
-        ready: Whether nothing is in the way.
-        reasons: What is in the way, a sentence each.
-        write_seconds: How long a small write took, its commit included; None when it was not done in time, or failed.
-        write_error: Why it failed, or another write did within the last `LATELY_SECONDS`: `locked` (not done within
-            `WRITE_SECONDS`), or the name of the error, such as `SQLITE_FULL`; None when none did.
-        dispatcher: How dispatching is.
-    """
-
-    ready: bool
-    reasons: Sequence[str]
-    write_seconds: float | None
-    write_error: str | None
-    dispatcher: DispatcherHealth
-
-
 class ReadinessProbe:
     """Finds out whether this process is ready; many that ask at once share one write."""
 
     def __init__(
-        self, *, home: Home, storage: Storage, clock: Clock, health: Callable[[], DispatcherHealth], notices: Notices
+        self,
+        *,
+        loop_guard: LoopGuard,
+        storage: Storage,
+        clock: Clock,
+        health: Callable[[], DispatcherHealth],
+        log_throttle: LogThrottle,
     ) -> None:
-        self._home = home
+        self.loop_guard = home
         self._storage = storage
         self._clock = clock
         self._health = health
@@ -76,7 +62,7 @@ class ReadinessProbe:
         Raises:
             ConfigError: The engine was opened elsewhere: nothing here answers for it.
         """
-        self._home.require()
+        self.loop_guard.require()
         async with self._turn:
             if self._clock.monotonic() - self._looked_at > _FRESH_SECONDS:
                 await self._write()
@@ -100,9 +86,9 @@ class ReadinessProbe:
                 self._seconds, self._error = self._clock.monotonic() - begun, None
         except StorageError as error:
             self._error = str(getattr(error.__cause__, "sqlite_errorname", error.code))
-            self._notices.failed("readiness_failed", error, "Nothing can be written.")
+            self._log_throttle.exception("readiness_failed", error, "Nothing can be written.")
         if self._error == _LOCKED:
-            self._notices.trouble(
+            self._log_throttle.problem(
                 DATABASE,
                 _LOCKED,
                 "The database takes no write within %g s: another process keeps it locked, or its disk is slow.",
@@ -111,11 +97,11 @@ class ReadinessProbe:
                 action="not_ready",
             )
         elif self._error is None:
-            latest = self._notices.latest(DATABASE)
+            latest = self._log_throttle.latest_problem(DATABASE)
             if latest is not None and latest[0] != _LOCKED and latest[1] < LATELY_SECONDS:
                 self._error = latest[0]
             else:
-                self._notices.over(DATABASE, "The database takes writes again.", action="database_again")
+                self._log_throttle.recovered(DATABASE, "The database takes writes again.", action="database_again")
 
     def _storage_reasons(self) -> Sequence[str]:
         if self._error is None:

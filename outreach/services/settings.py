@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest
-from outreach.models.settings import CallSettings, CallSettingsChange, SmsSettings, SmsSettingsChange
-from outreach.operations.common import call_settings_of, note, settings_of, touch_running, workspace_of
+from outreach.models.message import ReplyPurpose
+from outreach.models.settings import (
+    CallSettings,
+    CallSettingsUpdate,
+    ReplySettings,
+    ReplySettingsUpdate,
+    ReplyText,
+    SmsSettings,
+    SmsSettingsUpdate,
+)
+from outreach.operations.common import (
+    call_settings_of,
+    record_audit,
+    reply_settings_of,
+    settings_of,
+    wake_running_campaigns,
+    workspace_of,
+)
+from outreach.policy.rendering import reply_text
 from outreach.policy.texts import text_problem
-from outreach.services.checks import changes_of, check_flags, check_texts
 from outreach.services.context import ServiceContext
+from outreach.services.validation import check_flags, check_texts, validated_fields
 from outreach.working_set import Transaction
 
 MAX_FOOTER: Final = 120
 MAX_VARIABLES: Final = 1000
 VARIABLE_NAME: Final = re.compile(r"[A-Za-z0-9_]{1,40}")
 BOUNDS: Final = {"max_segments": (1, 5), "retry_max_attempts": (1, 3), "retry_delay_minutes": (5, 120)}
-"""Bounds of the interface, section 2.4."""
+"""Bounds of docs/interface.md#2.4."""
 
 CALL_BOUNDS: Final = {"retry_max_attempts": (1, 10), "retry_delay_minutes": (1, 1440)}
 
 
 class Settings:
-    """SMS settings of workspaces (interface, sections 2.4 and 4.4)."""
+    """SMS settings of workspaces (docs/interface.md#2.4 and #4.4)."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -37,7 +54,7 @@ class Settings:
         """
         return await self._context.storage.read(lambda tx: settings_of(tx, workspace_of(tx, workspace_id).id))
 
-    async def update(self, workspace_id: str, change: SmsSettingsChange, *, actor: str = "library") -> SmsSettings:
+    async def update(self, workspace_id: str, change: SmsSettingsUpdate, *, actor: str = "library") -> SmsSettings:
         """Change the fields that are given and return all.
 
         Changes of different fields at the same time are all kept.
@@ -53,15 +70,17 @@ class Settings:
             workspace_of(tx, workspace_id)
             after = change.apply(settings_of(tx, workspace_id))
             tx.settings.put(workspace_id, after)
-            touch_running(tx, workspace_id, now)
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="settings.update", subject=workspace_id)
+            wake_running_campaigns(tx, workspace_id, now)
+            record_audit(
+                tx, now=now, workspace_id=workspace_id, actor=actor, action="settings.update", subject=workspace_id
+            )
             return after
 
         return await self._context.storage.write(operation)
 
 
 class CallingSettings:
-    """Settings of workspaces' calling campaigns (design, section 6)."""
+    """Settings of workspaces' calling campaigns (docs/rules.md#retry)."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -74,14 +93,14 @@ class CallingSettings:
         """
         return await self._context.storage.read(lambda tx: call_settings_of(tx, workspace_of(tx, workspace_id).id))
 
-    async def update(self, workspace_id: str, change: CallSettingsChange, *, actor: str = "library") -> CallSettings:
+    async def update(self, workspace_id: str, change: CallSettingsUpdate, *, actor: str = "library") -> CallSettings:
         """Change the fields that are given and return all; what waits already keeps its time.
 
         Raises:
             NotFound: There is no such workspace.
             InvalidRequest: A value is out of its bounds; nothing was changed.
         """
-        details = _out_of_bounds(changes_of(change, CallSettingsChange), CALL_BOUNDS)
+        details = _out_of_bounds(validated_fields(change, CallSettingsUpdate), CALL_BOUNDS)
         if details:
             raise InvalidRequest(details=details)
         now = self._context.now()
@@ -90,7 +109,7 @@ class CallingSettings:
             workspace_of(tx, workspace_id)
             after = change.apply(call_settings_of(tx, workspace_id))
             tx.call_settings.put(workspace_id, after)
-            note(
+            record_audit(
                 tx,
                 now=now,
                 workspace_id=workspace_id,
@@ -111,8 +130,8 @@ def _out_of_bounds(changes: Mapping[str, Any], bounds: Mapping[str, tuple[int, i
     ]
 
 
-def _check(change: SmsSettingsChange) -> None:
-    changes = changes_of(change, SmsSettingsChange)
+def _check(change: SmsSettingsUpdate) -> None:
+    changes = validated_fields(change, SmsSettingsUpdate)
     check_flags(changes, "footer_enabled", "retry_enabled")
     details = _out_of_bounds(changes, BOUNDS)
     footer = changes.get("footer_text")
@@ -130,3 +149,79 @@ def _check(change: SmsSettingsChange) -> None:
             details.append(ErrorDetail(f"custom_variables[{index}]", "must be 1 to 40 letters, digits and underscores"))
     if details:
         raise InvalidRequest(details=details)
+
+
+MAX_REPLY: Final = 320
+"""Characters of an answer: two segments of plain letters."""
+
+_TEXTS: Final = ("stop_text", "start_text", "help_text")
+
+
+class Replies:
+    """How workspaces answer keywords; where a carrier answers by itself nothing of it is used."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def get(self, workspace_id: str) -> ReplySettings:
+        """Return a workspace's settings.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+        return await self._context.storage.read(lambda tx: reply_settings_of(tx, workspace_of(tx, workspace_id).id))
+
+    async def effective_texts(self, workspace_id: str) -> Sequence[ReplyText]:
+        """Return the three answers as they would be sent now: after STOP, after START, to HELP.
+
+        Raises:
+            NotFound: There is no such workspace.
+        """
+
+        def operation(tx: Transaction) -> Sequence[ReplyText]:
+            name, settings = workspace_of(tx, workspace_id).name, reply_settings_of(tx, workspace_id)
+            return tuple(reply_text(settings, purpose, name) for purpose in get_args(ReplyPurpose))
+
+        return await self._context.storage.read(operation)
+
+    async def update(self, workspace_id: str, change: ReplySettingsUpdate, *, actor: str = "library") -> ReplySettings:
+        """Change the fields that are given and return all; a text that is empty or None takes the default again.
+
+        Raises:
+            NotFound: There is no such workspace.
+            InvalidRequest: A text is too long, blank or cannot be stored everywhere; nothing was changed.
+        """
+        changes = validated_fields(change, ReplySettingsUpdate, clearable=_TEXTS)
+        check_flags(changes, "enabled", "help_when_opted_out")
+        details = [
+            ErrorDetail(name, problem)
+            for name in _TEXTS
+            if (text := changes.get(name)) is not None and (problem := _problem(text)) is not None
+        ]
+        if details:
+            raise InvalidRequest(details=details)
+
+        def operation(tx: Transaction) -> ReplySettings:
+            workspace_of(tx, workspace_id)
+            after = change.apply(reply_settings_of(tx, workspace_id))
+            tx.reply_settings.put(workspace_id, after)
+            record_audit(
+                tx,
+                now=self._context.now(),
+                workspace_id=workspace_id,
+                actor=actor,
+                action="reply_settings.update",
+                subject=workspace_id,
+            )
+            return after
+
+        return await self._context.storage.write(operation)
+
+
+def _problem(text: str) -> str | None:
+    problem = text_problem(text)
+    if problem is None and len(text) > MAX_REPLY:
+        problem = f"must have at most {MAX_REPLY} characters, not {len(text)}"
+    if problem is None and text and not text.strip():
+        problem = "must not be blank; an empty text takes the default"
+    return problem

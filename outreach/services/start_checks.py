@@ -10,16 +10,16 @@ import anyio.lowlevel
 
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
-from outreach.models.start_check import StartCheck
 from outreach.models.states import RecipientStatus
+from outreach.models.status import StartCheck
+from outreach.operations.campaigns.setup import templates_of
 from outreach.operations.common import campaign_of, settings_of
-from outreach.operations.templates import templates_of
-from outreach.policy.fitting import Texts
+from outreach.policy.readiness import CampaignTexts
 from outreach.policy.rendering import values_of
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
-MOST_LOOKED_AT: Final = 10_000
+MAX_LOOKED_AT: Final = 10_000
 """Rows at the most: a second of work or so, in slices that let everything else go on between them."""
 
 _SLICE: Final = 500
@@ -27,7 +27,7 @@ _FIRST_SLICE: Final = 20
 """Nearly always the first contact fits, and that is all that a start has to know."""
 
 
-async def look(
+async def check_contacts(
     context: ServiceContext, workspace_id: str, campaign_id: str, *, until_one_fits: bool = False
 ) -> StartCheck:
     """Return how many of a campaign's first contacts will fail, because what they would be sent cannot be sent.
@@ -43,27 +43,27 @@ async def look(
     """
     texts, campaign = await context.storage.read(lambda tx: _texts_of(tx, campaign_of(tx, workspace_id, campaign_id)))
     failing: Counter[str] = Counter()
-    looked_at, after = 0, -1
+    checked, after = 0, -1
     size = _FIRST_SLICE if until_one_fits else _SLICE
-    while texts.templates and after + 1 < MOST_LOOKED_AT:
+    while texts.templates and after + 1 < MAX_LOOKED_AT:
         rows = await _rows(context, workspace_id, campaign_id, after, size)
         for row in rows:
             if row.status is not RecipientStatus.PENDING:
                 continue
-            looked_at += 1
-            misfit = texts.misfit(values_of(row))
-            if misfit is not None:
-                failing[misfit] += 1
+            checked += 1
+            unsendable_reason = texts.unsendable_reason(values_of(row))
+            if unsendable_reason is not None:
+                failing[unsendable_reason] += 1
             elif until_one_fits:
-                return StartCheck(contacts=campaign.counters.open, looked_at=looked_at, will_fail=dict(failing))
+                return StartCheck(contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing))
         if len(rows) < size:
             break
         after, size = rows[-1].position, _SLICE
         await anyio.lowlevel.checkpoint()
-    return StartCheck(contacts=campaign.counters.open, looked_at=looked_at, will_fail=dict(failing))
+    return StartCheck(contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing))
 
 
-async def suits_nobody(context: ServiceContext, workspace_id: str, campaign_id: str) -> StartCheck | None:
+async def find_unsendable_text(context: ServiceContext, workspace_id: str, campaign_id: str) -> StartCheck | None:
     """Return what was found where a campaign's text suits none of its contacts; None where it may suit some.
 
     Where there are more contacts than are looked at, and it suits none of these, the text alone decides: it suits
@@ -72,13 +72,13 @@ async def suits_nobody(context: ServiceContext, workspace_id: str, campaign_id: 
     Raises:
         NotFound: The workspace has no such campaign.
     """
-    found = await look(context, workspace_id, campaign_id, until_one_fits=True)
-    if found.failing < found.looked_at or not found.looked_at:
+    found = await check_contacts(context, workspace_id, campaign_id, until_one_fits=True)
+    if found.failing < found.checked or not found.checked:
         return None
-    if found.looked_at >= found.contacts:
+    if found.checked >= found.contacts:
         return found
     texts, _ = await context.storage.read(lambda tx: _texts_of(tx, campaign_of(tx, workspace_id, campaign_id)))
-    return found if texts.suits_nobody() else None
+    return found if texts.fits_no_contact() else None
 
 
 async def _rows(
@@ -89,7 +89,9 @@ async def _rows(
     )
 
 
-def _texts_of(tx: Transaction, campaign: Campaign) -> tuple[Texts, Campaign]:
+def _texts_of(tx: Transaction, campaign: Campaign) -> tuple[CampaignTexts, Campaign]:
     settings = settings_of(tx, campaign.workspace_id)
-    texts = Texts(templates=templates_of(tx, campaign), footer=settings.footer, most_segments=settings.max_segments)
+    texts = CampaignTexts(
+        templates=templates_of(tx, campaign), footer=settings.footer, max_segments=settings.max_segments
+    )
     return texts, campaign

@@ -8,29 +8,29 @@ from typing import Final, TypeVar
 
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus
-from outreach.models.status import DispatchedBy, Dispatching, PausedCampaign, ProviderWait, Status
-from outreach.operations import account_holds
+from outreach.models.status import DispatchedBy, DispatchOverview, EngineStatus, PausedCampaign, ThrottledProvider
 from outreach.operations.common import provider_of, workspace_of
-from outreach.policy.reasons import PAUSES
+from outreach.operations.waves import provider_throttles
+from outreach.policy.explanations import PAUSE_REASONS
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
 T = TypeVar("T")
 
-MOST_LISTED: Final = 100
+MAX_LISTED: Final = 100
 """Entries of each list: whoever looks begins with these."""
 
-MOST_COUNTED: Final = 10_000
+MAX_COUNTED: Final = 10_000
 """Unknown requests that are counted: a look takes milliseconds, however many there are."""
 
 
-class StatusLook:
+class StatusQuery:
     """Looks at one workspace or at all of them; costs the same however much was sent before."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
-    async def __call__(self, workspace_id: str | None = None) -> Status:
+    async def __call__(self, workspace_id: str | None = None) -> EngineStatus:
         """Return how a workspace is now, or all of them.
 
         Raises:
@@ -38,47 +38,47 @@ class StatusLook:
         """
         return await self._context.storage.read(lambda tx: self._look(tx, workspace_id))
 
-    def _look(self, tx: Transaction, workspace_id: str | None) -> Status:
+    def _look(self, tx: Transaction, workspace_id: str | None) -> EngineStatus:
         if workspace_id is not None:
             workspace_of(tx, workspace_id)
         now = self._context.now()
         running = tx.campaigns.count_in_status(
             {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}, workspace_id=workspace_id
         )
-        paused = tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=MOST_LISTED + 1)
-        unknown = tx.dispatches.count_unknown(workspace_id, limit=MOST_COUNTED + 1)
-        waits = account_holds.lasting(tx, workspace_id, now, limit=MOST_LISTED + 1)
-        held = tx.register.held(workspace_id, limit=MOST_LISTED + 1)
-        shortened = [
+        paused = tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=MAX_LISTED + 1)
+        unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED + 1)
+        waits = provider_throttles.unexpired(tx, workspace_id, now, limit=MAX_LISTED + 1)
+        held = tx.register.held(workspace_id, limit=MAX_LISTED + 1)
+        truncated = [
             name
             for name, count, most in (
-                ("paused", len(paused), MOST_LISTED),
-                ("unknown", sum(each.count for each in unknown), MOST_COUNTED),
-                ("waits", len(waits), MOST_LISTED),
-                ("held", len(held), MOST_LISTED),
+                ("paused", len(paused), MAX_LISTED),
+                ("unknown", sum(each.count for each in unknown), MAX_COUNTED),
+                ("waits", len(waits), MAX_LISTED),
+                ("held", len(held), MAX_LISTED),
             )
             if count > most
         ]
-        if "unknown" in shortened:
-            unknown = tx.dispatches.count_unknown(workspace_id, limit=MOST_COUNTED)
-        return Status(
+        if "unknown" in truncated:
+            unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED)
+        return EngineStatus(
             at=now,
             workspace_id=workspace_id,
-            dispatching=who_dispatches(self._context, tx, now),
+            dispatching=dispatch_overview(self._context, tx, now),
             active_campaigns=running[CampaignStatus.ACTIVE],
             scheduled_campaigns=running[CampaignStatus.SCHEDULED],
             paused=[_paused(tx, campaign) for campaign in _listed(paused)],
             unknown=unknown,
             waits=[
-                ProviderWait(workspace_id=hold.workspace_id, provider=hold.provider, until=hold.until)
+                ThrottledProvider(workspace_id=hold.workspace_id, provider=hold.provider, until=hold.until)
                 for hold in _listed(waits)
             ],
             held=_listed(held),
-            shortened=shortened,
+            truncated=truncated,
         )
 
 
-def who_dispatches(context: ServiceContext, tx: Transaction, now: datetime) -> Dispatching:
+def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -> DispatchOverview:
     """Return who sends from the database, by the last heartbeat; only this process knows of itself."""
     lease = tx.leases.current()
     # A heartbeat may lie ahead of a clock that was set back.
@@ -90,7 +90,7 @@ def who_dispatches(context: ServiceContext, tx: Transaction, now: datetime) -> D
         by = "another_process"
     else:
         by = "nobody"
-    return Dispatching(
+    return DispatchOverview(
         by=by,
         epoch=lease.epoch if lease is not None else None,
         heartbeat_at=lease.renewed_at if lease is not None else None,
@@ -99,7 +99,7 @@ def who_dispatches(context: ServiceContext, tx: Transaction, now: datetime) -> D
 
 
 def _listed(found: Sequence[T]) -> Sequence[T]:
-    return found[:MOST_LISTED]
+    return found[:MAX_LISTED]
 
 
 def _paused(tx: Transaction, campaign: Campaign) -> PausedCampaign:
@@ -112,5 +112,5 @@ def _paused(tx: Transaction, campaign: Campaign) -> PausedCampaign:
         provider=provider_of(tx, campaign),
         agent_id=campaign.agent_id,
         reason=campaign.pause_reason,
-        why=PAUSES[campaign.pause_reason],
+        why=PAUSE_REASONS[campaign.pause_reason],
     )

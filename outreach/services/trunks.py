@@ -6,23 +6,13 @@ from collections.abc import Sequence
 
 import attrs
 
-from outreach.models.directory import Trunk
-from outreach.models.unset import UNSET, Unset
-from outreach.operations.common import note, trunk_of, workspace_of
-from outreach.operations.usages import require_unused, users_of_trunk
-from outreach.services.checks import changes_of, check_name
+from outreach.models.resources import Trunk, TrunkUpdate
+from outreach.operations.access.usages import require_unused, users_of_trunk
+from outreach.operations.common import record_audit, trunk_of, workspace_of
 from outreach.services.context import ServiceContext
-from outreach.services.once import Keys
+from outreach.services.idempotency import Idempotency
+from outreach.services.validation import check_name, validated_fields
 from outreach.working_set import Transaction
-
-
-@attrs.frozen(kw_only=True)
-class TrunkChange:
-    """What to change of a trunk; `UNSET` leaves a field as it is, None clears the provider's identifier."""
-
-    name: str | Unset = UNSET
-    address: str | Unset = UNSET
-    provider_trunk_id: str | Unset | None = UNSET
 
 
 class Trunks:
@@ -30,7 +20,7 @@ class Trunks:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-        self._keys = Keys(context)
+        self._keys = Idempotency(context)
 
     async def create(
         self,
@@ -72,7 +62,7 @@ class Trunks:
         def operation(tx: Transaction) -> Trunk:
             workspace_of(tx, workspace_id)
             tx.trunks.insert(trunk)
-            note(
+            record_audit(
                 tx,
                 now=trunk.created_at,
                 workspace_id=workspace_id,
@@ -92,14 +82,14 @@ class Trunks:
             kind="trunk",
         )
 
-    async def update(self, workspace_id: str, trunk_id: str, change: TrunkChange, *, actor: str = "library") -> Trunk:
+    async def update(self, workspace_id: str, trunk_id: str, change: TrunkUpdate, *, actor: str = "library") -> Trunk:
         """Change a trunk; calls that are placed from then on go by it.
 
         Raises:
             NotFound: The workspace has no such trunk.
             InvalidRequest: A value is out of its bounds.
         """
-        changes = changes_of(change, TrunkChange, clearable=("provider_trunk_id",))
+        changes = validated_fields(change, TrunkUpdate, clearable=("provider_trunk_id",))
         for name in ("name", "address"):
             if name in changes:
                 check_name(name, changes[name], 255)
@@ -108,7 +98,7 @@ class Trunks:
         def operation(tx: Transaction) -> Trunk:
             after = attrs.evolve(trunk_of(tx, workspace_id, trunk_id), **changes)
             tx.trunks.update(after)
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="trunk.update", subject=trunk_id)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="trunk.update", subject=trunk_id)
             return after
 
         return await self._context.storage.write(operation)
@@ -128,7 +118,7 @@ class Trunks:
             require_unused(f"Trunk {trunk.name!r}", users_of_trunk(tx, workspace_id, trunk_id), todo)
             gone = attrs.evolve(trunk, removed_at=now)
             tx.trunks.update(gone)
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action="trunk.remove", subject=trunk_id)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="trunk.remove", subject=trunk_id)
             return gone
 
         return await self._context.storage.write(operation)

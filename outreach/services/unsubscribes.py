@@ -8,33 +8,24 @@ from typing import Final, get_args
 import attrs
 
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest
-from outreach.models.carriers import Channel
-from outreach.models.unsubscribe import HELD, KEYWORD, Unsubscribe, UnsubscribeScope
-from outreach.operations.common import note, workspace_of
-from outreach.operations.opting_out import end_waiting
-from outreach.operations.register import lift_hold, put_on_register, take_off_register
-from outreach.policy.phones import normalise, reached_at
-from outreach.services.checks import check_choice, check_flags, written_number
+from outreach.models.base import Channel
+from outreach.models.unsubscribe import HELD, KEYWORD, RegisterImport, Unsubscribe, UnsubscribeScope
+from outreach.operations.common import record_audit, workspace_of
+from outreach.operations.register.entries import (
+    put_on_register,
+    release_number,
+    skip_waiting_recipients,
+    take_off_register,
+)
+from outreach.policy.phones import canonical_phone, normalise
 from outreach.services.context import ServiceContext
+from outreach.services.validation import check_choice, check_flags, require_text
 from outreach.working_set import Transaction
 
 _PAGE: Final = 500
 
 _AT_ONCE: Final = 50
 """Numbers whose waiting recipients are ended in one transaction: each may wait in many campaigns."""
-
-
-@attrs.frozen(kw_only=True)
-class RegisterImport:
-    """What an import into the register did.
-
-    Attributes:
-        added: Numbers written, those that were there already included.
-        rejected: (row, what it said) of each row that is no phone number; rows count from 1.
-    """
-
-    added: int
-    rejected: Sequence[tuple[int, str]]
 
 
 class Unsubscribes:
@@ -83,7 +74,7 @@ class Unsubscribes:
                 )
                 for phone in normalised
             ]
-            note(
+            record_audit(
                 tx,
                 now=now,
                 workspace_id=workspace_id,
@@ -92,7 +83,7 @@ class Unsubscribes:
                 subject=workspace_id,
                 detail=f"{len(entries)} numbers, {scope}",
             )
-            end_waiting(tx, workspace_id, normalised[:_AT_ONCE], now=now)
+            skip_waiting_recipients(tx, workspace_id, normalised[:_AT_ONCE], now=now)
             return entries
 
         entries = await self._context.storage.write(operation)
@@ -100,7 +91,7 @@ class Unsubscribes:
             # Already stopped by the register; that their recipients show it follows in slices.
             some = [entry.phone for entry in entries[start : start + _AT_ONCE]]
             await self._context.storage.write(
-                lambda tx, some=some: end_waiting(tx, workspace_id, some, now=self._context.now()),  # type: ignore[misc]
+                lambda tx, some=some: skip_waiting_recipients(tx, workspace_id, some, now=self._context.now()),  # type: ignore[misc]
                 bulk=True,
             )
         return entries
@@ -126,7 +117,7 @@ class Unsubscribes:
         row = 0
         async for raw in rows:
             row += 1
-            phone = _number(written_number(f"rows[{row - 1}]", raw), region)
+            phone = _number(require_text(f"rows[{row - 1}]", raw), region)
             if phone is None:
                 rejected.append((row, raw[:80]))
                 continue
@@ -150,7 +141,7 @@ class Unsubscribes:
         def operation(tx: Transaction) -> int:
             normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
             removed = sum(take_off_register(tx, workspace_id, phone, now=now, actor=actor) for phone in normalised)
-            note(
+            record_audit(
                 tx,
                 now=now,
                 workspace_id=workspace_id,
@@ -163,7 +154,7 @@ class Unsubscribes:
 
         return await self._context.storage.write(operation)
 
-    async def held(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Unsubscribe]:
+    async def list_pending(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Unsubscribe]:
         """Return who is held back from campaigns because of a message that may be an opt-out, the latest first.
 
         Each waits for somebody to `decide`; its `evidence` has what was written.
@@ -179,7 +170,7 @@ class Unsubscribes:
             lambda tx: tx.register.held(workspace_of(tx, workspace_id).id, limit=limit)
         )
 
-    async def decide(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
+    async def resolve(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
         """Decide what the unclear message of somebody who is held back meant.
 
         Args:
@@ -204,22 +195,22 @@ class Unsubscribes:
                 raise Conflict("The number is not held back: there is nothing to decide.")
             if opted_out:
                 put_on_register(tx, attrs.evolve(entry, scope="all", source=KEYWORD, created_at=now), actor=actor)
-                end_waiting(tx, workspace_id, [normalised], now=now)
+                skip_waiting_recipients(tx, workspace_id, [normalised], now=now)
             else:
-                lift_hold(tx, workspace_id, normalised, now=now)
-            note(
+                release_number(tx, workspace_id, normalised, now=now)
+            record_audit(
                 tx,
                 now=now,
                 workspace_id=workspace_id,
                 actor=actor,
-                action="unsubscribes.decide",
+                action="unsubscribes.resolve",
                 subject=workspace_id,
                 detail="opted out" if opted_out else "not opted out",
             )
 
         await self._context.storage.write(operation)
 
-    async def list(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
+    async def iter_entries(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
         """Go through the register in the order of the numbers.
 
         Raises:
@@ -238,7 +229,7 @@ class Unsubscribes:
                 return
             after = page[-1].phone
 
-    async def stopped(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
+    async def filter_unsubscribed(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
         """Return those of the E.164 numbers that must not be reached by a channel.
 
         Raises:
@@ -258,7 +249,7 @@ class Unsubscribes:
 def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
     normalised, details = [], []
     for index, raw in enumerate(phones):
-        phone = _number(written_number(f"phones[{index}]", raw), region)
+        phone = _number(require_text(f"phones[{index}]", raw), region)
         if phone is None:
             details.append(ErrorDetail(f"phones[{index}]", "is no possible phone number; write it like +14155550102"))
         else:
@@ -274,4 +265,4 @@ def _number(raw: str, region: str | None) -> str | None:
     What the numbering plans do not know may have been written to all the same, and its owner may have opted out: it is
     taken as it stands when it has its plus sign. Without one it is likelier that a digit or a country code is missing.
     """
-    return reached_at(raw, region) if raw.lstrip().startswith("+") else normalise(raw, region)
+    return canonical_phone(raw, region) if raw.lstrip().startswith("+") else normalise(raw, region)

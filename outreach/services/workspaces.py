@@ -12,14 +12,20 @@ import attrs
 from outreach.errors import InvalidRequest, NotFound, Unauthorized
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.work import AuditEntry
-from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, ApiKey, CreatedKey, Workspace
-from outreach.operations import workspaces as operations
-from outreach.operations.common import note, workspace_of
-from outreach.operations.workspaces import WorkspaceChange
+from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, ApiKey, CreatedApiKey, Workspace, WorkspaceUpdate
+from outreach.operations.access import workspaces as operations
+from outreach.operations.common import record_audit, workspace_of
 from outreach.policy.phones import is_region
-from outreach.services.checks import changes_of, check_choice, check_flags, check_integer, check_limit, check_name
+from outreach.services.api_key_cache import ApiKeyCache
 from outreach.services.context import ServiceContext
-from outreach.services.known_keys import KnownKeys
+from outreach.services.validation import (
+    check_choice,
+    check_flags,
+    check_integer,
+    check_limit,
+    check_name,
+    validated_fields,
+)
 from outreach.working_set import Transaction
 
 KEY_PREFIX: Final = "outreach_"
@@ -34,7 +40,7 @@ class Workspaces:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-        self._known = KnownKeys(context.clock)
+        self._known = ApiKeyCache(context.clock)
 
     async def create(
         self,
@@ -53,7 +59,7 @@ class Workspaces:
         Args:
             name: 1 to 255 characters.
             mode: A sandbox sends everything to the simulators.
-            sms_campaigns_enabled: Whether SMS campaigns may be created (interface, section 4.3, rule 1).
+            sms_campaigns_enabled: Whether SMS campaigns may be created (docs/interface.md#4.3, rule 1).
             request_limit: Requests a minute over all its keys; None for no limit.
             default_region: Region in which local numbers are read, such as `US`; None reads international ones only.
             contact_hours: Whether people are contacted between 8 and 21 of their own clocks only; None for yes in a
@@ -90,14 +96,16 @@ class Workspaces:
         )
         return await self._context.storage.write(lambda tx: operations.create(tx, workspace, actor=actor))
 
-    async def update(self, workspace_id: str, change: WorkspaceChange, *, actor: str = "library") -> Workspace:
+    async def update(self, workspace_id: str, change: WorkspaceUpdate, *, actor: str = "library") -> Workspace:
         """Change a workspace; a running server heeds it within a second.
 
         Raises:
             NotFound: There is no such workspace.
             InvalidRequest: A value is out of its bounds.
         """
-        changes = changes_of(change, WorkspaceChange, clearable=("request_limit", "default_region", "frequency_cap"))
+        changes = validated_fields(
+            change, WorkspaceUpdate, clearable=("request_limit", "default_region", "frequency_cap")
+        )
         if "name" in changes:
             check_name("name", changes["name"], 255)
         if "status" in changes:
@@ -127,7 +135,7 @@ class Workspaces:
         """Return all workspaces, oldest first."""
         return await self._context.storage.read(lambda tx: tx.workspaces.list())
 
-    async def create_key(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedKey:
+    async def create_key(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedApiKey:
         """Make an API key. The key is in the answer and nowhere else: only its SHA-256 is stored.
 
         Raises:
@@ -145,7 +153,7 @@ class Workspaces:
             revoked_at=None,
         )
         await self._context.storage.write(lambda tx: operations.create_key(tx, key, actor=actor))
-        return CreatedKey(id=key.id, api_key=secret)
+        return CreatedApiKey(id=key.id, api_key=secret)
 
     async def list_keys(self, workspace_id: str) -> Sequence[ApiKey]:
         """Return a workspace's keys, revoked ones included, oldest first.
@@ -226,7 +234,7 @@ class Workspaces:
 
         def operation(tx: Transaction) -> None:
             _require(tx, workspace_id)
-            note(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject)
 
         await self._context.storage.write(operation)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from outreach.clock import from_text, to_text
+from outreach.clock import format_timestamp, parse_timestamp
 
 
 @attrs.frozen(kw_only=True)
@@ -18,7 +18,7 @@ class Acceptance:
 
     kind: str
     to: str
-    sender: str | None
+    from_number: str | None
     body: str | None
     dispatch_id: str
     at: datetime
@@ -49,10 +49,10 @@ class AcceptanceLog:
             {
                 "kind": entry.kind,
                 "to": entry.to,
-                "from": entry.sender,
+                "from": entry.from_number,
                 "body": entry.body,
                 "dispatch_id": entry.dispatch_id,
-                "at": to_text(entry.at),
+                "at": format_timestamp(entry.at),
             },
             ensure_ascii=False,
         )
@@ -79,10 +79,10 @@ def _read(line: str) -> Acceptance | None:
         return Acceptance(
             kind=entry["kind"],
             to=entry["to"],
-            sender=entry["from"],
+            from_number=entry["from"],
             body=entry["body"],
             dispatch_id=entry["dispatch_id"],
-            at=from_text(entry["at"]),
+            at=parse_timestamp(entry["at"]),
         )
     except (ValueError, KeyError, TypeError):
         # A line that a crash cut short was never answered.

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import random
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Final, Literal
 
 import anyio
@@ -10,13 +14,13 @@ import anyio
 from outreach.clock import Clock
 from outreach.config import SimulatorConfig
 from outreach.ids import IdSource
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.reports import Report
 from outreach.models.states import DispatchState
-from outreach.protocols.carrier import LookUp, LookUpPower, ReportSink
-from outreach.simulator.callbacks import Callbacks
+from outreach.protocols.carrier import LookupRequest, LookupSupport, ReportSink
 from outreach.simulator.log import Acceptance, AcceptanceLog
 
-REFUSED: Final = Outcome(state=DispatchState.REFUSED, reason="temporary", error_code="simulated")
+REFUSED: Final = DispatchOutcome(state=DispatchState.REFUSED, reason="temporary", error_code="simulated")
 
 
 class SimulatedProvider:
@@ -37,28 +41,28 @@ class SimulatedProvider:
         self._clock = clock
         self._rng = rng
         self._ids = ids
-        self._log = AcceptanceLog(config.log)
-        self._callbacks = Callbacks(clock)
+        self._log = AcceptanceLog(config.log_file)
+        self._scheduler = ReportScheduler(clock)
 
     @property
     def name(self) -> str:
         """The name under which it is logged."""
         return "simulator"
 
-    async def look_up(self, question: LookUp) -> Outcome | None:
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find out from the log what became of a dispatch."""
-        if self._log.find(question.dispatch_id) is not None:
-            return Outcome(state=DispatchState.ACCEPTED)
+        if self._log.find(lookup.dispatch_id) is not None:
+            return DispatchOutcome(state=DispatchState.ACCEPTED)
         if self._log.durable:
-            return Outcome(state=DispatchState.NOT_SENT, reason="not_found")
+            return DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_found")
         return None
 
     async def listen(self, sink: ReportSink) -> None:
         """Hand in reports as they fall due, until it is cancelled."""
-        await self._callbacks.listen(sink)
+        await self._scheduler.listen(sink)
 
     @property
-    def _look_up_power(self) -> LookUpPower:
+    def _look_up_power(self) -> LookupSupport:
         # With a log file it can tell what no process of it has ever accepted.
         return "authoritative" if self._log.durable else "evidence"
 
@@ -70,9 +74,70 @@ class SimulatedProvider:
         await self._half_the_latency()
         refused = self._rng.random() < self._config.failure_rate
         if not refused:
-            self._log.append(Acceptance(kind=kind, to=to, sender=sender, body=body, dispatch_id=dispatch_id, at=at))
+            self._log.append(
+                Acceptance(kind=kind, to=to, from_number=sender, body=body, dispatch_id=dispatch_id, at=at)
+            )
         await self._half_the_latency()
         return None if refused else f"sim_{kind}_{self._ids()}"
 
     async def _half_the_latency(self) -> None:
         await anyio.sleep(self._config.latency_ms / 2000)
+
+
+_MAX_AT_ONCE: Final = 200
+"""Reports that are handed in together."""
+
+_Due = tuple[datetime, int, Callable[[], Report]]
+
+
+class ReportScheduler:
+    """Reports that are handed in at their time, in the order of their times; those that are due at once together."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._order = itertools.count()
+        self._queue: list[_Due] = []
+        self._changed = anyio.Event()
+
+    def schedule(self, delay: timedelta, make: Callable[[], Report]) -> None:
+        """Have a report made and handed in after a delay."""
+        heapq.heappush(self._queue, (self._clock.now() + delay, next(self._order), make))
+        self._changed.set()
+
+    async def listen(self, sink: ReportSink) -> None:
+        """Hand in reports as they fall due, until it is cancelled."""
+        while True:
+            self._changed = anyio.Event()
+            now = self._clock.now()
+            due: list[_Due] = []
+            while self._queue and self._queue[0][0] <= now and len(due) < _MAX_AT_ONCE:
+                due.append(heapq.heappop(self._queue))
+            if due:
+                await self._hand_in(due, sink)
+                continue
+            wait = (self._queue[0][0] - now).total_seconds() if self._queue else None
+            with anyio.move_on_after(wait):
+                await self._changed.wait()
+
+    async def _hand_in(self, due: Sequence[_Due], sink: ReportSink) -> None:
+        """Hand in some reports, as by as many connections; what was not taken in is told again."""
+        left = {order: (at, order, make) for at, order, make in due}
+        errors: list[Exception] = []
+
+        async def hand_in(order: int, make: Callable[[], Report]) -> None:
+            try:
+                await sink(make())
+            except Exception as error:
+                errors.append(error)
+            else:
+                del left[order]
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                for _, order, make in due:
+                    tasks.start_soon(hand_in, order, make)
+        finally:
+            for one in left.values():
+                heapq.heappush(self._queue, one)
+        if errors:
+            raise errors[0]

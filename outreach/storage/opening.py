@@ -15,7 +15,7 @@ def key_file_for(url: str) -> Path | None:
     return Path(url.removeprefix(prefix) + ".key") if url.startswith(prefix) else None
 
 
-def storage_for(
+def storage_from_url(
     url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True
 ) -> Storage:
     """Return the storage that a URL names, not opened yet.
@@ -34,9 +34,9 @@ def storage_for(
     scheme, separator, _ = url.partition("://")
     match scheme if separator else "":
         case "sqlite":
-            from outreach.storage.sqlite.url import for_url
+            from outreach.storage.sqlite.storage import sqlite_storage_from_url
 
-            return for_url(url, clock=clock, host=host, create=create, migrate=migrate)
+            return sqlite_storage_from_url(url, clock=clock, host=host, create=create, migrate=migrate)
         case "memory":
             from outreach.storage.sqlite.memory import MemoryStorage
 

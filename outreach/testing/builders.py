@@ -8,16 +8,21 @@ from typing import Any, Final
 
 import attrs
 
-from outreach.models.account import Account, AccountHold, CallbackRecord
-from outreach.models.business_hours import DAYS, BusinessHours, Window
+from outreach.models.account import Account, CallbackRecord, ProviderThrottle
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
-from outreach.models.directory import Agent, Flow, FlowStep, Number, Trunk
 from outreach.models.dispatch import Dispatch
-from outreach.models.holidays import Holiday, HolidayCalendar
+from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.message import InboundMessage, Message
 from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.reports import CallReport, MessageReport
+from outreach.models.resources import (
+    Agent,
+    Flow,
+    FlowStep,
+    Number,
+    Trunk,
+)
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
@@ -26,9 +31,9 @@ from outreach.models.states import (
     WorkspaceMode,
     WorkspaceStatus,
 )
-from outreach.models.trail import Rule, TrailEntry, What
+from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.unsubscribe import Unsubscribe
-from outreach.models.work import AuditEntry, Lease, RequestWindow, Run, StoredRequest
+from outreach.models.work import AuditEntry, CampaignRunState, IdempotencyRecord, Lease, RequestWindow
 from outreach.models.workspace import ApiKey, Workspace
 
 NOW: Final = datetime(2026, 3, 2, 9, 30, 15, 123456, tzinfo=UTC)
@@ -145,7 +150,7 @@ def make_unsubscribe(**changes: Any) -> Unsubscribe:
 
 def make_business_hours(**changes: Any) -> BusinessHours:
     """Return hours from Monday to Friday, 9 to 17 in New York."""
-    office = (Window(start_minute=9 * 60, end_minute=17 * 60),)
+    office = (TimeWindow(start_minute=9 * 60, end_minute=17 * 60),)
     hours = BusinessHours(
         enabled=True,
         timezone="America/New_York",
@@ -175,12 +180,12 @@ def make_campaign(**changes: Any) -> Campaign:
         channel="sms",
         name="Spring offer",
         status=CampaignStatus.READY,
-        sms_mode="one_way",
-        sms_message_source="custom",
-        sms_message_body="Hello {{first_name}}",
-        sms_carrier="twilio",
-        sms_from_number="+14155550100",
-        sms_rate_per_minute=60,
+        message_mode="one_way",
+        message_source="custom",
+        body="Hello {{first_name}}",
+        carrier="twilio",
+        from_number="+14155550100",
+        rate_per_minute=60,
         created_at=NOW,
         updated_at=NOW,
     )
@@ -245,7 +250,7 @@ def make_dispatch(**changes: Any) -> Dispatch:
         workspace_id=WORKSPACE_ID,
         channel="sms",
         provider="twilio",
-        sender="+14155550100",
+        from_number="+14155550100",
         to=new_phone(),
         body="Hello Ann",
         segments=1,
@@ -271,7 +276,7 @@ def make_message(**changes: Any) -> Message:
         id=new_id(),
         workspace_id=WORKSPACE_ID,
         to=new_phone(),
-        sender="+14155550100",
+        from_number="+14155550100",
         carrier="twilio",
         body="Your code is 1234",
         segments=1,
@@ -286,7 +291,7 @@ def make_inbound(**changes: Any) -> InboundMessage:
     message = InboundMessage(
         id=new_id(),
         workspace_id=WORKSPACE_ID,
-        sender=new_phone(),
+        from_number=new_phone(),
         to="+14155550100",
         body="Yes, please",
         provider="twilio",
@@ -312,9 +317,9 @@ def make_account(**changes: Any) -> Account:
     return attrs.evolve(account, **changes)
 
 
-def make_account_hold(**changes: Any) -> AccountHold:
+def make_provider_throttle(**changes: Any) -> ProviderThrottle:
     """Return the first hold of twilio, for half a minute."""
-    hold = AccountHold(
+    hold = ProviderThrottle(
         workspace_id=WORKSPACE_ID, provider="twilio", since=NOW, until=NOW + timedelta(seconds=30), refusals=1
     )
     return attrs.evolve(hold, **changes)
@@ -364,9 +369,9 @@ def make_lease(**changes: Any) -> Lease:
     return attrs.evolve(Lease(epoch=1, home=None, renewed_at=NOW), **changes)
 
 
-def make_run(**changes: Any) -> Run:
+def make_run(**changes: Any) -> CampaignRunState:
     """Return what is remembered of a campaign that has not sent yet."""
-    run = Run(workspace_id=WORKSPACE_ID, campaign_id=new_id(), owner_epoch=1, next_slot_at=None)
+    run = CampaignRunState(workspace_id=WORKSPACE_ID, campaign_id=new_id(), owner_epoch=1, next_slot_at=None)
     return attrs.evolve(run, **changes)
 
 
@@ -375,9 +380,9 @@ def make_window(**changes: Any) -> RequestWindow:
     return attrs.evolve(RequestWindow(workspace_id=WORKSPACE_ID, started_at=NOW, count=1), **changes)
 
 
-def make_stored_request(**changes: Any) -> StoredRequest:
+def make_stored_request(**changes: Any) -> IdempotencyRecord:
     """Return a request that still runs."""
-    request = StoredRequest(
+    request = IdempotencyRecord(
         workspace_id=WORKSPACE_ID,
         operation="create_call",
         key=new_id(),
@@ -399,5 +404,5 @@ def make_audit_entry(**changes: Any) -> AuditEntry:
 
 def make_trail_entry(**changes: Any) -> TrailEntry:
     """Return an entry that tells of an opt-out."""
-    entry = TrailEntry(at=NOW, workspace_id=WORKSPACE_ID, what=What.OPTED_OUT, rule=Rule.REGISTER)
+    entry = TrailEntry(at=NOW, workspace_id=WORKSPACE_ID, what=TrailStepKind.OPTED_OUT, rule=TrailRule.REGISTER)
     return attrs.evolve(entry, **changes)

@@ -4,40 +4,45 @@ An adapter is held to it by a subclass that puts it in front of a provider that 
 
     class TestMyCarrier(CarrierContract):
         @pytest.fixture
-        def lab(self):
+        def harness(self):
             return MyLab()
 
-`provider_contract.ProviderLab` says what a laboratory is.
+`provider_contract.ProviderHarness` says what a laboratory is.
 """
 
 from __future__ import annotations
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.protocols.carrier import Carrier, OutboundMessage
 from outreach.testing.builders import WORKSPACE_ID
-from outreach.testing.provider_contract import ProviderContract, ProviderLab
+from outreach.testing.provider_contract import ProviderContract, ProviderHarness
 
 
 class CarrierContract(ProviderContract):
-    """All of it; subclass it, and define the fixture `lab`."""
+    """All of it; subclass it, and define the fixture `harness`."""
 
-    async def ask(self, adapter: Carrier, dispatch_id: str) -> Outcome:
+    async def ask(self, adapter: Carrier, dispatch_id: str) -> DispatchOutcome:
         """Send one message."""
         return await adapter.send(
             OutboundMessage(
                 dispatch_id=dispatch_id,
                 workspace_id=WORKSPACE_ID,
-                sender="+14155550199",
+                from_number="+14155550199",
                 to="+14155550100",
                 body="Grüße 👋",
                 not_after=None,
             )
         )
 
-    async def test_a_message_without_a_sender_is_answered(self, lab: ProviderLab) -> None:
+    async def test_a_message_without_a_sender_is_answered(self, harness: ProviderHarness) -> None:
         """A simulator sends it, others refuse it: that is an outcome, never an error."""
-        self.require(lab, "accepts")
+        self.require(harness, "accepts")
         message = OutboundMessage(
-            dispatch_id="no-sender", workspace_id=WORKSPACE_ID, sender=None, to="+14155550100", body="x", not_after=None
+            dispatch_id="no-sender",
+            workspace_id=WORKSPACE_ID,
+            from_number=None,
+            to="+14155550100",
+            body="x",
+            not_after=None,
         )
-        assert isinstance(await lab.adapter.send(message), Outcome)
+        assert isinstance(await harness.adapter.send(message), DispatchOutcome)

@@ -20,17 +20,22 @@ import anyio
 import pytest
 
 from outreach.errors import DispatchRefused, LeaseLost
-from outreach.models.work import Unit
-from outreach.protocols.dispatcher import Dispatcher, Nudge, ReportSource
+from outreach.models.work import WorkUnit
+from outreach.protocols.dispatcher import Dispatcher, ReportSource, WakeSignal
 from outreach.testing.builders import WORKSPACE_ID, new_id
-from outreach.testing.dispatcher_doubles import DirectedRunner, DirectedSource, DirectedWorker, past
+from outreach.testing.scripted_dispatch import (
+    ScriptedRunner,
+    ScriptedSource,
+    ScriptedWorker,
+    past,
+)
 
-Make = Callable[[DirectedWorker, DirectedRunner, Sequence[ReportSource]], Dispatcher]
+Make = Callable[[ScriptedWorker, ScriptedRunner, Sequence[ReportSource]], Dispatcher]
 
 
-def unit() -> Unit:
+def unit() -> WorkUnit:
     """Return a unit of its own."""
-    return Unit("campaign", WORKSPACE_ID, new_id())
+    return WorkUnit("campaign", WORKSPACE_ID, new_id())
 
 
 @asynccontextmanager
@@ -61,46 +66,46 @@ class DispatcherContract:
         raise NotImplementedError("A subclass of DispatcherContract defines the fixture `make`.")
 
     async def test_it_is_ready_once_it_has_asked_for_the_right(self, make: Make) -> None:
-        """`run` reports ready after `take`, and then holds the right."""
-        worker = DirectedWorker(7)
-        async with running(make(worker, DirectedRunner(), ())) as dispatcher:
-            assert worker.calls[0] == "take"
+        """`run` reports ready after `acquire`, and then holds the right."""
+        worker = ScriptedWorker(7)
+        async with running(make(worker, ScriptedRunner(), ())) as dispatcher:
+            assert worker.calls[0] == "acquire"
             assert (dispatcher.health().dispatching, dispatcher.health().epoch) == (True, 7)
 
     async def test_it_is_ready_also_where_another_has_the_right(self, make: Make) -> None:
         """A process that may not dispatch yet starts all the same, and says that it does not dispatch."""
-        worker = DirectedWorker(None)
-        async with running(make(worker, DirectedRunner(), ())) as dispatcher:
+        worker = ScriptedWorker(None)
+        async with running(make(worker, ScriptedRunner(), ())) as dispatcher:
             assert (dispatcher.health().dispatching, dispatcher.health().epoch) == (False, None)
 
     async def test_it_asks_again_until_the_right_is_free(self, make: Make) -> None:
         """Another worker's end is noticed, and its work goes on here under the new epoch."""
-        worker, runner, due = DirectedWorker(None, None, 3), DirectedRunner(), unit()
+        worker, runner, due = ScriptedWorker(None, None, 3), ScriptedRunner(), unit()
         worker.put(due, past())
         async with running(make(worker, runner, ())):
             await runner.signal.until(lambda: (due, 3) in runner.slices)
 
     async def test_an_error_of_take_does_not_end_it(self, make: Make) -> None:
         """A database that cannot be used for a moment is asked again."""
-        worker = DirectedWorker(RuntimeError("locked"), 1)
-        dispatcher = make(worker, DirectedRunner(), ())
+        worker = ScriptedWorker(RuntimeError("locked"), 1)
+        dispatcher = make(worker, ScriptedRunner(), ())
         async with running(dispatcher):
             await worker.signal.until(lambda: "due" in worker.calls)
             assert dispatcher.health().dispatching
 
     async def test_a_database_that_must_not_be_dispatched_is_left_alone(self, make: Make) -> None:
         """DispatchRefused ends the asking; health tells why, and nothing is worked on."""
-        worker, runner = DirectedWorker(DispatchRefused("a network file system")), DirectedRunner()
+        worker, runner = ScriptedWorker(DispatchRefused("a network file system")), ScriptedRunner()
         worker.put(unit(), past())
         async with running(make(worker, runner, ())) as dispatcher:
             await anyio.sleep(0.1)
             assert dispatcher.health().refused == "a network file system"
             assert not dispatcher.health().dispatching
-        assert (worker.calls.count("take"), runner.slices) == (1, [])
+        assert (worker.calls.count("acquire"), runner.slices) == (1, [])
 
     async def test_what_is_due_at_the_start_is_worked_on_in_a_served_runner(self, make: Make) -> None:
         """Work of before a restart is found, and slices run only while the requests they leave are held."""
-        worker, runner = DirectedWorker(2), DirectedRunner()
+        worker, runner = ScriptedWorker(2), ScriptedRunner()
         due = [unit() for _ in range(5)]
         for one in due:
             worker.put(one, past())
@@ -110,7 +115,7 @@ class DispatcherContract:
 
     async def test_a_unit_is_not_worked_on_before_it_is_due(self, make: Make) -> None:
         """A due time is kept: no slice begins before it."""
-        worker, runner, later = DirectedWorker(), DirectedRunner(), unit()
+        worker, runner, later = ScriptedWorker(), ScriptedRunner(), unit()
         due_at = datetime.now(UTC) + timedelta(seconds=0.3)
         worker.put(later, due_at)
         async with running(make(worker, runner, ())):
@@ -119,7 +124,7 @@ class DispatcherContract:
 
     async def test_a_change_by_another_process_is_noticed(self, make: Make) -> None:
         """What another process writes to the feed is worked on without a wake."""
-        worker, runner, new = DirectedWorker(), DirectedRunner(), unit()
+        worker, runner, new = ScriptedWorker(), ScriptedRunner(), unit()
         async with running(make(worker, runner, ())):
             await worker.signal.until(lambda: "due" in worker.calls)
             worker.put(new, past())
@@ -127,14 +132,14 @@ class DispatcherContract:
 
     async def test_a_woken_unit_is_looked_at_soon(self, make: Make) -> None:
         """`wake` is heard without a change in the feed."""
-        worker, runner, woken = DirectedWorker(), DirectedRunner(), unit()
+        worker, runner, woken = ScriptedWorker(), ScriptedRunner(), unit()
         async with running(make(worker, runner, ())) as dispatcher:
             dispatcher.wake(woken)
             await runner.signal.until(lambda: runner.count(woken))
 
     async def test_wake_before_it_has_the_right_does_no_harm(self, make: Make) -> None:
         """`wake` may come at any time; without the right nothing is worked on."""
-        worker, runner = DirectedWorker(None), DirectedRunner()
+        worker, runner = ScriptedWorker(None), ScriptedRunner()
         dispatcher = make(worker, runner, ())
         dispatcher.wake(unit())
         async with running(dispatcher):
@@ -147,11 +152,11 @@ class DispatcherContract:
         again = datetime.now(UTC) + timedelta(seconds=0.3)
         began: list[datetime] = []
 
-        async def work(_: Unit, __: Nudge) -> datetime | None:
+        async def work(_: WorkUnit, __: WakeSignal) -> datetime | None:
             began.append(datetime.now(UTC))
             return again if len(began) == 1 else None
 
-        worker, runner, repeated = DirectedWorker(), DirectedRunner(work), unit()
+        worker, runner, repeated = ScriptedWorker(), ScriptedRunner(work), unit()
         worker.put(repeated, past())
         async with running(make(worker, runner, ())):
             await runner.signal.until(lambda: runner.count(repeated) == 2)
@@ -159,7 +164,7 @@ class DispatcherContract:
 
     async def test_a_slice_that_names_no_time_is_not_run_again_until_somebody_touches_it(self, make: Make) -> None:
         """None means: nothing is left until the unit is touched."""
-        worker, runner, done = DirectedWorker(), DirectedRunner(), unit()
+        worker, runner, done = ScriptedWorker(), ScriptedRunner(), unit()
         worker.put(done, past())
         async with running(make(worker, runner, ())) as dispatcher:
             await runner.signal.until(lambda: runner.ended == [done])
@@ -172,11 +177,11 @@ class DispatcherContract:
         """A unit that is woken while its slice runs is worked on again after it, never beside it."""
         release = anyio.Event()
 
-        async def work(_: Unit, __: Nudge) -> datetime | None:
+        async def work(_: WorkUnit, __: WakeSignal) -> datetime | None:
             await release.wait()
             return None
 
-        worker, runner, woken = DirectedWorker(), DirectedRunner(work), unit()
+        worker, runner, woken = ScriptedWorker(), ScriptedRunner(work), unit()
         worker.put(woken, past())
         async with running(make(worker, runner, ())) as dispatcher:
             await runner.signal.until(lambda: woken in runner.running)
@@ -194,11 +199,11 @@ class DispatcherContract:
         """One unit that waits does not keep the others waiting."""
         release = anyio.Event()
 
-        async def work(_: Unit, __: Nudge) -> datetime | None:
+        async def work(_: WorkUnit, __: WakeSignal) -> datetime | None:
             await release.wait()
             return None
 
-        worker, runner = DirectedWorker(), DirectedRunner(work)
+        worker, runner = ScriptedWorker(), ScriptedRunner(work)
         for _ in range(8):
             worker.put(unit(), past())
         async with running(make(worker, runner, ())):
@@ -206,16 +211,16 @@ class DispatcherContract:
             release.set()
 
     async def test_a_wake_ends_the_wait_of_a_running_slice(self, make: Make) -> None:
-        """`Nudge.wait` returns sooner when the unit was woken."""
+        """`WakeSignal.wait` returns sooner when the unit was woken."""
         waits: list[float] = []
 
-        async def work(_: Unit, nudge: Nudge) -> datetime | None:
+        async def work(_: WorkUnit, wake_signal: WakeSignal) -> datetime | None:
             before = anyio.current_time()
-            await nudge.wait(600)
+            await wake_signal.wait(600)
             waits.append(anyio.current_time() - before)
             return None
 
-        worker, runner, waiting = DirectedWorker(), DirectedRunner(work), unit()
+        worker, runner, waiting = ScriptedWorker(), ScriptedRunner(work), unit()
         worker.put(waiting, past())
         async with running(make(worker, runner, ())) as dispatcher:
             await runner.signal.until(lambda: waiting in runner.running)
@@ -223,16 +228,16 @@ class DispatcherContract:
             await runner.signal.until(lambda: waiting in runner.ended)
 
     async def test_a_wait_that_nobody_ends_takes_its_time(self, make: Make) -> None:
-        """`Nudge.wait` waits as long as it is asked to when nothing happens."""
+        """`WakeSignal.wait` waits as long as it is asked to when nothing happens."""
         waits: list[float] = []
 
-        async def work(_: Unit, nudge: Nudge) -> datetime | None:
+        async def work(_: WorkUnit, wake_signal: WakeSignal) -> datetime | None:
             before = anyio.current_time()
-            await nudge.wait(0.2)
+            await wake_signal.wait(0.2)
             waits.append(anyio.current_time() - before)
             return None
 
-        worker, runner, waiting = DirectedWorker(), DirectedRunner(work), unit()
+        worker, runner, waiting = ScriptedWorker(), ScriptedRunner(work), unit()
         async with running(make(worker, runner, ())) as dispatcher:
             dispatcher.wake(waiting)
             await runner.signal.until(lambda: waiting in runner.ended)
@@ -241,11 +246,11 @@ class DispatcherContract:
     async def test_a_stop_elsewhere_ends_the_wait_of_a_running_slice(self, make: Make) -> None:
         """A pause by another process, which leaves nothing due, makes a waiting slice look again."""
 
-        async def work(_: Unit, nudge: Nudge) -> datetime | None:
-            await nudge.wait(600)
+        async def work(_: WorkUnit, wake_signal: WakeSignal) -> datetime | None:
+            await wake_signal.wait(600)
             return None
 
-        worker, runner, paused = DirectedWorker(), DirectedRunner(work), unit()
+        worker, runner, paused = ScriptedWorker(), ScriptedRunner(work), unit()
         worker.put(paused, past())
         async with running(make(worker, runner, ())):
             await runner.signal.until(lambda: paused in runner.running)
@@ -255,13 +260,13 @@ class DispatcherContract:
     async def test_errors_of_slices_never_leave_it_and_are_counted(self, make: Make) -> None:
         """An unexpected error of a slice is counted and told by class and time; the other units go on."""
 
-        async def work(one: Unit, _: Nudge) -> datetime | None:
+        async def work(one: WorkUnit, _: WakeSignal) -> datetime | None:
             if one == bad:
                 raise ZeroDivisionError("A secret that nobody is to see.")
             return None
 
         bad, good = unit(), unit()
-        worker, runner = DirectedWorker(), DirectedRunner(work)
+        worker, runner = ScriptedWorker(), ScriptedRunner(work)
         worker.put(bad, past())
         async with running(make(worker, runner, ())) as dispatcher:
             await runner.signal.until(lambda: runner.count(bad))
@@ -275,14 +280,17 @@ class DispatcherContract:
             assert "secret" not in health.last_error
 
     async def test_a_failed_slice_backs_off(self, make: Make) -> None:
-        """Design, section 6: a unit whose slice failed is tried again after a while, not in a loop, wakes or not."""
+        """A unit whose slice failed is tried again after a while, not in a loop, wakes or not.
+
+        docs/rules.md#dispatching.
+        """
         began: list[float] = []
 
-        async def work(_: Unit, __: Nudge) -> datetime | None:
+        async def work(_: WorkUnit, __: WakeSignal) -> datetime | None:
             began.append(anyio.current_time())
             raise RuntimeError("again")
 
-        worker, runner, bad = DirectedWorker(), DirectedRunner(work), unit()
+        worker, runner, bad = ScriptedWorker(), ScriptedRunner(work), unit()
         worker.put(bad, past())
         async with running(make(worker, runner, ())):
             await runner.signal.until(lambda: runner.count(bad) >= 2)
@@ -290,74 +298,77 @@ class DispatcherContract:
 
     async def test_the_right_is_renewed_and_given_back(self, make: Make) -> None:
         """While it works it renews its epoch, sweeps, and gives the right back when it is stopped."""
-        worker = DirectedWorker(5)
-        async with running(make(worker, DirectedRunner(), ())):
+        worker = ScriptedWorker(5)
+        async with running(make(worker, ScriptedRunner(), ())):
             await worker.signal.until(lambda: len(worker.renewed) >= 2 and "sweep" in worker.calls)
         assert set(worker.renewed) == {5}
         assert worker.calls[-1] == "release"
 
     async def test_a_lost_lease_stops_the_slices_and_is_asked_for_again(self, make: Make) -> None:
-        """Design, section 6: a lost lease means no new intents; the right is given back and asked for again."""
+        """A lost lease means no new intents; the right is given back and asked for again.
+
+        docs/delivery-contract.md#rule-11.
+        """
         stopping: list[bool] = []
 
-        async def work(_: Unit, nudge: Nudge) -> datetime | None:
-            while not nudge.stopping:
-                await nudge.wait(600)
-            stopping.append(nudge.stopping)
+        async def work(_: WorkUnit, wake_signal: WakeSignal) -> datetime | None:
+            while not wake_signal.stopping:
+                await wake_signal.wait(600)
+            stopping.append(wake_signal.stopping)
             return None
 
-        worker, runner, waiting = DirectedWorker(1, None, 2), DirectedRunner(work), unit()
+        worker, runner, waiting = ScriptedWorker(1, None, 2), ScriptedRunner(work), unit()
         worker.put(waiting, past())
         async with running(make(worker, runner, ())):
             await runner.signal.until(lambda: waiting in runner.running)
             worker.lost = True
             await runner.signal.until(lambda: (waiting, 2) in runner.slices)
-            assert worker.calls.index("release") < len(worker.calls) - 1 - worker.calls[::-1].index("take")
+            assert worker.calls.index("release") < len(worker.calls) - 1 - worker.calls[::-1].index("acquire")
         assert stopping[0]
         assert runner.drained
 
     async def test_a_slice_that_finds_the_lease_lost_ends_the_work_under_it(self, make: Make) -> None:
         """LeaseLost out of a slice is heeded as if the heartbeat had told."""
-        lost: list[Unit] = []
+        lost: list[WorkUnit] = []
 
-        async def work(one: Unit, _: Nudge) -> datetime | None:
+        async def work(one: WorkUnit, _: WakeSignal) -> datetime | None:
             if not lost:
                 lost.append(one)
                 raise LeaseLost("Another worker has it.")
             return None
 
-        worker, runner, due = DirectedWorker(1, 2), DirectedRunner(work), unit()
+        worker, runner, due = ScriptedWorker(1, 2), ScriptedRunner(work), unit()
         worker.put(due, past())
         async with running(make(worker, runner, ())):
             await runner.signal.until(lambda: (due, 2) in runner.slices)
 
     async def test_a_check_before_the_start_holds_nobody_up(self, make: Make) -> None:
         """After a crash the data is looked through first: `run` is ready, nothing is sent, and a stop does not wait."""
-        worker, runner, due = DirectedWorker(3), DirectedRunner(), unit()
-        worker.looked_through = anyio.Event()
+        worker, runner, due = ScriptedWorker(3), ScriptedRunner(), unit()
+        worker.integrity_checked = anyio.Event()
         worker.put(due, past())
         async with running(make(worker, runner, ())) as dispatcher:
             assert (dispatcher.health().state, dispatcher.health().dispatching) == ("checking", False)
             assert runner.slices == []
-            worker.looked_through.set()
+            worker.integrity_checked.set()
             await runner.signal.until(lambda: runner.slices)
             health = dispatcher.health()
             assert (health.state, health.epoch) == ("dispatching", 3)
             assert health.lease_seconds_left == worker.lease_seconds_left
             assert health.heartbeat_seconds_ago is not None
-        worker.looked_through = anyio.Event()
+        worker.integrity_checked = anyio.Event()
         async with running(make(worker, runner, ())) as dispatcher:
             assert dispatcher.health().state == "checking"
 
     async def test_stop_lets_slices_end_drains_and_starts_nothing_new(self, make: Make) -> None:
         """`stop` nudges the slices, waits for them, drains with what they left of its grace, and begins no slice."""
 
-        async def work(_: Unit, nudge: Nudge) -> datetime | None:
-            while not nudge.stopping:
-                await nudge.wait(600)
+        async def work(_: WorkUnit, wake_signal: WakeSignal) -> datetime | None:
+            while not wake_signal.stopping:
+                await wake_signal.wait(600)
             return datetime.now(UTC)
 
-        worker, runner, waiting = DirectedWorker(), DirectedRunner(work), unit()
+        worker, runner, waiting = ScriptedWorker(), ScriptedRunner(work), unit()
         worker.put(waiting, past())
         dispatcher = make(worker, runner, ())
         async with running(dispatcher, grace_seconds=0.75):
@@ -370,23 +381,23 @@ class DispatcherContract:
 
     async def test_stop_of_one_that_waits_for_the_right_returns(self, make: Make) -> None:
         """A dispatcher that never got the right stops as well, at once."""
-        dispatcher = make(DirectedWorker(None), DirectedRunner(), ())
+        dispatcher = make(ScriptedWorker(None), ScriptedRunner(), ())
         async with running(dispatcher):
             pass
         assert dispatcher.health().epoch is None
 
     async def test_stop_may_be_called_twice_and_before_run(self, make: Make) -> None:
         """`stop` returns when `run` has ended, however often it is asked; before `run` there is nothing to end."""
-        never = make(DirectedWorker(), DirectedRunner(), ())
+        never = make(ScriptedWorker(), ScriptedRunner(), ())
         with anyio.fail_after(10):
             await never.stop(grace_seconds=1)
-        dispatcher = make(DirectedWorker(), DirectedRunner(), ())
+        dispatcher = make(ScriptedWorker(), ScriptedRunner(), ())
         async with running(dispatcher):
             await dispatcher.stop(grace_seconds=1)
 
     async def test_cancelling_run_gives_the_right_back(self, make: Make) -> None:
         """A host that cancels gets its thread of control back, and the right is free for another."""
-        worker, runner = DirectedWorker(), DirectedRunner()
+        worker, runner = ScriptedWorker(), ScriptedRunner()
         dispatcher = make(worker, runner, ())
         with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
@@ -398,26 +409,26 @@ class DispatcherContract:
 
     async def test_sources_are_listened_to_and_a_broken_one_again(self, make: Make) -> None:
         """What adapters hear of by themselves is taken, and an error of one does not end the listening."""
-        source = DirectedSource(failures=1)
-        async with running(make(DirectedWorker(None), DirectedRunner(), (source,))) as dispatcher:
+        source = ScriptedSource(failures=1)
+        async with running(make(ScriptedWorker(None), ScriptedRunner(), (source,))) as dispatcher:
             await source.signal.until(lambda: source.sink is not None)
             assert dispatcher.health().failures == 1
 
     async def test_a_feed_that_breaks_at_once_is_not_asked_in_a_loop(self, make: Make) -> None:
         """A database that fails after the right was taken is tried again after a while, not without a pause."""
-        worker = DirectedWorker()
+        worker = ScriptedWorker()
         worker.broken = RuntimeError("The database is gone.")
-        dispatcher = make(worker, DirectedRunner(), ())
+        dispatcher = make(worker, ScriptedRunner(), ())
         async with running(dispatcher):
             await worker.signal.until(lambda: "due" in worker.calls)
             await anyio.sleep(0.3)
-            assert worker.calls.count("take") <= 20
+            assert worker.calls.count("acquire") <= 20
             worker.broken = None
             await worker.signal.until(lambda: "sweep" in worker.calls[-3:] or dispatcher.health().dispatching)
 
     async def test_a_change_feed_that_breaks_for_a_moment_loses_nothing(self, make: Make) -> None:
         """Changes that could not be read are read later."""
-        worker, runner, new = DirectedWorker(), DirectedRunner(), unit()
+        worker, runner, new = ScriptedWorker(), ScriptedRunner(), unit()
         async with running(make(worker, runner, ())):
             await worker.signal.until(lambda: "due" in worker.calls)
             await anyio.sleep(0.01)

@@ -9,13 +9,13 @@ from typing import Any, Final, Literal, Protocol
 import anyio
 import pytest
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
-from outreach.protocols.carrier import CarrierCapabilities, LookUp
+from outreach.protocols.carrier import CarrierCapabilities, LookupRequest
 from outreach.protocols.voice import VoiceCapabilities
 from outreach.testing.builders import WORKSPACE_ID, new_id
 
-Situation = Literal[
+Scenario = Literal[
     "accepts",
     "refuses_for_good",
     "refuses_for_now",
@@ -28,7 +28,7 @@ Situation = Literal[
 ]
 """What a provider, or the network before it, can do to one request."""
 
-OUTCOMES: Final[Mapping[Situation, DispatchState]] = {
+OUTCOMES: Final[Mapping[Scenario, DispatchState]] = {
     "accepts": DispatchState.ACCEPTED,
     "refuses_for_good": DispatchState.REFUSED,
     "refuses_for_now": DispatchState.REFUSED,
@@ -40,7 +40,7 @@ OUTCOMES: Final[Mapping[Situation, DispatchState]] = {
 }
 """The one outcome that each may have; a provider that does not answer is given up by the engine."""
 
-FOR_GOOD: Final = frozenset(
+PERMANENT_REFUSALS: Final = frozenset(
     {
         "invalid_number",
         "opted_out",
@@ -54,7 +54,7 @@ FOR_GOOD: Final = frozenset(
 )
 
 
-class Asked(Protocol):
+class ProviderAdapter(Protocol):
     """An adapter as far as the shared part of the contracts goes."""
 
     @property
@@ -67,12 +67,12 @@ class Asked(Protocol):
         """What it can do."""
         ...
 
-    async def look_up(self, question: LookUp) -> Outcome | None:
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find out what became of a dispatch."""
         ...
 
 
-class ProviderLab(Protocol):
+class ProviderHarness(Protocol):
     """An adapter in front of a provider that does what the test needs: a mock transport, a simulator, a script."""
 
     @property
@@ -81,11 +81,11 @@ class ProviderLab(Protocol):
         ...
 
     @property
-    def situations(self) -> frozenset[Situation]:
+    def scenarios(self) -> frozenset[Scenario]:
         """Those that this laboratory can bring about; tests of the others are skipped."""
         ...
 
-    def arrange(self, situation: Situation) -> None:
+    def arrange(self, scenario: Scenario) -> None:
         """Have the provider do this with the requests that come from now on."""
         ...
 
@@ -96,7 +96,7 @@ class ProviderLab(Protocol):
 
 
 class ProviderContract:
-    """The shared part; a subclass says how a request is made, an implementor gives the fixture `lab`."""
+    """The shared part; a subclass says how a request is made, an implementor gives the fixture `harness`."""
 
     pytestmark = pytest.mark.anyio
 
@@ -106,120 +106,133 @@ class ProviderContract:
         return "asyncio"
 
     @pytest.fixture
-    def lab(self) -> ProviderLab:
+    def harness(self) -> ProviderHarness:
         """Return an adapter with the provider in front of which it stands."""
-        raise NotImplementedError("A subclass of the contract defines the fixture `lab`.")
+        raise NotImplementedError("A subclass of the contract defines the fixture `harness`.")
 
-    async def ask(self, adapter: Any, dispatch_id: str) -> Outcome:
+    async def ask(self, adapter: Any, dispatch_id: str) -> DispatchOutcome:
         """Make one request of the adapter."""
         raise NotImplementedError
 
-    def test_the_name_and_the_capabilities_never_change(self, lab: ProviderLab) -> None:
+    def test_the_name_and_the_capabilities_never_change(self, harness: ProviderHarness) -> None:
         """An adapter has a name for the ledger and states what it can do, the same each time it is asked."""
-        adapter: Asked = lab.adapter
+        adapter: ProviderAdapter = harness.adapter
         assert adapter.name
         assert adapter.name == adapter.name.strip()
         assert adapter.capabilities == adapter.capabilities
         assert adapter.capabilities.look_up in {"none", "evidence", "authoritative"}
 
-    @pytest.mark.parametrize("situation", OUTCOMES)
-    async def test_each_situation_has_its_one_outcome(self, lab: ProviderLab, situation: Situation) -> None:
-        """Design, section 5, rule 5: what happened is in the outcome, nothing is raised, and doubt is `unknown`."""
-        outcome = await self.outcome_of(lab, situation)
-        assert outcome.state is OUTCOMES[situation]
+    @pytest.mark.parametrize("scenario", OUTCOMES)
+    async def test_each_situation_has_its_one_outcome(self, harness: ProviderHarness, scenario: Scenario) -> None:
+        """What happened is in the outcome, nothing is raised, and doubt is `unknown`.
 
-    async def test_an_acceptance_carries_the_providers_identifier(self, lab: ProviderLab) -> None:
+        docs/delivery-contract.md#rule-5.
+        """
+        outcome = await self.outcome_of(harness, scenario)
+        assert outcome.state is OUTCOMES[scenario]
+
+    async def test_an_acceptance_carries_the_providers_identifier(self, harness: ProviderHarness) -> None:
         """`accepted` comes with an identifier, another one for each request."""
-        first, second = await self.outcome_of(lab, "accepts"), await self.outcome_of(lab, "accepts")
+        first, second = await self.outcome_of(harness, "accepts"), await self.outcome_of(harness, "accepts")
         assert first.provider_id
         assert second.provider_id
         assert first.provider_id != second.provider_id
 
-    async def test_a_refusal_for_good_names_a_class_that_does_not_pass(self, lab: ProviderLab) -> None:
+    async def test_a_refusal_for_good_names_a_class_that_does_not_pass(self, harness: ProviderHarness) -> None:
         """`refused` for good carries one of the failure classes that no later attempt changes."""
-        assert (await self.outcome_of(lab, "refuses_for_good")).reason in FOR_GOOD
+        assert (await self.outcome_of(harness, "refuses_for_good")).reason in PERMANENT_REFUSALS
 
-    async def test_a_refusal_for_now_is_temporary(self, lab: ProviderLab) -> None:
+    async def test_a_refusal_for_now_is_temporary(self, harness: ProviderHarness) -> None:
         """`refused` for now carries the class `temporary`."""
-        assert (await self.outcome_of(lab, "refuses_for_now")).reason == "temporary"
+        assert (await self.outcome_of(harness, "refuses_for_now")).reason == "temporary"
 
-    async def test_too_busy_says_so_and_when_to_come_again(self, lab: ProviderLab) -> None:
-        """Design, section 5, rule 7: `deferred` is `rate_limited`, and a wish for the next try is no past time."""
-        outcome = await self.outcome_of(lab, "too_busy")
+    async def test_too_busy_says_so_and_when_to_come_again(self, harness: ProviderHarness) -> None:
+        """`deferred` is `rate_limited`, and a wish for the next try is no past time.
+
+        docs/delivery-contract.md#rule-7.
+        """
+        outcome = await self.outcome_of(harness, "too_busy")
         assert outcome.reason == "rate_limited"
         assert outcome.retry_after_seconds is None or outcome.retry_after_seconds >= 0
 
-    @pytest.mark.parametrize("situation", OUTCOMES)
-    async def test_no_situation_is_answered_by_a_second_request(self, lab: ProviderLab, situation: Situation) -> None:
+    @pytest.mark.parametrize("scenario", OUTCOMES)
+    async def test_no_situation_is_answered_by_a_second_request(
+        self, harness: ProviderHarness, scenario: Scenario
+    ) -> None:
         """The adapter makes one request and no more: no retry, no redirect."""
-        before = lab.requests_made
+        before = harness.requests_made
         if before is None:
             pytest.skip("nobody counts the requests of this laboratory")
-        await self.outcome_of(lab, situation)
-        expected = {0, 1} if situation == "cannot_be_reached" else {1}
-        assert (lab.requests_made or 0) - before in expected
+        await self.outcome_of(harness, scenario)
+        expected = {0, 1} if scenario == "cannot_be_reached" else {1}
+        assert (harness.requests_made or 0) - before in expected
 
-    async def test_a_request_that_is_cancelled_ends(self, lab: ProviderLab) -> None:
+    async def test_a_request_that_is_cancelled_ends(self, harness: ProviderHarness) -> None:
         """Cancelling a request ends it, so that the engine can record it as unknown."""
-        self.require(lab, "does_not_answer")
+        self.require(harness, "does_not_answer")
         with anyio.move_on_after(0.05) as scope:
-            await self.ask(lab.adapter, new_id())
+            await self.ask(harness.adapter, new_id())
         assert scope.cancelled_caught
 
-    async def test_a_look_up_finds_what_was_accepted(self, lab: ProviderLab) -> None:
+    async def test_a_look_up_finds_what_was_accepted(self, harness: ProviderHarness) -> None:
         """A look-up that can tell anything tells that an accepted dispatch was accepted."""
         dispatch_id = new_id()
-        await self.outcome_of(lab, "accepts", dispatch_id)
-        found = await self.find(lab, dispatch_id)
-        if lab.adapter.capabilities.look_up == "none":
+        await self.outcome_of(harness, "accepts", dispatch_id)
+        found = await self.find(harness, dispatch_id)
+        if harness.adapter.capabilities.look_up == "none":
             assert found is None
         else:
             assert found is not None
             assert found.state is DispatchState.ACCEPTED
 
-    async def test_a_look_up_says_not_sent_only_where_it_is_authoritative(self, lab: ProviderLab) -> None:
-        """Design, section 5, rule 6: "not found" is evidence only where the look-up is declared authoritative."""
-        found = await self.find(lab, new_id())
-        if lab.adapter.capabilities.look_up == "authoritative":
+    async def test_a_look_up_says_not_sent_only_where_it_is_authoritative(self, harness: ProviderHarness) -> None:
+        """A "not found" is evidence only where the look-up is declared authoritative.
+
+        docs/delivery-contract.md#rule-6.
+        """
+        found = await self.find(harness, new_id())
+        if harness.adapter.capabilities.look_up == "authoritative":
             assert found is not None
             assert found.state is DispatchState.NOT_SENT
         else:
             assert found is None
 
-    async def test_a_look_up_never_says_accepted_of_what_was_refused(self, lab: ProviderLab) -> None:
+    async def test_a_look_up_never_says_accepted_of_what_was_refused(self, harness: ProviderHarness) -> None:
         """A refused dispatch is looked up as refused or as not sent, or nothing is said of it."""
         dispatch_id = new_id()
-        await self.outcome_of(lab, "refuses_for_now", dispatch_id)
-        found = await self.find(lab, dispatch_id)
+        await self.outcome_of(harness, "refuses_for_now", dispatch_id)
+        found = await self.find(harness, dispatch_id)
         assert found is None or found.state in {DispatchState.REFUSED, DispatchState.NOT_SENT}
 
-    async def outcome_of(self, lab: ProviderLab, situation: Situation, dispatch_id: str | None = None) -> Outcome:
-        """Bring a situation about and make one request in it."""
-        self.require(lab, situation)
-        lab.arrange(situation)
+    async def outcome_of(
+        self, harness: ProviderHarness, scenario: Scenario, dispatch_id: str | None = None
+    ) -> DispatchOutcome:
+        """Bring a scenario about and make one request in it."""
+        self.require(harness, scenario)
+        harness.arrange(scenario)
         with anyio.fail_after(30):
-            return await self.ask(lab.adapter, dispatch_id or new_id())
+            return await self.ask(harness.adapter, dispatch_id or new_id())
 
-    async def find(self, lab: ProviderLab, dispatch_id: str) -> Outcome | None:
+    async def find(self, harness: ProviderHarness, dispatch_id: str) -> DispatchOutcome | None:
         """Look a dispatch up."""
-        adapter: Asked = lab.adapter
-        return await adapter.look_up(self.question(dispatch_id))
+        adapter: ProviderAdapter = harness.adapter
+        return await adapter.look_up(self.lookup(dispatch_id))
 
-    def question(self, dispatch_id: str) -> LookUp:
+    def lookup(self, dispatch_id: str) -> LookupRequest:
         """Ask for a dispatch as the engine does, some minutes after it was committed."""
         now = datetime.now(UTC)
-        return LookUp(
+        return LookupRequest(
             workspace_id=WORKSPACE_ID,
             dispatch_id=dispatch_id,
-            sender="+14155550199",
+            from_number="+14155550199",
             to="+14155550100",
             body="Grüße 👋",
             since=now - timedelta(minutes=2),
             until=now + timedelta(minutes=2),
         )
 
-    def require(self, lab: ProviderLab, situation: Situation) -> None:
-        """Skip the test where the laboratory cannot bring a situation about, and bring it about where it can."""
-        if situation not in lab.situations:
-            pytest.skip(f"this laboratory has no provider that {situation}")
-        lab.arrange(situation)
+    def require(self, harness: ProviderHarness, scenario: Scenario) -> None:
+        """Skip the test where the laboratory cannot bring a scenario about, and bring it about where it can."""
+        if scenario not in harness.scenarios:
+            pytest.skip(f"this laboratory has no provider that {scenario}")
+        harness.arrange(scenario)

@@ -4,52 +4,52 @@ An adapter is held to it by a subclass that puts it in front of a provider that 
 
     class TestMyVoice(VoiceContract):
         @pytest.fixture
-        def lab(self):
+        def harness(self):
             return MyLab()
 
-`provider_contract.ProviderLab` says what a laboratory is.
+`provider_contract.ProviderHarness` says what a laboratory is.
 """
 
 from __future__ import annotations
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.protocols.voice import CallRequest, VoiceProvider
 from outreach.testing.builders import WORKSPACE_ID, new_id
-from outreach.testing.provider_contract import ProviderContract, ProviderLab
+from outreach.testing.provider_contract import ProviderContract, ProviderHarness
 
 
 class VoiceContract(ProviderContract):
-    """All of it; subclass it, and define the fixture `lab`.
+    """All of it; subclass it, and define the fixture `harness`.
 
     Attributes:
-        agent_ref: The agent's identifier at the provider that calls are placed with; None where none is needed.
+        provider_agent_id: The agent's identifier at the provider that calls are placed with; None where none is needed.
     """
 
-    agent_ref: str | None = None
+    provider_agent_id: str | None = None
 
-    async def ask(self, adapter: VoiceProvider, dispatch_id: str) -> Outcome:
+    async def ask(self, adapter: VoiceProvider, dispatch_id: str) -> DispatchOutcome:
         """Place one call."""
-        return await adapter.place(
+        return await adapter.place_call(
             CallRequest(
                 dispatch_id=dispatch_id,
                 workspace_id=WORKSPACE_ID,
-                agent_ref=self.agent_ref,
-                sender="+14155550199",
+                provider_agent_id=self.provider_agent_id,
+                from_number="+14155550199",
                 to="+14155550100",
                 variables={"first_name": "Zoë"},
             )
         )
 
-    async def test_the_status_of_a_call_that_nobody_knows_is_none(self, lab: ProviderLab) -> None:
+    async def test_the_status_of_a_call_that_nobody_knows_is_none(self, harness: ProviderHarness) -> None:
         """`status` tells nothing of a call that was never accepted."""
-        adapter: VoiceProvider = lab.adapter
+        adapter: VoiceProvider = harness.adapter
         assert await adapter.status(workspace_id=WORKSPACE_ID, dispatch_id=new_id(), provider_id=None) is None
 
-    async def test_the_status_of_an_accepted_call_is_of_that_call(self, lab: ProviderLab) -> None:
+    async def test_the_status_of_an_accepted_call_is_of_that_call(self, harness: ProviderHarness) -> None:
         """`status` of an accepted call says nothing yet, or carries the identifiers of that call."""
         dispatch_id = new_id()
-        outcome = await self.outcome_of(lab, "accepts", dispatch_id)
-        report = await lab.adapter.status(
+        outcome = await self.outcome_of(harness, "accepts", dispatch_id)
+        report = await harness.adapter.status(
             workspace_id=WORKSPACE_ID, dispatch_id=dispatch_id, provider_id=outcome.provider_id
         )
         if report is not None:

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
 import httpx
 
 from outreach.models.call import CallOutcome
-from outreach.models.dispatch import FailureClass, Outcome
+from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import CredentialField
 from outreach.protocols.voice import CallRequest
-from outreach.wire.asking import Unreadable
+from outreach.wire.sending import UnreadableResponse
 
 IVR_NAVIGATION: Final = "_ivr_navigation"
 CALL_SCREENING: Final = "_call_screening"
@@ -29,9 +30,9 @@ VOICEMAIL: Final = "_voicemail"
 VOICEMAIL_MESSAGE: Final = "_voicemail_message"
 MAX_SECONDS: Final = "_max_seconds"
 NOT_AFTER: Final = "_not_after"
-REFERENCE: Final = "_outreach_dispatch_id"
+DISPATCH_ID_VARIABLE: Final = "_outreach_dispatch_id"
 
-RESERVED: Final = frozenset(
+RESERVED_VARIABLES: Final = frozenset(
     {
         IVR_NAVIGATION,
         CALL_SCREENING,
@@ -41,7 +42,7 @@ RESERVED: Final = frozenset(
         VOICEMAIL_MESSAGE,
         MAX_SECONDS,
         NOT_AFTER,
-        REFERENCE,
+        DISPATCH_ID_VARIABLE,
     }
 )
 """The names that options travel under; a contact's own variable of such a name is not handed on."""
@@ -58,24 +59,24 @@ def variables_of(request: CallRequest, *, native: Collection[str] = ()) -> dict[
         Texts by name: the contact's variables, and the options that are set; the options win.
     """
     options: dict[str, str | None] = {
-        REFERENCE: request.dispatch_id,
+        DISPATCH_ID_VARIABLE: request.dispatch_id,
         IVR_NAVIGATION: "true" if request.ivr_enabled else None,
         CALL_SCREENING: "true" if request.call_screen_enabled else None,
-        SCREEN_IDENTITY: request.identity if request.call_screen_enabled else None,
-        SCREEN_PURPOSE: request.purpose if request.call_screen_enabled else None,
+        SCREEN_IDENTITY: request.screen_identity if request.call_screen_enabled else None,
+        SCREEN_PURPOSE: request.screen_purpose if request.call_screen_enabled else None,
         VOICEMAIL: request.voicemail,
         VOICEMAIL_MESSAGE: request.voicemail_message,
         MAX_SECONDS: str(request.max_seconds) if request.max_seconds is not None else None,
         NOT_AFTER: request.not_after.isoformat() if request.not_after is not None else None,
     }
-    own = {name: value for name, value in request.variables.items() if name not in RESERVED}
+    own = {name: value for name, value in request.variables.items() if name not in RESERVED_VARIABLES}
     folded = {name: value for name, value in options.items() if value is not None and name not in native}
     return {**own, **folded}
 
 
 @attrs.frozen(kw_only=True)
 class CallEnd:
-    """How a call ended, in the engine's words (providers.md, C.2): what one of a provider's own reasons means.
+    """How a call ended, in the engine's words: what one of a provider's own reasons means (docs/adding-a-provider.md).
 
     Attributes:
         status: One of the ended statuses.
@@ -93,7 +94,7 @@ class CallEnd:
     do_not_call: bool = False
 
 
-TALKED: Final = CallEnd(status=CallStatus.COMPLETED, answered_by="human")
+ANSWERED_BY_PERSON: Final = CallEnd(status=CallStatus.COMPLETED, answered_by="human")
 """Somebody answered, and whoever ended it ended it: hung up, said goodbye, was silent, was handed on."""
 MACHINE: Final = CallEnd(status=CallStatus.COMPLETED, outcome="voicemail", answered_by="machine")
 """A mailbox or a menu answered."""
@@ -113,18 +114,18 @@ CAPACITY: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="ra
 NOT_CONNECTED: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="temporary")
 """The provider failed before it called anybody."""
 FUNDS: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="provider_funds")
-BROKE: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="provider_error")
+FAILED_AT_PROVIDER: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="provider_error")
 """The provider failed, and somebody may have answered: the call is not made again. Also what nobody knows yet."""
 
 
-REASON_WITHIN: Final = timedelta(minutes=5)
+REASON_DEADLINE: Final = timedelta(minutes=5)
 """How long after a call's end its reason may still come, with the provider's report or in its record of the call."""
 
-WITHOUT_REASON: Final = ":without-reason"
+NO_REASON_SUFFIX: Final = ":without-reason"
 """Ends the identifier of an event that tells an end alone, so that the same event with its reason is another one."""
 
 
-def end_without_reason(end: CallEnd, ended_at: datetime | None, *, now: datetime) -> CallEnd | CallStatus:
+def provisional_end(end: CallEnd, ended_at: datetime | None, *, now: datetime) -> CallEnd | CallStatus:
     """Return what a call's end means for which no reason is told (yet): that there was a call, and later how it ended.
 
     Until the reason has had its time, an end of whatever kind would be made up, and could not be taken back. Who asks
@@ -135,15 +136,17 @@ def end_without_reason(end: CallEnd, ended_at: datetime | None, *, now: datetime
         ended_at: When, by the provider's clock; None where it does not say.
         now: The present moment.
     """
-    return end if ended_at is not None and now - ended_at >= REASON_WITHIN else CallStatus.INITIATED
+    return end if ended_at is not None and now - ended_at >= REASON_DEADLINE else CallStatus.INITIATED
 
 
 DO_NOT_CALL_FIELD: Final = "do_not_call"
 """What the analysis of a call has to say about, at every provider, to tell that somebody wants no more of them."""
 
 
-def is_wanted_no_more(found: object) -> bool:
-    """Return whether an analysis says that somebody asked not to be called again (providers.md, F).
+def is_do_not_call(found: object) -> bool:
+    """Return whether an analysis says that somebody asked not to be called again.
+
+    docs/opt-out.md#what-puts-a-number-there.
 
     Args:
         found: What it has under `DO_NOT_CALL_FIELD`. A plain yes counts; what is anything else says nothing.
@@ -198,37 +201,37 @@ def report_of(
     )
 
 
-def says_yes(response: httpx.Response) -> bool:
+def is_accepted(response: httpx.Response) -> bool:
     """Return whether an answer is one of success; False for a refusal.
 
     Raises:
-        Unreadable: It is neither, such as a redirect: nobody can tell what the provider did.
+        UnreadableResponse: It is neither, such as a redirect: nobody can tell what the provider did.
     """
     if not response.is_success and not response.is_client_error:
-        raise Unreadable
+        raise UnreadableResponse
     return response.is_success
 
 
-def refused(reason: FailureClass, message: str) -> Outcome:
+def refused_locally(reason: FailureClass, message: str) -> DispatchOutcome:
     """Return the outcome of a call that is not asked for, because the provider could only say no."""
-    return Outcome(state=DispatchState.REFUSED, reason=reason, error_code="not_asked", error_message=message)
+    return DispatchOutcome(state=DispatchState.REFUSED, reason=reason, error_code="not_asked", error_message=message)
 
 
 PHONE_NUMBER_ID: Final = CredentialField(
     name="phone_number_id",
-    meaning="The provider's identifier of the number of calls without a caller ID; of all calls without phone_numbers.",
+    description="The provider's identifier of the number of calls without a caller ID; of all calls without phone_numbers.",
     secret=False,
     required=False,
 )
 PHONE_NUMBERS: Final = CredentialField(
     name="phone_numbers",
-    meaning="The provider's identifiers of several numbers: +14155550100=IDENTIFIER, more after a comma or a space.",
+    description="The provider's identifiers of several numbers: +14155550100=IDENTIFIER, more after a comma or a space.",
     secret=False,
     required=False,
 )
 
 
-def numbers_of(credentials: Mapping[str, str]) -> Mapping[str, str]:
+def phone_number_ids(credentials: Mapping[str, str]) -> Mapping[str, str]:
     """Return the provider's identifiers of an account's numbers, by number.
 
     Raises:
@@ -240,10 +243,10 @@ def numbers_of(credentials: Mapping[str, str]) -> Mapping[str, str]:
     return {phone: identifier for phone, _, identifier in pairs}
 
 
-def problems_of_numbers(credentials: Mapping[str, str]) -> list[str]:
+def phone_number_problems(credentials: Mapping[str, str]) -> list[str]:
     """Return what is wrong with the identifiers of an account's numbers."""
     try:
-        numbers = numbers_of(credentials)
+        numbers = phone_number_ids(credentials)
     except ValueError:
         return ["phone_numbers is written +14155550100=IDENTIFIER, more of them after a comma or a space."]
     if not numbers and not credentials.get(PHONE_NUMBER_ID.name):
@@ -259,9 +262,30 @@ def number_id_of(request: CallRequest, credentials: Mapping[str, str]) -> str | 
     identifier is for calls that name no caller ID; the account's own number for those without a trunk as well, and for
     all without one where no numbers are listed.
     """
-    numbers = numbers_of(credentials)
-    if request.sender is not None and (numbers or request.trunk_ref is not None):
-        return numbers.get(request.sender)
-    if request.trunk_ref is not None:
-        return request.trunk_ref
+    numbers = phone_number_ids(credentials)
+    if request.from_number is not None and (numbers or request.provider_trunk is not None):
+        return numbers.get(request.from_number)
+    if request.provider_trunk is not None:
+        return request.provider_trunk
     return credentials.get(PHONE_NUMBER_ID.name)
+
+
+_BY_STATUS: Final[Mapping[CallStatus, CallOutcome]] = MappingProxyType(
+    {
+        CallStatus.BUSY: "busy",
+        CallStatus.NO_ANSWER: "no_answer",
+        CallStatus.FAILED: "failed",
+    }
+)
+
+
+class ProviderAnalyser:
+    """Takes the outcome that the provider gives, else what the end of the call says by itself."""
+
+    def outcome(self, report: CallReport) -> CallOutcome | None:
+        """Return the outcome of an ended call; None when nobody can tell."""
+        if report.outcome is not None:
+            return report.outcome
+        if report.answered_by == "machine":
+            return "voicemail"
+        return _BY_STATUS.get(report.status)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, Report
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, DispatchState
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
@@ -26,18 +26,18 @@ class SimulatedVoice(SimulatedProvider):
     @property
     def capabilities(self) -> VoiceCapabilities:
         """What it can do: with a log file its look-up also tells what was not accepted."""
-        return VoiceCapabilities(look_up=self._look_up_power, carries_not_after=False)
+        return VoiceCapabilities(look_up=self._look_up_power, supports_not_after=False)
 
-    async def place(self, request: CallRequest) -> Outcome:
+    async def place_call(self, request: CallRequest) -> DispatchOutcome:
         """Take one call, or refuse it for now by chance."""
         provider_id = await self._take(
-            "call", to=request.to, sender=request.sender, body=None, dispatch_id=request.dispatch_id
+            "call", to=request.to, from_number=request.from_number, body=None, dispatch_id=request.dispatch_id
         )
         if provider_id is None:
             return REFUSED
         for delay, status in self._course():
-            self._callbacks.schedule(delay, self._event(request, provider_id, status))
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+            self._scheduler.schedule(delay, self._event(request, provider_id, status))
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Tell from the log how far a call must have come, also one of an earlier process."""

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import orjson
 
-from outreach.convert.timestamps import read_timestamp
+from outreach.convert.field_rules import read_timestamp
 from outreach.protocols.adapter import CallbackRefused
 
 MESSAGE_BYTES: Final = 64 * 1024
 """The largest callback of a carrier: a message of ten segments in an encoding that takes twelve bytes a letter."""
 
-LONGEST_ID: Final = 200
+MAX_ID_LENGTH: Final = 200
 """Characters of an identifier: no provider's is longer, and it is stored."""
 
 
@@ -89,7 +89,7 @@ def require_id(event: Mapping[str, Any], name: str) -> str:
         CallbackRefused: It is not, or is impossibly long.
     """
     value = text_in(event, name)
-    if value is None or len(value) > LONGEST_ID:
+    if value is None or len(value) > MAX_ID_LENGTH:
         raise CallbackRefused(f"The callback has no {name}.")
     return value
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from outreach.protocols.adapter import CallbackRefused
 
-AGE: Final = timedelta(minutes=5)
+MAX_SIGNATURE_AGE: Final = timedelta(minutes=5)
 """How old, and how far ahead of our clock, a signed time may be."""
 
 
@@ -37,7 +37,7 @@ def keyed_digest(secret: str | bytes, *parts: bytes, algorithm: Literal["sha1", 
     return made.digest()
 
 
-def same(one: str | bytes, other: str | bytes) -> bool:
+def equal_in_constant_time(one: str | bytes, other: str | bytes) -> bool:
     """Compare in a time that does not tell where they differ."""
     return hmac.compare_digest(raw(one), raw(other))
 
@@ -47,17 +47,17 @@ def raw(text: str | bytes) -> bytes:
     return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
 
 
-def require_same(given: str | bytes, expected: str | bytes) -> None:
+def require_signature(given: str | bytes, expected: str | bytes) -> None:
     """Hold a signature against the one that it must be.
 
     Raises:
         CallbackRefused: It is another one.
     """
-    if not same(given, expected):
+    if not equal_in_constant_time(given, expected):
         raise CallbackRefused("The signature does not fit the body.")
 
 
-def require_recent(signed_at: float, *, now: datetime, age: timedelta = AGE) -> None:
+def require_recent(signed_at: float, *, now: datetime, age: timedelta = MAX_SIGNATURE_AGE) -> None:
     """Hold a signed time, in Unix seconds, against the clock.
 
     Raises:
@@ -68,7 +68,7 @@ def require_recent(signed_at: float, *, now: datetime, age: timedelta = AGE) -> 
 
 
 def require_valid(
-    *, now: datetime, not_before: float | None = None, expires: float | None = None, age: timedelta = AGE
+    *, now: datetime, not_before: float | None = None, expires: float | None = None, age: timedelta = MAX_SIGNATURE_AGE
 ) -> None:
     """Hold the times between which a signature counts, in Unix seconds, against the clock; None for one not given.
 

@@ -7,7 +7,7 @@ this query, write these rows.
 
 from __future__ import annotations
 
+from outreach.working_set.journal import AlreadyExists
 from outreach.working_set.transaction import Transaction
-from outreach.working_set.writes import AlreadyThere
 
-__all__ = ["AlreadyThere", "Transaction"]
+__all__ = ["AlreadyExists", "Transaction"]

@@ -47,7 +47,7 @@ class Backend(Protocol):
         """
         ...
 
-    def is_refusal(self, error: Exception) -> bool:
+    def is_row_error(self, error: Exception) -> bool:
         """Return whether an error is about a row, and not about the database as a whole."""
         ...
 

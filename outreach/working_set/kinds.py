@@ -14,21 +14,35 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import attrs
 
-from outreach.clock import from_text, to_text
+from outreach.clock import format_timestamp, parse_timestamp
 from outreach.convert.columns import RENAMED, Columns, Value
-from outreach.models.account import Account, AccountHold, CallbackRecord
+from outreach.models.account import Account, CallbackRecord, ProviderThrottle
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.directory import Agent, Flow, Number, Trunk
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import InboundMessage, Message
 from outreach.models.recipient import Recipient
+from outreach.models.resources import (
+    Agent,
+    Flow,
+    Number,
+    Trunk,
+)
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.trail import TrailEntry
 from outreach.models.unsubscribe import Unsubscribe
-from outreach.models.work import AuditEntry, DueWork, Home, Lease, RequestWindow, Run, StoredRequest, Unit
+from outreach.models.work import (
+    AuditEntry,
+    CampaignRunState,
+    DatabaseHome,
+    IdempotencyRecord,
+    Lease,
+    RequestWindow,
+    WorkItem,
+    WorkUnit,
+)
 from outreach.models.workspace import ApiKey, Workspace
-from outreach.policy.search import fold
+from outreach.policy.texts import fold
 
 M = TypeVar("M")
 
@@ -36,7 +50,7 @@ Key = tuple[Any, ...]
 """What tells a row from all others of its kind, in the domain's words: campaigns by their identifiers."""
 
 
-ONLY: Final[Key] = (1,)
+SINGLE_ROW_KEY: Final[Key] = (1,)
 """The key of a table with one row."""
 
 
@@ -52,7 +66,7 @@ class CampaignRef(NamedTuple):
     id: str
 
 
-NOWHERE: Final = CampaignRef(0, "", "")
+NO_CAMPAIGN: Final = CampaignRef(0, "", "")
 """The campaign of a row that belongs to none."""
 
 
@@ -62,7 +76,7 @@ class Kind(Generic[M]):
 
     Attributes:
         table: Its table.
-        what: What one row is, for messages.
+        noun: TrailStepKind one row is, for messages.
         columns: The columns, in the order of a row.
         key: The columns by which a row is found.
         fixed: Columns that stay as they were inserted.
@@ -73,11 +87,11 @@ class Kind(Generic[M]):
         campaign_key: Where in the key the campaign's identifier stands; None where it is no part of it.
         fixed_fields: The fields of the model that are fixed.
         fixed_values: Returns their values.
-        unseen_with: Rows in which this column holds anything are not there; None for no such column.
+        hidden_by: Rows in which this column holds anything are not there; None for no such column.
     """
 
     table: str
-    what: str
+    noun: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
     fixed: frozenset[str] = frozenset()
@@ -88,9 +102,9 @@ class Kind(Generic[M]):
     campaign_key: int | None = None
     fixed_values: Callable[[M], Sequence[Any]] | None = None
     fixed_fields: tuple[str, ...] = ()
-    unseen_with: str | None = None
+    hidden_by: str | None = None
 
-    def kept(self, known: M, row: M) -> M:
+    def with_fixed_values(self, known: M, row: M) -> M:
         """Return a row that is written over another one, with what stays of that one."""
         if self.fixed_values is None or self.fixed_values(known) == self.fixed_values(row):
             return row
@@ -99,13 +113,13 @@ class Kind(Generic[M]):
         return changed
 
     @property
-    def changing(self) -> tuple[str, ...]:
+    def updatable(self) -> tuple[str, ...]:
         """The columns that an update writes."""
         return tuple(name for name in self.columns if name not in self.key and name not in self.fixed)
 
 
 def _kind(
-    table: str, model: type[M], what: str, *, key: Sequence[str] = ("workspace_id", "id"), fixed: Sequence[str] = ()
+    table: str, model: type[M], noun: str, *, key: Sequence[str] = ("workspace_id", "id"), fixed: Sequence[str] = ()
 ) -> Kind[M]:
     """Return the kind of a model whose fields are its columns, a campaign's among them."""
     columns = Columns(model)
@@ -124,7 +138,7 @@ def _kind(
 
     return Kind(
         table=table,
-        what=what,
+        noun=noun,
         columns=names,
         key=tuple("campaign_number" if name == "campaign_id" else name for name in key),
         fixed=frozenset(fixed),
@@ -138,12 +152,12 @@ def _kind(
     )
 
 
-def _of_workspace(table: str, model: type[M], what: str) -> Kind[M]:
+def _of_workspace(table: str, model: type[M], noun: str) -> Kind[M]:
     """Return a kind with one row a workspace, whose model does not name it."""
     columns = Columns(model)
     return Kind(
         table=table,
-        what=what,
+        noun=noun,
         columns=("workspace_id", *columns.names),
         key=("workspace_id",),
         row=lambda key, it: [key[0], *columns.row(it)],
@@ -163,7 +177,9 @@ TRUNKS: Final = _kind("trunks", Trunk, "trunk")
 NUMBERS: Final = _kind("numbers", Number, "number")
 FLOWS: Final = _kind("flows", Flow, "flow")
 ACCOUNTS: Final = _kind("accounts", Account, "account", fixed=("provider", "created_at"))
-ACCOUNT_HOLDS: Final = _kind("account_holds", AccountHold, "hold of an account", key=("workspace_id", "provider"))
+PROVIDER_THROTTLES: Final = _kind(
+    "account_holds", ProviderThrottle, "hold of an account", key=("workspace_id", "provider")
+)
 CALLBACKS: Final = _kind(
     "callbacks",
     CallbackRecord,
@@ -175,8 +191,10 @@ SMS_SETTINGS: Final = _of_workspace("sms_settings", SmsSettings, "settings row")
 CALL_SETTINGS: Final = _of_workspace("call_settings", CallSettings, "call settings row")
 REPLY_SETTINGS: Final = _of_workspace("reply_settings", ReplySettings, "reply settings row")
 UNSUBSCRIBES: Final = _kind("unsubscribes", Unsubscribe, "register entry", key=("workspace_id", "phone"))
-WINDOWS: Final = _kind("request_windows", RequestWindow, "request window", key=("workspace_id",))
-STORED: Final = _kind("idempotency_keys", StoredRequest, "stored request", key=("workspace_id", "operation", "key"))
+REQUEST_WINDOWS: Final = _kind("request_windows", RequestWindow, "request window", key=("workspace_id",))
+IDEMPOTENCY_KEYS: Final = _kind(
+    "idempotency_keys", IdempotencyRecord, "stored request", key=("workspace_id", "operation", "key")
+)
 INBOUND: Final = _kind("inbound_messages", InboundMessage, "inbound message")
 MESSAGES: Final = _kind("messages", Message, "message")
 CALLS: Final = _kind(
@@ -214,7 +232,7 @@ def _make_campaigns() -> Kind[Campaign]:
     recounted = tuple(f"recipients_{name}" for name in counters)
     return Kind(
         table="campaigns",
-        what="campaign",
+        noun="campaign",
         columns=(*columns.names, *recounted, "name_folded"),
         key=("workspace_id", "id"),
         fixed=frozenset(recounted),
@@ -222,7 +240,7 @@ def _make_campaigns() -> Kind[Campaign]:
         model=model,
         key_of=lambda campaign: (campaign.workspace_id, campaign.id),
         # Nobody sees a campaign while its recipients are loaded.
-        unseen_with="loading_until",
+        hidden_by="loading_until",
     )
 
 
@@ -233,16 +251,16 @@ def _make_loading() -> Kind[tuple[Campaign, datetime]]:
     """Return campaigns as they are inserted before anybody may see them, with the moment until which they may load."""
     return Kind(
         table=CAMPAIGNS.table,
-        what=CAMPAIGNS.what,
+        noun=CAMPAIGNS.noun,
         columns=(*CAMPAIGNS.columns, "loading_until"),
         key=CAMPAIGNS.key,
-        row=lambda key, loading: [*CAMPAIGNS.row(key, loading[0]), to_text(loading[1])],
-        model=lambda row, ref: (CAMPAIGNS.model(row[:-1], ref), from_text(row[-1])),
+        row=lambda key, loading: [*CAMPAIGNS.row(key, loading[0]), format_timestamp(loading[1])],
+        model=lambda row, ref: (CAMPAIGNS.model(row[:-1], ref), parse_timestamp(row[-1])),
         key_of=lambda loading: CAMPAIGNS.key_of(loading[0]),
     )
 
 
-LOADING: Final = _make_loading()
+LOADING_CAMPAIGNS: Final = _make_loading()
 
 
 def _make_recipients() -> Kind[Recipient]:
@@ -276,11 +294,11 @@ def _make_trail() -> Kind[TrailEntry]:
 TRAIL: Final = _make_trail()
 
 
-def _make_runs() -> Kind[Run]:
-    columns = Columns(Run, without=("workspace_id", "campaign_id"))
+def _make_runs() -> Kind[CampaignRunState]:
+    columns = Columns(CampaignRunState, without=("workspace_id", "campaign_id"))
     return Kind(
         table="runs",
-        what="campaign",
+        noun="campaign",
         columns=("campaign_number", *columns.names),
         key=("campaign_number",),
         row=lambda _, run: [None, *columns.row(run)],
@@ -294,21 +312,21 @@ def _make_runs() -> Kind[Run]:
 RUNS: Final = _make_runs()
 
 
-def _make_work() -> Kind[DueWork]:
-    def row(_: Key, work: DueWork) -> list[Value]:
-        return [*work.unit, None if work.due_at is None else to_text(work.due_at), work.change]
+def _make_work() -> Kind[WorkItem]:
+    def row(_: Key, work: WorkItem) -> list[Value]:
+        return [*work.unit, None if work.due_at is None else format_timestamp(work.due_at), work.change]
 
-    def model(row: Sequence[Any], _: CampaignRef) -> DueWork:
+    def model(row: Sequence[Any], _: CampaignRef) -> WorkItem:
         kind, workspace_id, unit_id, due_at, change = row
-        return DueWork(
-            unit=Unit(kind, workspace_id, unit_id),
-            due_at=None if due_at is None else from_text(due_at),
+        return WorkItem(
+            unit=WorkUnit(kind, workspace_id, unit_id),
+            due_at=None if due_at is None else parse_timestamp(due_at),
             change=change,
         )
 
     return Kind(
         table="work",
-        what="unit of work",
+        noun="unit of work",
         columns=("kind", "workspace_id", "unit_id", "due_at", "change"),
         key=("kind", "workspace_id", "unit_id"),
         row=row,
@@ -329,11 +347,11 @@ def _make_lease() -> Kind[Lease]:
 
     def model(row: Sequence[Any], _: CampaignRef) -> Lease:
         _, host, path, *rest = row
-        return columns.model(rest, home=None if host is None else Home(host=host, path=path))
+        return columns.model(rest, home=None if host is None else DatabaseHome(host=host, path=path))
 
     return Kind(
         table="lease",
-        what="lease",
+        noun="lease",
         columns=("id", "host", "path", *columns.names),
         key=("id",),
         row=row,
@@ -345,11 +363,11 @@ def _make_lease() -> Kind[Lease]:
 LEASE: Final = _make_lease()
 
 
-def _make_home() -> Kind[Home]:
-    columns = Columns(Home)
+def _make_home() -> Kind[DatabaseHome]:
+    columns = Columns(DatabaseHome)
     return Kind(
         table="home",
-        what="home",
+        noun="home",
         columns=("id", *columns.names),
         key=("id",),
         row=lambda key, home: [key[0], *columns.row(home)],
@@ -364,11 +382,11 @@ HOME: Final = _make_home()
 def _make_sender_paces() -> Kind[datetime]:
     return Kind(
         table="sender_paces",
-        what="pace of a number",
+        noun="pace of a number",
         columns=("workspace_id", "phone", "next_slot_at"),
         key=("workspace_id", "phone"),
-        row=lambda key, slot: [*key, to_text(slot)],
-        model=lambda row, _: from_text(row[2]),
+        row=lambda key, slot: [*key, format_timestamp(slot)],
+        model=lambda row, _: parse_timestamp(row[2]),
         key_of=_not_in_the_model,
     )
 
@@ -379,7 +397,7 @@ SENDER_PACES: Final = _make_sender_paces()
 def _make_stops() -> Kind[int]:
     return Kind(
         table="stops",
-        what="number of stops",
+        noun="number of stops",
         columns=("id", "number"),
         key=("id",),
         row=lambda key, number: [key[0], number],
@@ -390,9 +408,9 @@ def _make_stops() -> Kind[int]:
 
 STOPS: Final = _make_stops()
 
-IN_ORDER: Final[tuple[Kind[Any], ...]] = (
-    *(WORKSPACES, KEYS, AGENTS, TRUNKS, NUMBERS, FLOWS, ACCOUNTS, ACCOUNT_HOLDS, CALLBACKS),
-    *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, UNSUBSCRIBES, WINDOWS, STORED),
+ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
+    *(WORKSPACES, KEYS, AGENTS, TRUNKS, NUMBERS, FLOWS, ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
+    *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, UNSUBSCRIBES, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
     *(WORK, RUNS, SENDER_PACES, LEASE, HOME, STOPS),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outreach.working_set.tables.accounts import AccountHolds, Accounts, Callbacks
+from outreach.working_set.tables.accounts import Accounts, Callbacks, ProviderThrottles
 from outreach.working_set.tables.campaign_lists import CampaignLists
 from outreach.working_set.tables.campaigns import Campaigns
 from outreach.working_set.tables.directory import (
@@ -21,7 +21,7 @@ from outreach.working_set.tables.recipients import Recipients
 from outreach.working_set.tables.register import Register
 from outreach.working_set.tables.requests import Audit, Requests
 from outreach.working_set.tables.trail import Trail
-from outreach.working_set.tables.work import Leases, Runs, Stops, WorkFeed
+from outreach.working_set.tables.work import Leases, Runs, Stops, WorkQueue
 from outreach.working_set.working_set import WorkingSet
 
 
@@ -40,7 +40,7 @@ class Transaction:
         self.numbers = Numbers(rows)
         self.flows = Flows(rows)
         self.accounts = Accounts(rows)
-        self.account_holds = AccountHolds(rows)
+        self.provider_throttles = ProviderThrottles(rows)
         self.callbacks = Callbacks(rows)
         self.settings = sms_settings(rows)
         self.call_settings = call_settings(rows)
@@ -53,7 +53,7 @@ class Transaction:
         self.calls = Calls(rows)
         self.messages = Messages(rows)
         self.inbound = Inbound(rows)
-        self.work = WorkFeed(rows)
+        self.work = WorkQueue(rows)
         self.leases = Leases(rows)
         self.runs = Runs(rows)
         self.stops = Stops(rows)

@@ -11,12 +11,17 @@ from outreach.convert.columns import Value, json_text
 from outreach.errors import StorageError
 from outreach.models.campaign import Counters
 from outreach.working_set.backend import Backend, Change, Row
-from outreach.working_set.kinds import CAMPAIGNS, IN_ORDER, NOWHERE, ONLY, STOPS, CampaignRef, Key, Kind
-from outreach.working_set.writes import AlreadyThere, Journal, Rows, Unsound
+from outreach.working_set.journal import (
+    AlreadyExists,
+    Journal,
+    RollbackRequired,
+    Rows,
+)
+from outreach.working_set.kinds import ALL_KINDS, CAMPAIGNS, NO_CAMPAIGN, SINGLE_ROW_KEY, STOPS, CampaignRef, Key, Kind
 
 M = TypeVar("M")
 
-MOST_KEPT: Final = 20_000
+MAX_CACHED_ROWS: Final = 20_000
 """Rows of one kind that are kept from one transaction to the next; a row takes about a kilobyte."""
 
 _WRITE_ORDER: Final[tuple[Change, ...]] = ("delete", "insert", "update", "put")
@@ -44,12 +49,12 @@ class WorkingSet:
         self.backend = backend
         self.journal = Journal()
         self.read_only = read_only
-        self._rows = {kind.table: Rows(kind) for kind in IN_ORDER}
+        self._rows = {kind.table: Rows(kind) for kind in ALL_KINDS}
         self._refs: dict[str, CampaignRef | None] = {}
         self._by_number: dict[int, CampaignRef] = {}
         self.counted: dict[str, Counters] = {}
         self.appended: dict[str, list[tuple[str, Sequence[Value]]]] = {"trail": [], "audit": []}
-        self.lists: dict[str, dict[Key, list[Key]]] = {}
+        self.prefetched_keys: dict[str, dict[Key, list[Key]]] = {}
         self.last_change: dict[str, int] = {}
         self._change_pending: dict[str, bool] = {}
         self._pending_tables: set[str] = set()
@@ -61,7 +66,7 @@ class WorkingSet:
 
     def begin(self) -> None:
         """Begin a transaction: what is known stays known, unless somebody else has written since."""
-        self.lists.clear()
+        self.prefetched_keys.clear()
         version = self.backend.version()
         if version != self._version:
             self.forget()
@@ -71,8 +76,8 @@ class WorkingSet:
         """Note that what was flushed has been committed."""
         self.journal.clear()
         for rows in self._rows.values():
-            rows.trim(MOST_KEPT)
-        if len(self._refs) > MOST_KEPT:
+            rows.trim(MAX_CACHED_ROWS)
+        if len(self._refs) > MAX_CACHED_ROWS:
             self._refs.clear()
             self._by_number.clear()
 
@@ -84,25 +89,32 @@ class WorkingSet:
             rows.pending.clear()
         for entries in self.appended.values():
             entries.clear()
-        for known in (self._refs, self._by_number, self.counted, self.lists, self.last_change, self._change_pending):
+        for known in (
+            self._refs,
+            self._by_number,
+            self.counted,
+            self.prefetched_keys,
+            self.last_change,
+            self._change_pending,
+        ):
             known.clear()
         self._pending_tables.clear()
         self._version = None
 
-    def mark(self) -> int:
+    def savepoint(self) -> int:
         """Begin an operation; return what `undo` takes it back to."""
         self._mark = len(self.journal)
         self._flushed = False
         return self._mark
 
-    def undo(self, mark: int) -> None:
+    def rollback_to(self, mark: int) -> None:
         """Take back what was done since a mark.
 
         Raises:
-            Unsound: Some of it has reached the database.
+            RollbackRequired: Some of it has reached the database.
         """
         if self._flushed:
-            raise Unsound
+            raise RollbackRequired
         self.journal.undo(mark)
 
     # --------------------------------------------------------------------------------------------- rows
@@ -115,16 +127,16 @@ class WorkingSet:
         row: M | None = known[key]
         return row
 
-    def load(self, kind: Kind[Any], keys: Iterable[Key]) -> None:
+    def prefetch(self, kind: Kind[Any], keys: Iterable[Key]) -> None:
         """Read the rows with these keys that are not known yet, all at once."""
         known = self._rows[kind.table].known
         wanted = [key for key in dict.fromkeys(keys) if key not in known]
         if wanted:
             self._load(kind, wanted)
 
-    def there(self, kind: Kind[Any], keys: Sequence[Key]) -> Sequence[Key]:
+    def existing_keys(self, kind: Kind[Any], keys: Sequence[Key]) -> Sequence[Key]:
         """Return those of the keys that have a row."""
-        self.load(kind, keys)
+        self.prefetch(kind, keys)
         known = self._rows[kind.table].known
         return [key for key in keys if known[key] is not None]
 
@@ -132,11 +144,11 @@ class WorkingSet:
         """Write a row whose key is not there.
 
         Raises:
-            AlreadyThere: It is.
+            AlreadyExists: It is.
         """
         self.require_writing()
         if self.get(kind, key) is not None:
-            raise AlreadyThere(f"There is such a {kind.what} already.")
+            raise AlreadyExists(f"There is such a {kind.noun} already.")
         rows = self._rows[kind.table]
         change: Change = "put" if key in rows.pending else "insert"
         self._write(rows, key, row, change)
@@ -145,11 +157,11 @@ class WorkingSet:
         """Write a row at once: one that has more to be unique by than its key.
 
         Raises:
-            AlreadyThere: There is a row with this key, or one that it must differ from.
+            AlreadyExists: There is a row with this key, or one that it must differ from.
         """
         self.require_writing()
         if self.get(kind, key) is not None or not self._insert_at_once(kind, [self._values(kind, key, row)]):
-            raise AlreadyThere(f"There is such a {kind.what} already.")
+            raise AlreadyExists(f"There is such a {kind.noun} already.")
         self.journal.set(self._rows[kind.table].known, key, row)
 
     def insert_many_now(self, kind: Kind[M], rows: Sequence[tuple[Key, M]]) -> int:
@@ -176,9 +188,9 @@ class WorkingSet:
         self.require_writing()
         known = self.get(kind, key)
         if known is None:
-            raise LookupError(f"There is no such {kind.what}.")
+            raise LookupError(f"There is no such {kind.noun}.")
         rows = self._rows[kind.table]
-        self._write(rows, key, kind.kept(known, row), rows.pending.get(key, "update"))
+        self._write(rows, key, kind.with_fixed_values(known, row), rows.pending.get(key, "update"))
 
     def put(self, kind: Kind[M], key: Key, row: M) -> None:
         """Write a row, over the one that is there if there is one."""
@@ -193,7 +205,7 @@ class WorkingSet:
         self._write(self._rows[kind.table], key, None, "delete")
         return True
 
-    def adopt(self, kind: Kind[M], rows: Iterable[Row]) -> list[M]:
+    def cache_rows(self, kind: Kind[M], rows: Iterable[Row]) -> list[M]:
         """Return the models of rows that a query has returned, and know them from now on."""
         models = self.models(kind, rows)
         known = self._rows[kind.table].known
@@ -207,11 +219,11 @@ class WorkingSet:
         self._learn_numbers(kind, rows)
         return [kind.model(row, self._reference(kind, row)) for row in rows]
 
-    def rows_of(self, kind: Kind[M]) -> list[M | None]:
+    def cached_rows(self, kind: Kind[M]) -> list[M | None]:
         """Return the rows of a kind that are known; None for each key that has none."""
         return list(self._rows[kind.table].known.values())
 
-    def lose(self, kind: Kind[Any], key: Key) -> None:
+    def evict(self, kind: Kind[Any], key: Key) -> None:
         """Forget one row: a statement has written it past us."""
         self._rows[kind.table].known.pop(key, None)
 
@@ -254,7 +266,7 @@ class WorkingSet:
         self._flushed = True
         return self.backend.run_many(name, rows)
 
-    def load_lists(
+    def prefetch_lists(
         self,
         kind: Kind[M],
         name: str,
@@ -271,20 +283,20 @@ class WorkingSet:
             keys_of: Returns the keys that have a row in their list.
             values: Its other parameters.
         """
-        lists = self.lists.setdefault(name, {})
+        lists = self.prefetched_keys.setdefault(name, {})
         wanted = {key: called for key, called in keys.items() if key not in lists}
         if not wanted:
             return
         found: dict[Key, list[Key]] = {key: [] for key in wanted}
-        for row in self.adopt(kind, self.query(name, kind, wanted=json_text(list(wanted.values())), **values)):
+        for row in self.cache_rows(kind, self.query(name, kind, wanted=json_text(list(wanted.values())), **values)):
             for key in keys_of(row):
                 if key in found:
                     found[key].append(kind.key_of(row))
         lists.update(found)
 
-    def listed(self, kind: Kind[M], name: str, key: Key) -> list[M]:
+    def prefetched(self, kind: Kind[M], name: str, key: Key) -> list[M]:
         """Return the rows that a query has found for a key, as they are now."""
-        rows = (self.get(kind, found) for found in self.lists[name][key])
+        rows = (self.get(kind, found) for found in self.prefetched_keys[name][key])
         return [row for row in rows if row is not None]
 
     # ---------------------------------------------------------------------------------------- campaigns
@@ -292,11 +304,11 @@ class WorkingSet:
     def ref(self, workspace_id: str, campaign_id: str) -> CampaignRef | None:
         """Return what rows call a campaign, a loading one too; None where the workspace has none with this id."""
         if campaign_id not in self._refs:
-            self.load_refs([campaign_id])
+            self.prefetch_refs([campaign_id])
         ref = self._refs.get(campaign_id)
         return ref if ref is not None and ref.workspace_id == workspace_id else None
 
-    def load_refs(self, campaign_ids: Iterable[str]) -> None:
+    def prefetch_refs(self, campaign_ids: Iterable[str]) -> None:
         """Find out what rows call many campaigns, all at once."""
         wanted = [campaign_id for campaign_id in dict.fromkeys(campaign_ids) if campaign_id not in self._refs]
         if wanted:
@@ -307,7 +319,7 @@ class WorkingSet:
                 for campaign_id in wanted:
                     self._refs.setdefault(campaign_id, None)
 
-    def lose_ref(self, campaign_id: str) -> None:
+    def evict_ref(self, campaign_id: str) -> None:
         """Forget what rows call a campaign: it was made or deleted just now."""
         ref = self._refs.pop(campaign_id, None)
         if ref is not None:
@@ -322,7 +334,7 @@ class WorkingSet:
         self.require_writing()
         campaign = self.get(CAMPAIGNS, key)
         if campaign is None or self.ref(campaign.workspace_id, campaign.id) is None:
-            raise LookupError(f"There is no such {CAMPAIGNS.what}.")
+            raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
         counters = campaign.counters + change
         self.journal.set(self._rows[CAMPAIGNS.table].known, key, attrs.evolve(campaign, counters=counters))
         self.journal.set(self.counted, campaign.id, self.counted.get(campaign.id, Counters()) + change)
@@ -353,13 +365,13 @@ class WorkingSet:
             self.last_change["last"] = int(row[0])
         return self.last_change["last"]
 
-    def stops(self) -> int:
+    def stop_count(self) -> int:
         """Return how many stops there have been."""
-        return self.get(STOPS, ONLY) or 0
+        return self.get(STOPS, SINGLE_ROW_KEY) or 0
 
-    def note_stop(self) -> None:
+    def count_stop(self) -> None:
         """Count another stop, in its own transaction."""
-        self.put(STOPS, ONLY, self.stops() + 1)
+        self.put(STOPS, SINGLE_ROW_KEY, self.stop_count() + 1)
 
     # -------------------------------------------------------------------------------------------- flush
 
@@ -367,7 +379,7 @@ class WorkingSet:
         """Write all that is pending, by the set.
 
         Raises:
-            Unsound: A row was refused, perhaps of another operation than the one that runs; the cause says why.
+            RollbackRequired: A row was refused, perhaps of another operation than the one that runs; the cause says why.
         """
         if not self._pending_tables:
             return
@@ -376,8 +388,8 @@ class WorkingSet:
         try:
             self._flush_all()
         except Exception as error:
-            if self.backend.is_refusal(error):
-                raise Unsound from error
+            if self.backend.is_row_error(error):
+                raise RollbackRequired from error
             raise
 
     def _flush_all(self) -> None:
@@ -407,8 +419,8 @@ class WorkingSet:
             if self.backend.write(kind, change, values) == len(values):
                 continue
             if change == "insert":
-                raise AlreadyThere(f"There is such a {kind.what} already.")
-            raise LookupError(f"There is no such {kind.what}.")
+                raise AlreadyExists(f"There is such a {kind.noun} already.")
+            raise LookupError(f"There is no such {kind.noun}.")
         rows.pending.clear()
 
     def _flush_counters(self) -> None:
@@ -476,7 +488,9 @@ class WorkingSet:
         return self._refs.get(key[kind.campaign_key or 0]) is not None
 
     def _reference(self, kind: Kind[Any], row: Row) -> CampaignRef:
-        return NOWHERE if kind.campaign is None or row[kind.campaign] is None else self._by_number[row[kind.campaign]]
+        return (
+            NO_CAMPAIGN if kind.campaign is None or row[kind.campaign] is None else self._by_number[row[kind.campaign]]
+        )
 
     def _learn_numbers(self, kind: Kind[Any], rows: Iterable[Row]) -> None:
         if kind.campaign is None:

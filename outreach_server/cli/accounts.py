@@ -22,7 +22,7 @@ from outreach import (
 )
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, state, with_engine
-from outreach_server.cli.holding import left_alone
+from outreach_server.cli.holding import throttle_text
 from outreach_server.cli.output import echo_json, note, show, show_list
 from outreach_server.cli.sandboxed import note_sandbox
 from outreach_server.cli.values import ACCOUNT, WORKSPACE, name_of
@@ -45,9 +45,9 @@ def accounts() -> None:
 def fields(provider: str) -> None:
     """Show what an account at PROVIDER needs."""
     # What a provider asks for stands in no database.
-    found = Outreach.open("memory://").accounts.fields(provider)
+    found = Outreach.open("memory://").accounts.credential_fields(provider)
     show_list(
-        [{"name": f.name, "required": f.required, "secret": f.secret, "meaning": f.meaning} for f in found],
+        [{"name": f.name, "required": f.required, "secret": f.secret, "meaning": f.description} for f in found],
         ("name", "required", "secret", "meaning"),
         empty="It needs nothing.",
     )
@@ -78,14 +78,14 @@ def connect(
 
     async def work(engine: Outreach) -> tuple[AccountSummary, Workspace]:
         workspace = await engine.workspaces.get(workspace_id)
-        wanted = engine.accounts.fields(provider)
+        wanted = engine.accounts.credential_fields(provider)
         with interruptions.reading():
             values = {**_from_file(file), **_from_options(given, wanted)}
             values |= _asked_for(wanted, values)
         account = await engine.accounts.connect(
             workspace_id, provider, values, replies_to_keywords=replies, actor=actor()
         )
-        return engine.accounts.summary(account), workspace
+        return engine.accounts.summarize(account), workspace
 
     made, workspace = with_engine(work)
     show(documents.plain(made))
@@ -102,14 +102,14 @@ def list_(workspace_id: str) -> None:
     found = with_engine(lambda engine: engine.accounts.list(workspace_id))
     show_list(
         [documents.plain(item) for item in found],
-        ("id", "provider", "credentials", "callback_url", "held_until", "updated_at"),
+        ("id", "provider", "credentials", "callback_url", "throttled_until", "updated_at"),
         empty=f"The workspace has no accounts. Connect one: outreach-server accounts connect {workspace_id} PROVIDER",
     )
     for item in found:
         if item.problem is not None:
             note(item.problem)
-        if item.held_until is not None:
-            note(left_alone(workspace_id, item.provider, item.held_until))
+        if item.throttled_until is not None:
+            note(throttle_text(workspace_id, item.provider, item.throttled_until))
     if any(item.callback_url is None for item in found):
         note(_NO_ADDRESS)
 
@@ -120,19 +120,19 @@ def check(account_id: str) -> None:
     """Ask the provider something harmless, and say what is wrong; exits with 1 when something is."""
 
     async def work(engine: Outreach) -> tuple[Account, AccountCheck, datetime | None, Workspace]:
-        account = await engine.accounts.find(account_id)
+        account = await engine.accounts.get_anywhere(account_id)
         found = await engine.accounts.check(account.workspace_id, account_id)
-        until = await engine.accounts.held_until(account.workspace_id, account.provider)
+        until = await engine.accounts.throttled_until(account.workspace_id, account.provider)
         return account, found, until, await engine.workspaces.get(account.workspace_id)
 
     account, found, until, workspace = with_engine(work)
     if state().as_json:
-        held = {"held_by": documents.provider_hold(until), "held_until": documents.plain(until)}
+        held = {"throttled_by": documents.provider_hold(until), "throttled_until": documents.plain(until)}
         echo_json({"account_id": account_id, "ok": found.ok, "message": found.message, **held})
     else:
         click.echo(found.message, err=not found.ok)
         if until is not None:
-            note(left_alone(account.workspace_id, account.provider, until))
+            note(throttle_text(account.workspace_id, account.provider, until))
         note_sandbox(workspace)
     if not found.ok:
         sys.exit(1)
@@ -147,7 +147,7 @@ def remove(account_id: str) -> None:
     """
 
     async def work(engine: Outreach) -> Account:
-        workspace_id = (await engine.accounts.find(account_id)).workspace_id
+        workspace_id = (await engine.accounts.get_anywhere(account_id)).workspace_id
         return await engine.accounts.remove(workspace_id, account_id, actor=actor())
 
     gone = with_engine(work)
@@ -194,7 +194,7 @@ def _asked_for(wanted: Sequence[CredentialField], values: Mapping[str, str]) -> 
     if state().as_json or not sys.stdin.isatty():
         return {}
     return {
-        field.name: click.prompt(f"{field.name} ({field.meaning})", hide_input=field.secret, err=True)
+        field.name: click.prompt(f"{field.name} ({field.description})", hide_input=field.secret, err=True)
         for field in wanted
         if field.required and field.name not in values
     }

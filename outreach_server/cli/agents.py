@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from outreach import Agent, AgentChange, NotFound, Outreach
+from outreach import Agent, AgentUpdate, NotFound, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show, show_list
@@ -119,7 +119,7 @@ def update(ids: tuple[str, ...], placeholders: tuple[str, ...], **options: Any) 
         clear(changes, name, is_cleared, option=_OPTIONS.get(name))
     if not changes:
         raise click.UsageError("Name something to change; see --help.")
-    change = AgentChange(**changes)
+    change = AgentUpdate(**changes)
 
     async def work(engine: Outreach) -> Agent:
         workspace_id = ids[0] if len(ids) > 1 else await _owner(engine, agent_id)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import attrs
 import click
 
-from outreach_server.cli.deafness import heard_once, stay_deaf
+from outreach_server.cli.deafness import block_sigint, single_interrupt
 
 # The engine is imported by what needs it: `--help` comes without it.
 if TYPE_CHECKING:
     from outreach import Outreach, OutreachError
-    from outreach_server.cli.later import Later
+    from outreach_server.cli.later import LazyCommands
 
 T = TypeVar("T")
 
@@ -206,7 +206,7 @@ class Root(Group):
         commands: All commands, in the order in which somebody comes to need them.
     """
 
-    def __init__(self, *args: Any, commands: Later, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, commands: LazyCommands, **kwargs: Any) -> None:
         super().__init__(*args, commands=commands, **kwargs)
         self._later = commands
 
@@ -231,14 +231,14 @@ class Root(Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; 0 is success, 1 a failure, 2 wrong usage, 130 an interruption."""
         try:
-            with heard_once():
+            with single_interrupt():
                 result = super().main(*args, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             error.show()
             sys.exit(error.exit_code)
         except (click.Abort, KeyboardInterrupt):
             click.echo("Interrupted.", err=True)
-            stay_deaf()
+            block_sigint()
             sys.exit(EXIT_INTERRUPTED)
         except OSError as error:
             _fail(_explain_os_error(error))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from outreach import Call, Failure, Outreach
+from outreach import Call, Outreach, ProviderFailure
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Group, with_engine
 from outreach_server.cli.values import CALL
@@ -20,8 +20,8 @@ def calls() -> None:
 def show_(call_id: str) -> None:
     """Show what became of a call; of one that failed, what the provider said, what it means and what to do."""
 
-    async def work(engine: Outreach) -> tuple[Call, Failure | None]:
-        call = await engine.calls.find(call_id)
+    async def work(engine: Outreach) -> tuple[Call, ProviderFailure | None]:
+        call = await engine.calls.get_anywhere(call_id)
         return call, await engine.failures.of_call(call)
 
     call, failed = with_engine(work)

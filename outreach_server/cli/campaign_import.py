@@ -23,7 +23,7 @@ from outreach_server.cli.output import console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.values import WORKSPACE, name_of
 
-_MOST_PARTS: Final = 5
+_MAX_PARTS: Final = 5
 
 Chunk = list[PreparedRecipient]
 
@@ -107,10 +107,10 @@ async def _load(
     stream = _stream(first, chunks, advance)
     new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
     if isinstance(new, NewSmsCampaign):
-        made = await engine.create_campaign.sms(workspace_id, new, stream, actor=actor())
+        made = await engine.campaigns.create_sms(workspace_id, new, stream, actor=actor())
     else:
-        made = await engine.create_campaign.call(workspace_id, new, stream, actor=actor())
-    groups = await engine.campaigns.groups(workspace_id, made.campaign.id)
+        made = await engine.campaigns.create_call(workspace_id, new, stream, actor=actor())
+    groups = await engine.campaigns.count_recipients(workspace_id, made.campaign.id)
     return Loaded(
         made=made,
         duplicates=sum(group.count for group in groups if group.reason == "duplicate"),
@@ -199,8 +199,8 @@ def _parts_left_out(campaign: Campaign) -> str | None:
     country, parts = calendar.country, holiday_parts(calendar.country)
     if not parts:
         return None
-    named = ", ".join(f"{country}-{part}" for part in parts[:_MOST_PARTS])
-    more = ", and so on" if len(parts) > _MOST_PARTS else ""
+    named = ", ".join(f"{country}-{part}" for part in parts[:_MAX_PARTS])
+    more = ", and so on" if len(parts) > _MAX_PARTS else ""
     return (
         f"Nobody is reached on the holidays of the whole of {country}. A part of it may have more of its own; "
         f"--holidays takes it with them: {named}{more}."

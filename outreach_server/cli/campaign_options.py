@@ -11,15 +11,15 @@ import click
 
 from outreach import (
     BusinessHours,
+    CallerIdAllocation,
     CarrierName,
     Channel,
-    CliGroupEntry,
     NewCallCampaign,
     NewRecipient,
     NewSmsCampaign,
     Outreach,
     Workspace,
-    prepare,
+    prepare_recipient,
 )
 from outreach_server.cli.campaign_times import TIMES, business_hours, check_times, holiday_calendar
 from outreach_server.cli.hours import Opening
@@ -119,7 +119,7 @@ class CampaignOptions:
                 **self._shared(),
                 agent_id=self.agent_id or "",
                 batch_concurrency=self.batch_concurrency,
-                sip_trunk_id=self.trunk_id,
+                trunk_id=self.trunk_id,
                 cli_mode="group" if self.caller_ids else "default",
                 cli_group=await self._caller_ids(engine, workspace) or None,
                 ivr_enabled=self.ivr,
@@ -128,12 +128,12 @@ class CampaignOptions:
             )
         return NewSmsCampaign(
             **self._shared(),
-            sms_message_source="custom" if self.flow_id is None else "flow",
-            message_body=self.message,
-            sms_flow_id=self.flow_id,
-            sms_carrier=self.carrier or await carrier_of(engine, workspace, self.from_number),
-            sms_from_number=self.from_number,
-            sms_rate_per_minute=self.rate,
+            message_source="custom" if self.flow_id is None else "flow",
+            body=self.message,
+            flow_id=self.flow_id,
+            carrier=self.carrier or await carrier_of(engine, workspace, self.from_number),
+            from_number=self.from_number,
+            rate_per_minute=self.rate,
         )
 
     def _shared(self) -> dict[str, Any]:
@@ -150,19 +150,19 @@ class CampaignOptions:
     def _hours(self) -> BusinessHours | None:
         return business_hours(self.hours, self.timezone, self.batch_concurrency or CONCURRENCY)
 
-    async def _caller_ids(self, engine: Outreach, workspace: Workspace) -> list[CliGroupEntry]:
+    async def _caller_ids(self, engine: Outreach, workspace: Workspace) -> list[CallerIdAllocation]:
         owned = {number.phone: number.id for number in await engine.numbers.list(workspace.id)}
         entries = []
         for written in self.caller_ids:
             phone, _, count = written.partition("=")
             if count and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 1_000_000):
                 raise click.UsageError(f"--caller-id {written!r}: {count!r} is no number of contacts, such as 20.")
-            number = prepare(NewRecipient(phone_number=phone.strip() or "-"), workspace.default_region).phone
+            number = prepare_recipient(NewRecipient(phone_number=phone.strip() or "-"), workspace.default_region).phone
             if number is None or number not in owned:
                 raise click.ClickException(
                     f"{phone!r} is no number of the workspace. Add it: outreach-server numbers add {workspace.id} PHONE"
                 )
-            entries.append(CliGroupEntry(phone_number_id=owned[number], phone_e164=number, count=int(count or 1)))
+            entries.append(CallerIdAllocation(number_id=owned[number], phone=number, count=int(count or 1)))
         return entries
 
 
@@ -170,6 +170,6 @@ async def carrier_of(engine: Outreach, workspace: Workspace, written: str | None
     """Return the carrier that a sending number belongs to; None where that is not known."""
     if written is None:
         return None
-    sender = prepare(NewRecipient(phone_number=written), workspace.default_region).phone
+    sender = prepare_recipient(NewRecipient(phone_number=written), workspace.default_region).phone
     owned = [number for number in await engine.numbers.list(workspace.id) if number.phone == sender]
     return owned[0].carrier if owned else None

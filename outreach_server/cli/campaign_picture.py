@@ -10,24 +10,24 @@ from typing import Final
 import attrs
 
 from outreach import (
-    PAUSES,
+    PAUSE_REASONS,
     Campaign,
+    CampaignBlocker,
     CampaignStatus,
-    DispatchGroup,
+    DispatchCount,
     ErrorDetail,
-    Holdup,
     Outreach,
-    RecipientGroup,
+    RecipientCount,
 )
 from outreach_server.cli import documents
-from outreach_server.cli.nobody import nobody_sends
+from outreach_server.cli.nobody import no_dispatcher_text
 from outreach_server.cli.obstacles import explain_obstacles
 
 _SHARE: Final = 20.0
 """What takes long is done so seldom that it takes a twentieth of the time at the most."""
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
-_NOBODY: Final = "nobody is dispatching"
+_NOBODY: Final = "no_dispatcher"
 
 
 @attrs.frozen(kw_only=True)
@@ -44,10 +44,10 @@ class Snapshot:
     """
 
     campaign: Campaign
-    groups: Sequence[RecipientGroup]
-    holds: Sequence[Holdup] = ()
+    groups: Sequence[RecipientCount]
+    holds: Sequence[CampaignBlocker] = ()
     waits: Mapping[tuple[str, str | None], datetime] = attrs.field(factory=dict)
-    sent: Sequence[DispatchGroup] = ()
+    sent: Sequence[DispatchCount] = ()
     missing: Sequence[ErrorDetail] = ()
     rate_per_minute: float
     eta_seconds: float | None
@@ -70,13 +70,13 @@ class Snapshot:
 
 
 @attrs.define
-class Look:
+class SnapshotReader:
     """Looks at a campaign, again and again; what is costly where it is large is looked at less often."""
 
     _engine: Outreach
     _workspace_id: str
     _campaign_id: str
-    _sent: Sequence[DispatchGroup] = ()
+    _sent: Sequence[DispatchCount] = ()
     _again_at: float = 0.0
 
     async def now(self) -> Snapshot:
@@ -84,19 +84,19 @@ class Look:
         engine, place = self._engine, (self._workspace_id, self._campaign_id)
         # In this order, so that a campaign that is over is shown with its last groups.
         campaign = await engine.campaigns.get(*place)
-        groups = await engine.campaigns.groups(*place)
+        groups = await engine.campaigns.count_recipients(*place)
         began = time.monotonic()
         if campaign.is_terminal or began >= self._again_at:
-            self._sent = await engine.failures.groups(*place)
+            self._sent = await engine.campaigns.count_dispatches(*place)
             took = time.monotonic() - began
             self._again_at = began + took * _SHARE
         return Snapshot(
             campaign=campaign,
             groups=groups,
-            holds=await engine.holdups.of_campaign(*place),
-            waits=await engine.holdups.of_recipients(*place),
+            holds=await engine.campaigns.blockers(*place),
+            waits=await engine.campaigns.next_due_times(*place),
             sent=self._sent,
-            missing=await engine.campaigns.obstacles(*place) if campaign.status in _NOT_STARTED else (),
+            missing=await engine.campaigns.start_problems(*place) if campaign.status in _NOT_STARTED else (),
             rate_per_minute=0.0,
             eta_seconds=None,
         )
@@ -105,8 +105,8 @@ class Look:
 def hints(snapshot: Snapshot) -> list[str]:
     """Return what people have to know or to do before a campaign goes on, each in a line."""
     campaign = snapshot.campaign
-    paused = PAUSES.get(campaign.pause_reason or "")
-    waits_for = explain_obstacles(snapshot.missing, campaign) if snapshot.missing else what_it_waits_for(campaign)
+    paused = PAUSE_REASONS.get(campaign.pause_reason or "")
+    waits_for = explain_obstacles(snapshot.missing, campaign) if snapshot.missing else waiting_text(campaign)
     return [
         *([f"It is paused: {paused}."] if paused else []),
         *([waits_for] if waits_for is not None else []),
@@ -114,15 +114,15 @@ def hints(snapshot: Snapshot) -> list[str]:
     ]
 
 
-def hold_text(hold: Holdup) -> str:
+def hold_text(hold: CampaignBlocker) -> str:
     """Return what keeps a campaign from going on, until when, and what to do."""
     if hold.by == _NOBODY:
-        return nobody_sends(hold.why)
+        return no_dispatcher_text(hold.why)
     until = f" Until {documents.plain(hold.until)}." if hold.until is not None else ""
     return f"{hold.why}{until}"
 
 
-def message_counts(campaign: Campaign, sent: Sequence[DispatchGroup]) -> dict[str, int] | None:
+def message_counts(campaign: Campaign, sent: Sequence[DispatchCount]) -> dict[str, int] | None:
     """Return what the messages of a campaign came to at the carrier; None of calls.
 
     Messages and not contacts: a retry and each message of a flow count.
@@ -148,7 +148,7 @@ def _how_sent(counts: Mapping[str, int]) -> str:
     return "sent, and some of it not yet confirmed" if counts["accepted"] else "sent and confirmed"
 
 
-def messages_text(campaign: Campaign, sent: Sequence[DispatchGroup]) -> str:
+def messages_text(campaign: Campaign, sent: Sequence[DispatchCount]) -> str:
     """Return what the messages of a campaign came to, in a line; empty where there are none."""
     counts = message_counts(campaign, sent)
     if counts is None or not any(counts.values()):
@@ -162,7 +162,7 @@ def messages_text(campaign: Campaign, sent: Sequence[DispatchGroup]) -> str:
     return "Messages: " + ", ".join(f"{counts[name]} {words[name]}" for name in words if counts[name])
 
 
-def what_it_waits_for(campaign: Campaign) -> str | None:
+def waiting_text(campaign: Campaign) -> str | None:
     """Return what has to happen before a campaign goes on, in words; None when nobody has to do anything."""
     match campaign.status:
         case CampaignStatus.DRAFT:

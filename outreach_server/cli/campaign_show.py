@@ -9,7 +9,7 @@ import click
 from outreach import Channel, Outreach, RecipientStatus
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
-from outreach_server.cli.campaign_picture import Look, Snapshot, hints, message_counts, messages_text
+from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, message_counts, messages_text
 from outreach_server.cli.hours import hours_text
 from outreach_server.cli.output import console, echo_json, fields, note, stream_array, stream_lines
 from outreach_server.cli.progress import groups_table
@@ -45,7 +45,15 @@ _ALWAYS = frozenset(
 """What is shown of every campaign; the rest where it holds something."""
 _BRIEF = (
     *_HEAD,
-    *("pause_reason", "held_by", "held_until", "sms_message_source", "sms_message_body", "sms_flow_id", "sms_carrier"),
+    *(
+        "pause_reason",
+        "blocked_by",
+        "blocked_until",
+        "sms_message_source",
+        "sms_message_body",
+        "sms_flow_id",
+        "sms_carrier",
+    ),
     *("sms_from_number", "sms_rate_per_minute", "agent_id", "batch_concurrency", "sip_trunk_id", "cli_group_config"),
     *("double_dial", "ivr_enabled", "call_screen_enabled", "schedule_type", "scheduled_start_at"),
     *("scheduled_expires_at", "business_hours_config", "holidays_config", "total_recipients", "pending_calls"),
@@ -59,9 +67,9 @@ def show_(campaign_id: str) -> None:
     """Show a campaign, and how many of its recipients are in which state and why."""
 
     async def work(engine: Outreach) -> tuple[Snapshot, list[documents.Document]]:
-        campaign = await engine.campaigns.find(campaign_id)
-        picture = await Look(engine, campaign.workspace_id, campaign_id).now()
-        return picture, explained.counted(await engine.failures.of_campaign(campaign.workspace_id, campaign_id))
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        picture = await SnapshotReader(engine, campaign.workspace_id, campaign_id).now()
+        return picture, explained.counted(await engine.campaigns.provider_failures(campaign.workspace_id, campaign_id))
 
     picture, failures = with_engine(work)
     document = {**documents.campaign(picture.campaign), **documents.holds(picture.holds)}
@@ -93,7 +101,7 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, limit: int | N
 
     async def found(engine: Outreach, workspace_id: str, channel: Channel) -> AsyncIterator[documents.Document]:
         count = 0
-        async for one in engine.failures.outcomes(workspace_id, campaign_id, status=status):
+        async for one in engine.campaigns.iter_outcomes(workspace_id, campaign_id, status=status):
             shown = {
                 **documents.recipient(one.recipient, channel, one.report),
                 **explained.failure(one.failure),
@@ -106,7 +114,7 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, limit: int | N
                 return
 
     async def work(engine: Outreach) -> None:
-        campaign = await engine.campaigns.find(campaign_id)
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
         rows = found(engine, campaign.workspace_id, campaign.channel)
         if as_json:
             await stream_array(rows)

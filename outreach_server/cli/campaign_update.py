@@ -70,7 +70,7 @@ def update_(
         raise click.UsageError("Name something to change; see --help.")
 
     async def work(engine: Outreach) -> tuple[Campaign, Sequence[ErrorDetail]]:
-        before = await engine.campaigns.find(campaign_id)
+        before = await engine.campaigns.get_anywhere(campaign_id)
         workspace_id = before.workspace_id
         wanted = await _with_carrier(engine, workspace_id, changes)
         if hours or no_hours:
@@ -78,7 +78,7 @@ def update_(
         if country or dates or no_holidays:
             wanted["holidays"] = holiday_calendar(country, dates)
         updated = await engine.campaigns.update(workspace_id, campaign_id, CampaignUpdate(**wanted), actor=actor())
-        return updated, await engine.campaigns.obstacles(workspace_id, campaign_id)
+        return updated, await engine.campaigns.start_problems(workspace_id, campaign_id)
 
     updated, missing = with_engine(work)
     show_campaign({**documents.campaign(updated), "missing": documents.plain(missing)})

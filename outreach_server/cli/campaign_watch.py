@@ -7,7 +7,7 @@ import click
 from outreach import Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
-from outreach_server.cli.campaign_picture import Snapshot, message_counts, what_it_waits_for
+from outreach_server.cli.campaign_picture import Snapshot, message_counts, waiting_text
 from outreach_server.cli.output import console, echo_json, note
 from outreach_server.cli.progress import follow, groups_table, view_for
 from outreach_server.cli.values import CAMPAIGN
@@ -22,8 +22,8 @@ def watch_(campaign_id: str) -> None:
     view, screen = view_for(out, silent=as_json)
 
     async def work(engine: Outreach) -> Snapshot:
-        campaign = await engine.campaigns.find(campaign_id)
-        waits_for = what_it_waits_for(campaign)
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        waits_for = waiting_text(campaign)
         if as_json and waits_for is not None:
             note(waits_for)
         with screen:

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from outreach import RULES, Campaign, ContactHistory, NotFound, Outreach, describe
+from outreach import TRAIL_RULES, Campaign, ContactHistory, NotFound, Outreach, describe_reason
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.output import cell, console, echo_json, fields, listing
@@ -23,9 +23,9 @@ def why_(campaign_id: str, phone: str) -> None:
     """Show what happened to a number in a campaign: every step with its time, its reason and its rule."""
 
     async def work(engine: Outreach) -> tuple[Campaign, Sequence[ContactHistory], Sequence[documents.Document]]:
-        campaign = await engine.campaigns.find(campaign_id)
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
         try:
-            found = await engine.campaigns.why(campaign.workspace_id, campaign_id, phone)
+            found = await engine.campaigns.contact_history(campaign.workspace_id, campaign_id, phone)
         except NotFound as error:
             if error.kind != "recipient":
                 raise
@@ -46,7 +46,7 @@ def why_(campaign_id: str, phone: str) -> None:
         said = explained.steps_table(document)
         if said is not None:
             out.print(said)
-    rules = {str(step.rule): RULES[step.rule] for one in found for step in one.steps}
+    rules = {str(step.rule): TRAIL_RULES[step.rule] for one in found for step in one.steps}
     out.print(fields(rules))
 
 
@@ -62,7 +62,9 @@ def _title(campaign: Campaign, history: ContactHistory) -> str:
     if history.position is None:
         return f"{history.phone} has no place in campaign {campaign.name!r}."
     reason = f" ({history.reason})" if history.reason is not None else ""
-    words = describe(history.status or "", history.reason, campaign.channel) if history.reason is not None else None
+    words = (
+        describe_reason(history.status or "", history.reason, campaign.channel) if history.reason is not None else None
+    )
     because = f": {words}" if words else ""
     until = f", until {documents.plain(history.due_at)}" if history.due_at is not None else ""
     number = cell(history.phone_number)

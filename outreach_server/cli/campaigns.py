@@ -18,13 +18,13 @@ from outreach import (
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
-from outreach_server.cli.campaign_picture import what_it_waits_for
+from outreach_server.cli.campaign_picture import waiting_text
 from outreach_server.cli.campaign_show import in_words, recipients_, show_
 from outreach_server.cli.campaign_update import update_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
-from outreach_server.cli.nobody import nobody_sends
-from outreach_server.cli.obstacles import explain_failing, explain_start, not_ahead
+from outreach_server.cli.nobody import no_dispatcher_text
+from outreach_server.cli.obstacles import explain_failing, explain_start, started_late
 from outreach_server.cli.output import echo_json, note, show_list
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
 
@@ -92,7 +92,7 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
     """Start a ready campaign; one with a start ahead becomes scheduled."""
 
     async def work(engine: Outreach) -> tuple[Campaign, StartCheck, str | None]:
-        campaign = await engine.campaigns.find(campaign_id)
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
         try:
             # Before, so that it is told of those who wait to be sent to, and not of those who have been.
             checked = await engine.campaigns.check_start(campaign.workspace_id, campaign_id)
@@ -111,7 +111,7 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
     _tell_moved(started, hint, check)
     if checked.failing:
         note(explain_failing(checked, started))
-    if not_ahead(started):
+    if started_late(started):
         note(f"Its start, {documents.plain(started.scheduled_start_at)}, has passed: it starts at once.")
 
 
@@ -125,7 +125,7 @@ def _move(name: str, description: str, hint: Hint | None) -> click.Command:
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
         async def work(engine: Outreach) -> tuple[Campaign, str | None]:
-            campaign = await engine.campaigns.find(campaign_id)
+            campaign = await engine.campaigns.get_anywhere(campaign_id)
             try:
                 moved: Campaign = await getattr(engine.campaigns, name)(
                     campaign.workspace_id, campaign_id, actor=actor()
@@ -155,11 +155,11 @@ def _tell_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = 
 
 async def _follow(engine: Outreach, campaign: Campaign) -> str:
     if campaign.status is CampaignStatus.SCHEDULED:
-        told = what_it_waits_for(campaign) or ""
+        told = waiting_text(campaign) or ""
     else:
         told = f"Follow it with: outreach-server campaigns watch {campaign.id}"
-    why_not = (await engine.status(campaign.workspace_id)).dispatching.why_not
-    return told if why_not is None else f"{told}\n{nobody_sends(why_not)}"
+    problem = (await engine.status(campaign.workspace_id)).dispatching.problem
+    return told if problem is None else f"{told}\n{no_dispatcher_text(problem)}"
 
 
 async def _resumable(_: Outreach, campaign: Campaign) -> str:

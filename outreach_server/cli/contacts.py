@@ -9,14 +9,14 @@ from typing import Final
 import attrs
 import click
 
-from outreach import InvalidRequest, NewRecipient, PreparedRecipient, prepare
+from outreach import InvalidRequest, NewRecipient, PreparedRecipient, prepare_recipient
 from outreach_server.cli.csv_columns import Columns, read_columns
 from outreach_server.cli.csv_lines import Source
 from outreach_server.cli.csv_records import Record, detect_delimiter, records
 from outreach_server.cli.rejects import Rejects
 
 CHUNK: Final = 500
-LONGEST_CELL: Final = 4_000
+MAX_CELL_LENGTH: Final = 4_000
 """Characters; what is longer is no field of a contact but a slip in the file."""
 
 
@@ -62,9 +62,9 @@ class ContactFile:
             if problem is not None:
                 _reject(rejects, record, None, problem)
                 continue
-            too_long = next((i for i, cell in enumerate(record.cells) if len(cell) > LONGEST_CELL), None)
+            too_long = next((i for i, cell in enumerate(record.cells) if len(cell) > MAX_CELL_LENGTH), None)
             if too_long is not None:
-                message = f"has {len(record.cells[too_long])} characters; at most {LONGEST_CELL} are loaded"
+                message = f"has {len(record.cells[too_long])} characters; at most {MAX_CELL_LENGTH} are loaded"
                 _reject(rejects, record, self.columns.headers[too_long], message)
                 continue
             contact = self._contact(record)
@@ -78,7 +78,7 @@ class ContactFile:
         chunk: list[PreparedRecipient] = []
         for record, contact in self.contacts(rejects):
             try:
-                prepared = prepare(contact, default_region, path="")
+                prepared = prepare_recipient(contact, default_region, path="")
             except InvalidRequest as error:
                 detail = error.details[0]
                 _reject(rejects, record, self._column(detail.path.removeprefix(".")), detail.message)

@@ -9,7 +9,7 @@ from typing import IO, Final
 
 import click
 
-LONGEST_LINE: Final = 65_536
+MAX_LINE_LENGTH: Final = 65_536
 """Characters; a longer line is cut, so that a file without line ends cannot fill the memory."""
 
 _BLOCK: Final = 65_536
@@ -69,9 +69,9 @@ class Source:
                 cutting = False
             else:
                 pending = ""
-            if len(pending) > LONGEST_LINE:
+            if len(pending) > MAX_LINE_LENGTH:
                 if not cutting:
-                    yield pending[: LONGEST_LINE + 1] + "\n"
+                    yield pending[: MAX_LINE_LENGTH + 1] + "\n"
                 pending, cutting = "", True
             if not block:
                 break

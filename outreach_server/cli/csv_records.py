@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import click
 
-from outreach_server.cli.csv_lines import LONGEST_LINE
+from outreach_server.cli.csv_lines import MAX_LINE_LENGTH
 
 DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "\\t": "\t"}
 _CANDIDATES: Final = (",", ";", "\t", "|")
@@ -63,8 +63,8 @@ def records(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
     row, line = 0, 1
     while (text := _next(ahead, source)) is not None:
         row += 1
-        if len(text) > LONGEST_LINE:
-            yield Record(row, line, [text[:80]], f"the row is longer than {LONGEST_LINE} characters")
+        if len(text) > MAX_LINE_LENGTH:
+            yield Record(row, line, [text[:80]], f"the row is longer than {MAX_LINE_LENGTH} characters")
             line += 1
         elif '"' not in text:
             yield Record(row, line, text.rstrip("\r\n").split(delimiter), None)
@@ -84,7 +84,7 @@ def _next(ahead: deque[str], source: Iterator[str]) -> str | None:
 def _gather(text: str, ahead: deque[str], source: Iterator[str]) -> list[str]:
     """Return lines until the quotes are even: a quoted cell may hold line ends."""
     gathered, quotes, length = [text], text.count('"'), len(text)
-    while quotes % 2 and length <= LONGEST_LINE:
+    while quotes % 2 and length <= MAX_LINE_LENGTH:
         more = _next(ahead, source)
         if more is None:
             break

@@ -50,13 +50,13 @@ def backup(file: Path, overwrite: bool) -> None:
 def restore(file: Path) -> None:
     """Put a copy of the backup FILE in the place of the database; no server may run on it."""
     done = restore_database(state().database, file)
-    problems = [] if done.lacking else anyio.run(_accounts_in_trouble)
+    problems = [] if done.pending_migrations else anyio.run(_accounts_in_trouble)
     show(
         {
             "database": state().database,
             "restored_from": str(file.absolute()),
-            "kept": str(done.kept) if done.kept is not None else None,
-            "lacking": list(done.lacking),
+            "kept": str(done.replaced_database) if done.replaced_database is not None else None,
+            "pending_migrations": list(done.pending_migrations),
             "accounts_in_trouble": problems,
         }
     )
@@ -64,13 +64,15 @@ def restore(file: Path) -> None:
 
 
 def _tell_what_follows(done: Restore, problems: Sequence[dict[str, Any]]) -> None:
-    if done.kept is not None:
-        note(f"What was there before lies at {done.kept}; delete it (and what has its name) when you do not need it.")
+    if done.replaced_database is not None:
+        note(
+            f"What was there before lies at {done.replaced_database}; delete it (and what has its name) when you do not need it."
+        )
     note(
         "Campaigns that were active or scheduled in the backup are paused at the next start: what was sent after it "
         "stands in no ledger any more. Resume each that is to go on."
     )
-    if done.lacking:
+    if done.pending_migrations:
         note("It is of an older version: `serve` brings it up to date, and so does: outreach-server db migrate")
     for problem in problems:
         note(f"Account {problem['account_id']} at {problem['provider']}: {problem['problem']}")
@@ -104,7 +106,7 @@ def check(quick: bool) -> None:
             "problems": list(found.problems),
             "bytes": found.size,
             "log_bytes": found.log_size,
-            "lacking": list(found.lacking),
+            "pending_migrations": list(found.pending_migrations),
         }
     )
     if found.problems:
@@ -115,7 +117,7 @@ def check(quick: bool) -> None:
 @db.command()
 def migrate() -> None:
     """Bring a database of an older version up to date; no server may run on it."""
-    steps = migrate_database(state().database, tell=note)
+    steps = migrate_database(state().database, on_progress=note)
     show({"database": state().database, "applied": list(steps)})
     if not steps:
         note("It was up to date.")

@@ -14,7 +14,7 @@ AGAIN_SECONDS: Final = 1.0
 """The end of a command begins within this; else the first Ctrl-C came where Python drops an exception."""
 
 
-def deaf(_number: int, _frame: FrameType | None) -> None:
+def ignore_sigint(_number: int, _frame: FrameType | None) -> None:
     """Handle a SIGINT by doing nothing."""
 
 
@@ -53,7 +53,7 @@ def _again(_number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def heard_once() -> Iterator[None]:
+def single_interrupt() -> Iterator[None]:
     """Raise KeyboardInterrupt at the first SIGINT within a block, and not at those that follow while it ends.
 
     Where none came, SIGINT is handled as before once the block is over; else nothing is left to do but to exit.
@@ -67,7 +67,7 @@ def heard_once() -> Iterator[None]:
         yield
     except BaseException:  # click makes an error of its own of KeyboardInterrupt
         if ear.has_heard:
-            signal.signal(signal.SIGINT, deaf)
+            signal.signal(signal.SIGINT, ignore_sigint)
         raise
     finally:
         if ear.has_heard and hasattr(signal, "setitimer"):
@@ -76,9 +76,9 @@ def heard_once() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def stay_deaf() -> None:
+def block_sigint() -> None:
     """Let no SIGINT end the interpreter in the midst of its own end; only for who is deaf already."""
-    if signal.getsignal(signal.SIGINT) is deaf:
+    if signal.getsignal(signal.SIGINT) is ignore_sigint:
         if hasattr(signal, "pthread_sigmask"):  # Windows has none
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -13,8 +13,8 @@ import click
 from outreach import Outreach
 from outreach_server.cli.base import EXIT_INTERRUPTED, OwnDatabaseCommand, state, unwrapped
 from outreach_server.cli.output import console, echo_json
-from outreach_server.cli.reading import helper_command
-from outreach_server.cli.sandbox import furnish
+from outreach_server.cli.reading import parser_command
+from outreach_server.cli.sandbox import create_demo_workspace
 from outreach_server.cli.serving import Server, bind_near, ending_on_sigterm, log_to_stderr, run_fast, url_of
 from outreach_server.cli.values import PORT
 
@@ -48,7 +48,7 @@ def demo(exit_: bool, port: int) -> None:
         async def run() -> None:
             failures: list[Exception] = []
             async with Outreach.open(database) as engine:
-                tenant = await furnish(engine, "Demo clinic")
+                tenant = await create_demo_workspace(engine, "Demo clinic")
                 story = Story(
                     engine=engine,
                     tenant=tenant,
@@ -60,7 +60,7 @@ def demo(exit_: bool, port: int) -> None:
                 )
                 up = anyio.Event()
                 server = Server(
-                    create_app(database, helper_command=helper_command()), listener, level="warning", on_started=up.set
+                    create_app(database, parser_command=parser_command()), listener, level="warning", on_started=up.set
                 )
 
                 async def telling() -> None:

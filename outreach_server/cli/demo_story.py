@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from outreach import NewRecipient, Outreach, describe
+from outreach import NewRecipient, Outreach, describe_reason
 from outreach_server.cli import documents
 from outreach_server.cli.base import actor
 from outreach_server.cli.campaign_picture import Snapshot
@@ -135,9 +135,9 @@ async def _run(story: Story, campaign_id: str) -> Snapshot:
     story.chapter(3, f"Started: at most {RATE} messages a minute, a slot each")
     await story.engine.campaigns.start(workspace_id, campaign_id, actor=actor())
     view, screen = view_for(story.out, silent=story.silent, transient=True)
-    poll_seconds = _POLL_SECONDS if story.out.is_terminal else _LINE_SECONDS
+    change_poll_seconds = _POLL_SECONDS if story.out.is_terminal else _LINE_SECONDS
     with screen:
-        end = await follow(story.engine, workspace_id, campaign_id, view, poll_seconds=poll_seconds)
+        end = await follow(story.engine, workspace_id, campaign_id, view, change_poll_seconds=change_poll_seconds)
     story.say(
         "   ", (end.campaign.status.value, "green"), f"   {end.ended} of {end.campaign.counters.total} have ended"
     )
@@ -149,7 +149,7 @@ async def _account(story: Story, end: Snapshot, created: dict[str, Any]) -> None
         return
     story.chapter(4, "What happened to everybody, and why")
     left_out = {"status": "left out", "reason": "opted_out", "count": created["sms_opted_out_excluded"]}
-    why = describe("left out", "opted_out")
+    why = describe_reason("left out", "opted_out")
     story.out.print(Padding(groups_table([*end.documents, {**left_out, "why": why, "until": None}]), (0, 0, 0, 3)))
     sent = await story.engine.campaigns.dispatches(story.tenant.workspace_id, end.campaign.id, 0)
     for dispatch in sent[-1:]:

@@ -25,7 +25,7 @@ def unknown(workspace_id: str, limit: int) -> None:
     """List the unknown ones, oldest first. They are looked up at the provider until their deadline."""
 
     async def work(engine: Outreach) -> Sequence[Dispatch]:
-        return await engine.dispatches.unknown(workspace_id, limit=limit + 1)
+        return await engine.dispatches.list_unknown(workspace_id, limit=limit + 1)
 
     found = with_engine(work)
     show_list(
@@ -51,7 +51,7 @@ def resolve(dispatch_id: str, assume_sent: bool, retry: bool) -> None:
         raise click.UsageError("Say either --assume-sent or --retry.")
 
     async def work(engine: Outreach) -> Dispatch:
-        workspace_id = (await engine.dispatches.find(dispatch_id)).workspace_id
+        workspace_id = (await engine.dispatches.get_anywhere(dispatch_id)).workspace_id
         if retry:
             return await engine.dispatches.resolve(workspace_id, dispatch_id, "retry", actor=actor())
         return await engine.dispatches.resolve(workspace_id, dispatch_id, "assume_sent", actor=actor())

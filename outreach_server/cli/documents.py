@@ -10,23 +10,23 @@ from typing import Any, Final
 import attrs
 
 from outreach import (
-    PAUSES,
+    PAUSE_REASONS,
     Agent,
     ApiKey,
     AuditEntry,
     Call,
     CallSettings,
     Campaign,
+    CampaignBlocker,
     Channel,
     ContactHistory,
     Dispatch,
     Flow,
-    Holdup,
     InboundMessage,
     MessageStatus,
     Number,
     Recipient,
-    RecipientGroup,
+    RecipientCount,
     ReplySettings,
     ReplyText,
     SmsSettings,
@@ -34,11 +34,11 @@ from outreach import (
     Trunk,
     Unsubscribe,
     Workspace,
-    describe,
-    to_text,
+    describe_reason,
+    format_timestamp,
     write_call,
     write_campaign,
-    write_settings,
+    write_sms_settings,
 )
 
 Document = dict[str, Any]
@@ -52,7 +52,7 @@ def plain(value: object) -> Any:
         case Enum():
             return value.value
         case datetime():
-            return to_text(value)
+            return format_timestamp(value)
         case Mapping():
             return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple() | frozenset():
@@ -113,7 +113,11 @@ def settings(
     for item in texts:
         name = _REPLIES[item.purpose]
         shown |= {f"reply_{name}_text": item.text, f"reply_{name}_segments": item.segments}
-    return {**write_settings(messages), **{f"call_{name}": value for name, value in _document(calls).items()}, **shown}
+    return {
+        **write_sms_settings(messages),
+        **{f"call_{name}": value for name, value in _document(calls).items()},
+        **shown,
+    }
 
 
 def dispatch(item: Dispatch) -> Document:
@@ -127,40 +131,40 @@ def unsubscribe(item: Unsubscribe) -> Document:
 
 
 def campaign(item: Campaign) -> Document:
-    """Return a campaign's document, with the names of the interface's section 2.2."""
+    """Return a campaign's document, with the names of docs/interface.md#2.2."""
     document = write_campaign(item, now=SystemClock().now())
     return {
         **document,
         "pause_reason": item.pause_reason,
-        "pause_why": PAUSES.get(item.pause_reason or ""),
+        "pause_why": PAUSE_REASONS.get(item.pause_reason or ""),
         "open_recipients": item.counters.open,
     }
 
 
-def holds(items: Sequence[Holdup]) -> Document:
-    """Return what keeps a campaign from going on: the first of all as `held_by`, and all of them."""
+def holds(items: Sequence[CampaignBlocker]) -> Document:
+    """Return what keeps a campaign from going on: the first of all as `blocked_by`, and all of them."""
     first = items[0] if items else None
     return {
-        "held_by": first.by if first else None,
-        "held_until": plain(first.until) if first else None,
+        "blocked_by": first.by if first else None,
+        "blocked_until": plain(first.until) if first else None,
         "holds": [plain(item) for item in items],
     }
 
 
-def provider_hold(held_until: datetime | None) -> str | None:
+def provider_hold(blocked_until: datetime | None) -> str | None:
     """Return `provider_hold` while a provider is left alone; None when it is not."""
-    return "provider_hold" if held_until is not None else None
+    return "provider_hold" if blocked_until is not None else None
 
 
-def group(item: RecipientGroup, channel: Channel, waits: Mapping[tuple[str, str | None], datetime]) -> Document:
+def group(item: RecipientCount, channel: Channel, waits: Mapping[tuple[str, str | None], datetime]) -> Document:
     """Return the document of a group of recipients: with why it is so in words, and until when its first one waits."""
     until = waits.get((item.status, item.reason))
-    return {**_document(item), "why": describe(item.status, item.reason, channel), "until": plain(until)}
+    return {**_document(item), "why": describe_reason(item.status, item.reason, channel), "until": plain(until)}
 
 
 def recipient(item: Recipient, channel: Channel, report: MessageStatus | None = None) -> Document:
     """Return a recipient's document, with what the carrier told of its message, and why it is as it is in words."""
-    why = describe(item.status, item.reason, channel, report=report)
+    why = describe_reason(item.status, item.reason, channel, report=report)
     document = {**_document(item, "campaign_id"), "report": plain(report), "why": why}
     first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason", "why")}
     return {**first, **document}

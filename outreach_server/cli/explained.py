@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.table import Table
 
-from outreach import PAUSES, Channel, Failure, describe
+from outreach import PAUSE_REASONS, Channel, ProviderFailure, describe_reason
 from outreach_server.cli.base import state
 from outreach_server.cli.documents import Document
 from outreach_server.cli.output import listing, show
@@ -15,12 +15,12 @@ from outreach_server.cli.output import listing, show
 FIELDS: Final = ("error_code", "error_message", "meaning", "advice", "source")
 _COUNTED: Final = ("count", "provider", "reason", *FIELDS[:-1])
 _TOLD_ONCE: Final = FIELDS[:-1]
-_MOST_TOLD: Final = 20
+_MAX_TOLD: Final = 20
 _OF_STEP: Final = ("at", "reason", *FIELDS[:-1])
 _TOLD_BY: Final = frozenset({"outcome", "reported", "call_ended"})
 
 
-def failure(item: Failure | None) -> Document:
+def failure(item: ProviderFailure | None) -> Document:
     """Return what a provider said, what that means and what to do; every field is null where nothing went wrong."""
     if item is None:
         return dict.fromkeys(FIELDS)
@@ -34,13 +34,13 @@ def failure(item: Failure | None) -> Document:
     }
 
 
-def show_with(document: Document, item: Failure | None) -> None:
+def show_with(document: Document, item: ProviderFailure | None) -> None:
     """Print a document with what a provider said; people are not told that it said nothing."""
     told = failure(item)
     show({**document, **(told if state().as_json else {name: value for name, value in told.items() if value})})
 
 
-def counted(items: Sequence[tuple[Failure, int]]) -> list[Document]:
+def counted(items: Sequence[tuple[ProviderFailure, int]]) -> list[Document]:
     """Return what went wrong in a campaign, the most frequent first, with how many requests each."""
     documents = []
     for item, count in items:
@@ -62,7 +62,7 @@ class Legend:
     def add(self, document: Document) -> None:
         """Take what is said of one contact; nothing where nothing went wrong."""
         kind = (document["error_code"], document["meaning"])
-        if any(kind) and len(self._kinds) < _MOST_TOLD:
+        if any(kind) and len(self._kinds) < _MAX_TOLD:
             self._kinds.setdefault(kind, document)
 
     def table(self) -> Table | None:
@@ -70,7 +70,7 @@ class Legend:
         return listing(self._kinds.values(), _TOLD_ONCE) if self._kinds else None
 
 
-def steps(history: Document, failures: Mapping[str, Failure], channel: Channel) -> Document:
+def steps(history: Document, failures: Mapping[str, ProviderFailure], channel: Channel) -> Document:
     """Return a contact's history whose steps say why in words, and what the provider said.
 
     What it said stands at the last step that tells of the request.
@@ -89,8 +89,8 @@ def steps(history: Document, failures: Mapping[str, Failure], channel: Channel) 
 
 def _why(step: Document, channel: Channel) -> str | None:
     if step["what"] == "campaign":
-        return PAUSES.get(step["reason"] or "")
-    return describe(step["state"] or "", step["reason"], channel) if step["reason"] else None
+        return PAUSE_REASONS.get(step["reason"] or "")
+    return describe_reason(step["state"] or "", step["reason"], channel) if step["reason"] else None
 
 
 def steps_table(history: Document) -> Table | None:

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Final
 
 import click
 
-from outreach import FlowChange, FlowStep
+from outreach import FlowStep, FlowUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show, show_list
@@ -64,7 +64,7 @@ def update_flow(workspace_id: str, flow_id: str, name: str | None, file: BinaryI
     changes = changed(name=name, steps=None if file is None else _read_steps(file))
     if not changes:
         raise click.UsageError("Name something to change; see --help.")
-    change = FlowChange(**changes)
+    change = FlowUpdate(**changes)
     show(documents.flow(with_engine(lambda e: e.flows.update(workspace_id, flow_id, change, actor=actor()))))
 
 

@@ -11,7 +11,7 @@ QUEUED: Final = frozenset({MessageStatus.QUEUED, CallStatus.QUEUED})
 """Nothing has taken it, or its provider has put it off."""
 
 
-def left_alone(workspace_id: str, provider: str, until: datetime) -> str:
+def throttle_text(workspace_id: str, provider: str, until: datetime) -> str:
     """Return until when a provider is left alone, why, and what ends it before."""
     return (
         f"{provider} asked to be left alone (429, or a Retry-After): nothing goes to it from this workspace until "
@@ -20,18 +20,18 @@ def left_alone(workspace_id: str, provider: str, until: datetime) -> str:
     )
 
 
-async def held_until(engine: Outreach, item: Message | Call) -> datetime | None:
+async def throttled_until(engine: Outreach, item: Message | Call) -> datetime | None:
     """Return until when a queued message or call waits for a provider that is left alone; None when it does not."""
     if item.status not in QUEUED:
         return None
-    return await engine.accounts.held_until(item.workspace_id, _provider(item))
+    return await engine.accounts.throttled_until(item.workspace_id, _provider(item))
 
 
 async def why_queued(engine: Outreach, item: Message | Call) -> str | None:
     """Return why a queued message or call waits, as far as the ledger tells; None while nothing is known."""
-    until = await held_until(engine, item)
+    until = await throttled_until(engine, item)
     if until is not None:
-        return left_alone(item.workspace_id, _provider(item), until)
+        return throttle_text(item.workspace_id, _provider(item), until)
     reason = item.error if isinstance(item, Call) else item.reason
     return None if reason is None else f"{_provider(item)} has not taken it ({reason}); it is tried again later."
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 import click
 
-from outreach import Window
+from outreach import TimeWindow
 
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TIMES: Final = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})")
@@ -21,7 +21,7 @@ class Opening:
     """One window, and the days on which it opens."""
 
     days: Sequence[str]
-    window: Window
+    window: TimeWindow
 
 
 class OpeningHours(click.ParamType[Opening]):
@@ -39,14 +39,14 @@ class OpeningHours(click.ParamType[Opening]):
             if found is None:
                 raise ValueError
             start, end = _minute(found[1], found[2]), _minute(found[3], found[4])
-            return Opening(days=_days(days), window=Window(start_minute=start, end_minute=end))
+            return Opening(days=_days(days), window=TimeWindow(start_minute=start, end_minute=end))
         except ValueError:
             self.fail(f"{value!r} is no opening; write it like {_EXAMPLES}.", param, ctx)
 
 
-def schedule_of(openings: Iterable[Opening]) -> Mapping[str, tuple[Window, ...]]:
+def schedule_of(openings: Iterable[Opening]) -> Mapping[str, tuple[TimeWindow, ...]]:
     """Return the windows of each day, in the order of the week; a day without any is closed."""
-    schedule: dict[str, tuple[Window, ...]] = {}
+    schedule: dict[str, tuple[TimeWindow, ...]] = {}
     for day in _DAYS:
         windows = [opening.window for opening in openings if day in opening.days]
         if windows:

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 import anyio
 
 from outreach_server.cli.base import EXIT_INTERRUPTED
-from outreach_server.cli.deafness import deaf
+from outreach_server.cli.deafness import ignore_sigint
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ def run(work: Callable[[], Awaitable[T]], *, fast: bool = False) -> T:
         interrupted = False
         raise
     finally:
-        signal.signal(signal.SIGINT, deaf if interrupted else before)
+        signal.signal(signal.SIGINT, ignore_sigint if interrupted else before)
 
 
 @contextmanager

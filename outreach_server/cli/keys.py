@@ -21,7 +21,7 @@ def keys() -> None:
 @click.option("--name", type=Text(0, 255), default="", help="What the key is for.")
 def create(workspace_id: str, name: str) -> None:
     """Make an API key; it is shown this once and never again."""
-    made = with_engine(lambda engine: engine.workspaces.create_key(workspace_id, name=name, actor=actor()))
+    made = with_engine(lambda engine: engine.api_keys.create(workspace_id, name=name, actor=actor()))
     show({"id": made.id, "api_key": made.api_key})
     note("Keep the key now: only its hash is stored, it cannot be shown again.")
 
@@ -30,7 +30,7 @@ def create(workspace_id: str, name: str) -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 def list_(workspace_id: str) -> None:
     """List a workspace's keys, revoked ones included."""
-    found = with_engine(lambda engine: engine.workspaces.list_keys(workspace_id))
+    found = with_engine(lambda engine: engine.api_keys.list(workspace_id))
     show_list(
         [documents.key(item) for item in found],
         ("id", "name", "hint", "created_at", "revoked_at"),
@@ -44,7 +44,7 @@ def revoke(key_id: str) -> None:
     """Make a key worthless; a running server heeds it within a second."""
 
     async def work(engine: Outreach) -> ApiKey:
-        workspace_id = (await engine.workspaces.find_key(key_id)).workspace_id
-        return await engine.workspaces.revoke_key(workspace_id, key_id, actor=actor())
+        workspace_id = (await engine.api_keys.get_anywhere(key_id)).workspace_id
+        return await engine.api_keys.revoke(workspace_id, key_id, actor=actor())
 
     show(documents.key(with_engine(work)))

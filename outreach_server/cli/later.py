@@ -10,7 +10,7 @@ import click
 
 
 @attrs.frozen
-class Place:
+class CommandModule:
     """Where a command is.
 
     Attributes:
@@ -22,14 +22,14 @@ class Place:
     purpose: str
 
 
-class Later(MutableMapping[str, click.Command]):
+class LazyCommands(MutableMapping[str, click.Command]):
     """Commands by name, in the order in which they are shown.
 
     Args:
         places: Where each of them is.
     """
 
-    def __init__(self, places: Mapping[str, Place]) -> None:
+    def __init__(self, places: Mapping[str, CommandModule]) -> None:
         self._places = dict(places)
         self._loaded: dict[str, click.Command] = {}
 

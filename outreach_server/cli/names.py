@@ -8,10 +8,10 @@ from typing import Any, Final
 import attrs
 import click
 
-from outreach import NewRecipient, NotFound, Outreach, Workspace, prepare
+from outreach import NewRecipient, NotFound, Outreach, Workspace, prepare_recipient
 
 _PAGE: Final = 100
-_MOST_PAGES: Final = 20
+_MAX_PAGES: Final = 20
 _SHOWN: Final = 5
 
 
@@ -101,14 +101,14 @@ async def _accounts(engine: Outreach, workspace: Workspace, _: str) -> Sequence[
 
 async def _numbers(engine: Outreach, workspace: Workspace, written: str) -> Sequence[Candidate]:
     """Return a workspace's number that is written so, in whatever notation."""
-    phone = prepare(NewRecipient(phone_number=written), workspace.default_region).phone
+    phone = prepare_recipient(NewRecipient(phone_number=written), workspace.default_region).phone
     found = await engine.numbers.list(workspace.id)
     return [Candidate(id=one.id, name=written, workspace=workspace) for one in found if one.phone == phone]
 
 
 async def _campaigns(engine: Outreach, workspace: Workspace, name: str) -> Sequence[Candidate]:
     found: list[Candidate] = []
-    for page in range(1, _MOST_PAGES + 1):
+    for page in range(1, _MAX_PAGES + 1):
         got = await engine.campaigns.list(workspace.id, search=name, page=page, page_size=_PAGE)
         found += _candidates(workspace, got.items)
         if len(got.items) < _PAGE:

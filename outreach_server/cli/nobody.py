@@ -8,6 +8,6 @@ SERVE: Final = "outreach-server serve"
 """The command that sends what is due."""
 
 
-def nobody_sends(why: str) -> str:
+def no_dispatcher_text(why: str) -> str:
     """Return that nobody sends, why in a sentence of the library's, and what to type."""
     return f"{why} Send what is due with: {SERVE}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from outreach import CarrierName, NumberChange
+from outreach import CarrierName, NumberUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show, show_list
@@ -29,7 +29,7 @@ def add_number(
 ) -> None:
     """Add the number PHONE, such as +14155550102."""
     added = with_engine(
-        lambda engine: engine.numbers.add(
+        lambda engine: engine.numbers.create(
             workspace_id, phone, carrier=carrier, trunk_id=trunk_id, rate_per_minute=rate, actor=actor()
         )
     )
@@ -74,7 +74,7 @@ def update_number(
     if not changes:
         raise click.UsageError("Name something to change; see --help.")
     fields = {"trunk": "trunk_id", "rate": "rate_per_minute"}
-    change = NumberChange(**{fields.get(name, name): value for name, value in changes.items()})
+    change = NumberUpdate(**{fields.get(name, name): value for name, value in changes.items()})
     show(documents.number(with_engine(lambda e: e.numbers.update(workspace_id, number_id, change, actor=actor()))))
 
 

@@ -10,8 +10,8 @@ from outreach_server.cli.output import cell
 if TYPE_CHECKING:
     from outreach import Campaign, CannotStart, ErrorDetail, StartCheck
 
-_LONGEST_NAME: Final = 40
-_MOST_NAMES: Final = 20
+_MAX_NAME_LENGTH: Final = 40
+_MAX_NAMES: Final = 20
 
 _UPDATES: Final = {
     "message_body": "--message TEXT",
@@ -45,7 +45,7 @@ def _commands(details: Sequence[ErrorDetail], campaign: Campaign) -> list[str]:
     """Return the commands that take obstacles away: one for each thing that is to be changed."""
     commands = []
     # The text of a flow is the flow's: a text of the campaign's own would take the flow away.
-    of_flow = {"message_body"} if campaign.sms_message_source == "flow" else set()
+    of_flow = {"message_body"} if campaign.message_source == "flow" else set()
     paths = [detail.path for detail in details if detail.path not in of_flow]
     for what, known in (
         (f"campaigns update {campaign.id}", _UPDATES),
@@ -59,11 +59,11 @@ def _commands(details: Sequence[ErrorDetail], campaign: Campaign) -> list[str]:
 
 def explain_placeholders(names: Sequence[str], campaign: Campaign) -> str:
     """Return which placeholders nothing fills, and what to do about it."""
-    listed = ", ".join(f"{{{{{cell(name[:_LONGEST_NAME])}}}}}" for name in names[:_MOST_NAMES])
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    known = ", ".join(cell(name[:_LONGEST_NAME]) for name in (campaign.variable_names or ())[:_MOST_NAMES])
+    listed = ", ".join(f"{{{{{cell(name[:_MAX_NAME_LENGTH])}}}}}" for name in names[:_MAX_NAMES])
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    known = ", ".join(cell(name[:_MAX_NAME_LENGTH]) for name in (campaign.variable_names or ())[:_MAX_NAMES])
     variables = f" and these variables: {known}" if known else ", and no variables of their own"
-    where = "flows update" if campaign.sms_message_source == "flow" else "campaigns update"
+    where = "flows update" if campaign.message_source == "flow" else "campaigns update"
     return (
         f"Nothing fills {listed}{more}: a blank would stand there. The contacts have first_name, last_name, email, "
         f"company, phone_number{variables}. Correct the text ({where}), give a fallback such as "
@@ -74,20 +74,20 @@ def explain_placeholders(names: Sequence[str], campaign: Campaign) -> str:
 
 def explain_failing(checked: StartCheck, campaign: Campaign) -> str:
     """Return how many contacts will fail for what they would be sent, and what to do about it."""
-    everybody = checked.looked_at >= checked.contacts
-    looked = f"{checked.looked_at:,} contacts" if everybody else f"the first {checked.looked_at:,} contacts looked at"
+    everybody = checked.checked >= checked.contacts
+    looked = f"{checked.checked:,} contacts" if everybody else f"the first {checked.checked:,} contacts looked at"
     why = {
         "over_segment_cap": "with a text over the cap of segments (settings set --max-segments)",
         "empty_message": "with nothing to send to them",
     }
-    counts = " and ".join(f"{count:,} {why[reason]}" for reason, count in checked.will_fail.items())
+    counts = " and ".join(f"{count:,} {why[reason]}" for reason, count in checked.failures_by_reason.items())
     return (
         f"Of {looked}, {checked.failing:,} will fail: {counts}. A text can be changed only before the start: to begin "
         f"anew, cancel it with: outreach-server campaigns cancel {campaign.id}"
     )
 
 
-def not_ahead(campaign: Campaign) -> bool:
+def started_late(campaign: Campaign) -> bool:
     """Return whether a scheduled campaign was started after its time."""
     return campaign.schedule_type == "scheduled" and campaign.status == "active"
 
@@ -98,8 +98,8 @@ def _command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
     match kind:
         case "account":
             return f"accounts connect {campaign.workspace_id} {rest}"
-        case "max_segments" | "message_body" if campaign.sms_message_source == "flow":
-            return f"flows update {campaign.workspace_id} {campaign.sms_flow_id} --file FILENAME"
+        case "max_segments" | "message_body" if campaign.message_source == "flow":
+            return f"flows update {campaign.workspace_id} {campaign.flow_id} --file FILENAME"
         case "max_segments":
             return f"campaigns update {campaign.id} --message TEXT"
         case "placeholders":

@@ -21,7 +21,7 @@ def stop(workspace_id: str | None) -> None:
     async def work(engine: Outreach) -> Sequence[Campaign]:
         if workspace_id is not None:
             await engine.workspaces.get(workspace_id)
-        return await engine.campaigns.stop_all(workspace_id, actor=actor())
+        return await engine.campaigns.pause_all(workspace_id, actor=actor())
 
     paused = [documents.campaign(item) for item in with_engine(work)]
     if state().as_json:
@@ -41,7 +41,7 @@ def audit(workspace_id: str | None, limit: int) -> None:
     async def work(engine: Outreach) -> Sequence[AuditEntry]:
         if workspace_id is not None:
             await engine.workspaces.get(workspace_id)
-        return await engine.workspaces.audit(workspace_id, limit=limit)
+        return await engine.audit.list(workspace_id, limit=limit)
 
     show_list(
         [documents.audit_entry(item) for item in with_engine(work)],

@@ -11,7 +11,7 @@ _SQLITE: Final = "sqlite:///"
 
 
 @attrs.frozen(kw_only=True)
-class Place:
+class DatabasePlace:
     """Where a database is.
 
     Attributes:
@@ -23,9 +23,9 @@ class Place:
     new: bool
 
 
-def place_of(url: str) -> Place:
+def place_of(url: str) -> DatabasePlace:
     """Return where a database is, before it is opened."""
     if not url.startswith(_SQLITE):
-        return Place(path=url, new=False)
+        return DatabasePlace(path=url, new=False)
     path = Path(url.removeprefix(_SQLITE)).absolute()
-    return Place(path=str(path), new=not path.exists())
+    return DatabasePlace(path=str(path), new=not path.exists())

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from outreach import Outreach, SystemClock
 from outreach_server.cli import documents
-from outreach_server.cli.campaign_picture import Look, Snapshot, hints, messages_text
+from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, messages_text
 from outreach_server.cli.output import cell
 
 POLL_SECONDS: Final = 0.5
@@ -98,7 +98,7 @@ async def follow(
 ) -> Snapshot:
     """Show a campaign until it has ended for good; return how it ended."""
     clock = SystemClock()
-    look = Look(engine, workspace_id, campaign_id)
+    look = SnapshotReader(engine, workspace_id, campaign_id)
     seen: deque[tuple[float, int]] = deque()
     while True:
         picture = await look.now()

@@ -10,7 +10,7 @@ import click
 from outreach_server.cli.base import HELPER
 
 
-def helper_command() -> Sequence[str] | None:
+def parser_command() -> Sequence[str] | None:
     """Return how this executable starts itself as a helper; None where it is Python, which needs no such way."""
     return (sys.executable, HELPER) if getattr(sys, "frozen", False) else None
 
@@ -20,6 +20,6 @@ def helper_command() -> Sequence[str] | None:
 @click.argument("reading")
 def read_body(body: str, reading: str) -> None:
     """Read a large body for a server: nobody calls this by hand."""
-    from outreach_server.helper import main
+    from outreach_server.parser_process import main
 
     main(body, reading)

@@ -27,7 +27,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9][0-9 ().-]*")
 """A phone number, which has nothing in it to be run, and is there to be corrected and loaded again."""
 
 
-def inert(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Return a cell that a spreadsheet shows and does not run: with an apostrophe before what it would."""
     return f"'{text}" if _RUN.match(text) and not _NUMBER.fullmatch(text) else text
 
@@ -36,7 +36,7 @@ class Rejects:
     """Collects rejected rows.
 
     Args:
-        file: A CSV file that gets every one as it comes, with the row's own cells, made inert; None for none.
+        file: A CSV file that gets every one as it comes, with the row's own cells, made escape_formula; None for none.
 
     Attributes:
         count: How many there are.
@@ -58,7 +58,7 @@ class Rejects:
     def header(self, cells: Sequence[str]) -> None:
         """Begin the CSV file, where there is one."""
         if self._writer is not None:
-            self._writer.writerow(["row", "column", "message", *map(inert, cells)])
+            self._writer.writerow(["row", "column", "message", *map(escape_formula, cells)])
 
     def add(self, *, row: int, line: int, column: str | None, message: str, cells: Sequence[str] = ()) -> None:
         """Keep one rejected row.
@@ -74,7 +74,9 @@ class Rejects:
         item = {"row": row, "line": line, "column": column, "message": message}
         self._spool.write(orjson.dumps(item) + b"\n")
         if self._writer is not None:
-            self._writer.writerow([row, inert(column or ""), inert(message), *map(inert, cells)])
+            self._writer.writerow(
+                [row, escape_formula(column or ""), escape_formula(message), *map(escape_formula, cells)]
+            )
 
     def items(self) -> Iterator[bytes]:
         """Go through them, each as JSON, in the order of the file."""

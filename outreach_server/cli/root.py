@@ -7,46 +7,50 @@ from typing import Final
 import click
 
 from outreach_server.cli.base import Root
-from outreach_server.cli.later import Later, Place
+from outreach_server.cli.later import CommandModule, LazyCommands
 
-COMMANDS: Final = Later(
+COMMANDS: Final = LazyCommands(
     {
-        "demo": Place(
+        "demo": CommandModule(
             "demo", "Show a campaign and a call from beginning to end, simulated: no message leaves this machine."
         ),
-        "serve": Place("serve", "Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."),
-        "sandbox": Place(
+        "serve": CommandModule("serve", "Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."),
+        "sandbox": CommandModule(
             "sandbox", "Serve a temporary database with a workspace, a key and an agent, until Ctrl-C or SIGTERM."
         ),
-        "workspaces": Place(
+        "workspaces": CommandModule(
             "workspaces", "Make, change and list workspaces: the tenants that everything else belongs to."
         ),
-        "keys": Place("keys", "Make, list and revoke API keys."),
-        "accounts": Place("accounts", "Connect workspaces to carriers and voice providers."),
-        "agents": Place("agents", "Make, change and list voice agents."),
-        "trunks": Place("trunks", "Make, change, remove and list SIP trunks."),
-        "numbers": Place("numbers", "Add, change, remove and list the numbers that a workspace sends and calls from."),
-        "flows": Place("flows", "Make, change, remove and list automation flows."),
-        "settings": Place(
+        "keys": CommandModule("keys", "Make, list and revoke API keys."),
+        "accounts": CommandModule("accounts", "Connect workspaces to carriers and voice providers."),
+        "agents": CommandModule("agents", "Make, change and list voice agents."),
+        "trunks": CommandModule("trunks", "Make, change, remove and list SIP trunks."),
+        "numbers": CommandModule(
+            "numbers", "Add, change, remove and list the numbers that a workspace sends and calls from."
+        ),
+        "flows": CommandModule("flows", "Make, change, remove and list automation flows."),
+        "settings": CommandModule(
             "settings", "Show and set the settings of a workspace, of its messages and of its calling campaigns."
         ),
-        "unsubscribes": Place("unsubscribes", "Keep the register of numbers that must not be contacted."),
-        "campaigns": Place("campaigns", "Load, look at and move campaigns."),
-        "messages": Place("messages", "List what people wrote back."),
-        "calls": Place("calls", "Look at calls."),
-        "dispatches": Place("dispatches", "Look at requests of which nobody knows what became, and decide about them."),
-        "test-send": Place(
+        "unsubscribes": CommandModule("unsubscribes", "Keep the register of numbers that must not be contacted."),
+        "campaigns": CommandModule("campaigns", "Load, look at and move campaigns."),
+        "messages": CommandModule("messages", "List what people wrote back."),
+        "calls": CommandModule("calls", "Look at calls."),
+        "dispatches": CommandModule(
+            "dispatches", "Look at requests of which nobody knows what became, and decide about them."
+        ),
+        "test-send": CommandModule(
             "test_send",
             "Send one message, or place one call, and tell what becomes of it.",
         ),
-        "status": Place(
+        "status": CommandModule(
             "status", "Show who dispatches, what runs, and what needs a person, in one workspace or in all."
         ),
-        "stop": Place(
+        "stop": CommandModule(
             "operating", "Pause everything that is active or scheduled, at once, in one workspace or in all."
         ),
-        "audit": Place("operating", "Show who did what, newest first, in one workspace or in all."),
-        "db": Place("db", "Back the database up, restore it, look it through, bring it up to date."),
+        "audit": CommandModule("operating", "Show who did what, newest first, in one workspace or in all."),
+        "db": CommandModule("db", "Back the database up, restore it, look it through, bring it up to date."),
     }
 )
 """Every command, with the first sentence of its help: they are imported when one of them is run."""

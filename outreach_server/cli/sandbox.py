@@ -12,7 +12,7 @@ import click
 from outreach import CarrierName, Outreach
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
-from outreach_server.cli.reading import helper_command
+from outreach_server.cli.reading import parser_command
 from outreach_server.cli.serving import LOG_LEVELS, Server, bind, ending_on_sigterm, log_to_stderr, run_fast, url_of
 from outreach_server.cli.values import PORT
 
@@ -31,13 +31,13 @@ class Tenant:
     api_key: str = attrs.field(repr=False)
 
 
-async def furnish(engine: Outreach, name: str) -> Tenant:
+async def create_demo_workspace(engine: Outreach, name: str) -> Tenant:
     """Make a sandbox workspace without a request limit, with a key, an agent and a number."""
     who = actor()
     workspace = await engine.workspaces.create(name, request_limit=None, default_region="US", actor=who)
-    key = await engine.workspaces.create_key(workspace.id, name=name, actor=who)
+    key = await engine.api_keys.create(workspace.id, name=name, actor=who)
     agent = await engine.agents.create(workspace.id, "Ada", from_number=SENDER, actor=who)
-    await engine.numbers.add(workspace.id, SENDER, carrier=CARRIER, actor=who)
+    await engine.numbers.create(workspace.id, SENDER, carrier=CARRIER, actor=who)
     return Tenant(workspace_id=workspace.id, agent_id=agent.id, api_key=key.api_key)
 
 
@@ -64,7 +64,7 @@ def sandbox(host: str, port: int, log_level: str) -> None:
 
         async def run() -> None:
             async with Outreach.open(database) as engine:
-                tenant = await furnish(engine, "Sandbox")
+                tenant = await create_demo_workspace(engine, "Sandbox")
             answer = {
                 "url": url_of(listener),
                 "api_key": tenant.api_key,
@@ -83,7 +83,7 @@ def sandbox(host: str, port: int, log_level: str) -> None:
                 click.echo("Ctrl-C stops it and deletes the database.", err=True)
 
             await Server(
-                create_app(database, helper_command=helper_command()), listener, level=log_level, on_started=started
+                create_app(database, parser_command=parser_command()), listener, level=log_level, on_started=started
             ).serve()
 
         run_fast(run)

@@ -10,7 +10,7 @@ from outreach import Outreach
 from outreach_server.cli.base import Command, state
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.place import place_of
-from outreach_server.cli.reading import helper_command
+from outreach_server.cli.reading import parser_command
 from outreach_server.cli.serving import LOG_LEVELS, Server, bind, log_to_stderr, run_fast, url_of
 from outreach_server.cli.values import PORT
 
@@ -50,7 +50,7 @@ def serve(host: str, port: int, no_dispatch: bool, public_url: str | None, log_l
             if place.new:
                 click.echo(_EMPTY, err=True)
 
-        app = create_app(url, dispatch=not no_dispatch, public_url=public_url, helper_command=helper_command())
+        app = create_app(url, dispatch=not no_dispatch, public_url=public_url, parser_command=parser_command())
         server = Server(app, listener, level=log_level, on_started=started)
 
         async def run() -> None:

@@ -25,10 +25,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from outreach import OutreachError
 from outreach_server.cli import interruptions
 from outreach_server.errors import error_response
-from outreach_server.listening.connection import Connection, House
-from outreach_server.listening.descriptors import room_for_connections
+from outreach_server.listening.connection import Connection, ListenerState
+from outreach_server.listening.descriptors import max_connections
 from outreach_server.listening.listener import Listener
-from outreach_server.listening.room import Room
+from outreach_server.listening.room import ConnectionLimiter
 
 DRAIN_SECONDS: Final = 1
 """How long open requests may take after a signal; the engine then has 7 s for what is on its way, and a
@@ -154,7 +154,7 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             )
         )
-        self._house = House(room=Room(most_connections or room_for_connections()))
+        self._house = ListenerState(room=ConnectionLimiter(most_connections or max_connections()))
         self._listener = Listener(listener, self._house, self._connection)
         self._on_started = on_started
         self._end_for_sure = _EndForSure()

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from outreach import CallSettingsChange, Outreach, ReplySettingsChange, SmsSettingsChange
+from outreach import CallSettingsUpdate, Outreach, ReplySettingsUpdate, SmsSettingsUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show
@@ -64,11 +64,11 @@ def set_(
     if variables and no_variables:
         raise click.UsageError("--variable and --no-variables exclude each other.")
     declared = variables if variables or no_variables else None
-    messages = SmsSettingsChange(**changed(custom_variables=declared, **options))
-    calls = CallSettingsChange(
+    messages = SmsSettingsUpdate(**changed(custom_variables=declared, **options))
+    calls = CallSettingsUpdate(
         **changed(retry_max_attempts=call_retry_max_attempts, retry_delay_minutes=call_retry_delay_minutes)
     )
-    replies = ReplySettingsChange(
+    replies = ReplySettingsUpdate(
         **changed(
             enabled=enabled,
             stop_text=stop_text,
@@ -77,15 +77,15 @@ def set_(
             help_when_opted_out=help_when_opted_out,
         )
     )
-    if (messages, calls, replies) == (SmsSettingsChange(), CallSettingsChange(), ReplySettingsChange()):
+    if (messages, calls, replies) == (SmsSettingsUpdate(), CallSettingsUpdate(), ReplySettingsUpdate()):
         raise click.UsageError("Name something to change; see --help.")
 
     async def work(engine: Outreach) -> documents.Document:
-        if replies != ReplySettingsChange():
-            await engine.replies.update(workspace_id, replies, actor=actor())
-        if messages != SmsSettingsChange():
-            await engine.settings.update(workspace_id, messages, actor=actor())
-        if calls != CallSettingsChange():
+        if replies != ReplySettingsUpdate():
+            await engine.reply_settings.update(workspace_id, replies, actor=actor())
+        if messages != SmsSettingsUpdate():
+            await engine.sms_settings.update(workspace_id, messages, actor=actor())
+        if calls != CallSettingsUpdate():
             await engine.call_settings.update(workspace_id, calls, actor=actor())
         return await _document(engine, workspace_id)
 
@@ -94,8 +94,8 @@ def set_(
 
 async def _document(engine: Outreach, workspace_id: str) -> documents.Document:
     return documents.settings(
-        await engine.settings.get(workspace_id),
+        await engine.sms_settings.get(workspace_id),
         await engine.call_settings.get(workspace_id),
-        await engine.replies.get(workspace_id),
-        await engine.replies.texts(workspace_id),
+        await engine.reply_settings.get(workspace_id),
+        await engine.reply_settings.effective_texts(workspace_id),
     )

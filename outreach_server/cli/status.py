@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 import click
 
-from outreach import Dispatching, Outreach, PausedCampaign, Status
+from outreach import DispatchOverview, EngineStatus, Outreach, PausedCampaign
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.nobody import SERVE
@@ -54,7 +54,7 @@ class Finding:
 def status(workspace_id: str | None) -> None:
     """Show who dispatches, what runs, and what needs a person, in one workspace or in all."""
 
-    async def work(engine: Outreach) -> Status:
+    async def work(engine: Outreach) -> EngineStatus:
         return await engine.status(workspace_id)
 
     found = with_engine(work)
@@ -66,14 +66,14 @@ def status(workspace_id: str | None) -> None:
         click.echo(line)
 
 
-def findings(found: Status) -> Iterator[Finding]:
+def findings(found: EngineStatus) -> Iterator[Finding]:
     """Yield what needs a person, what stops most first."""
-    if found.dispatching.why_not is not None:
+    if found.dispatching.problem is not None:
         yield Finding(
             kind="nobody_dispatches",
             workspace_id=None,
             id=None,
-            why=found.dispatching.why_not,
+            why=found.dispatching.problem,
             commands=[SERVE],
         )
     for campaign in found.paused:
@@ -114,9 +114,9 @@ def _resuming(campaign: PausedCampaign) -> Iterator[str]:
     yield f"outreach-server campaigns resume {campaign.id}"
 
 
-def lines(found: Status, needed: Sequence[Finding]) -> Iterator[str]:
+def lines(found: EngineStatus, needed: Sequence[Finding]) -> Iterator[str]:
     """Yield a status for people, a line at a time: whole lines, which can be copied."""
-    yield f"Dispatching: {_dispatching(found.dispatching)}"
+    yield f"DispatchOverview: {_dispatching(found.dispatching)}"
     yield f"Campaigns:   {found.active_campaigns} active, {found.scheduled_campaigns} scheduled"
     for wait in found.waits:
         until = documents.plain(wait.until)
@@ -127,11 +127,11 @@ def lines(found: Status, needed: Sequence[Finding]) -> Iterator[str]:
         yield f"- {cell(finding.why)}"
         for command in finding.commands:
             yield f"    {command}"
-    for name in found.shortened:
+    for name in found.truncated:
         yield _LONGER[name]
 
 
-def _dispatching(dispatching: Dispatching) -> str:
+def _dispatching(dispatching: DispatchOverview) -> str:
     who = _PROCESSES[dispatching.by]
     if dispatching.heartbeat_seconds_ago is None:
         return who

@@ -11,15 +11,15 @@ from typing import Final
 import anyio
 import click
 
-from outreach import Call, CallStatus, CarrierName, Failure, Message, NewCall, NewMessage, Outreach
+from outreach import Call, CallStatus, CarrierName, Message, NewCall, NewMessage, Outreach, ProviderFailure
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, with_engine
-from outreach_server.cli.holding import QUEUED, held_until, why_queued
+from outreach_server.cli.holding import QUEUED, throttled_until, why_queued
 from outreach_server.cli.nobody import SERVE
 from outreach_server.cli.output import note
 from outreach_server.cli.sandboxed import note_sandbox
 from outreach_server.cli.values import AGENT, CARRIER, WORKSPACE
-from outreach_server.cli.verdicts import ENDED, succeeded, what_is_missing
+from outreach_server.cli.verdicts import ENDED, pending_text, succeeded
 
 _LOOK_SECONDS: Final = 0.3
 _HINT_SECONDS: Final = 10.0
@@ -64,7 +64,7 @@ def test_send(
     if given and agent_id is None:
         raise click.UsageError("--variable is for calls: name an --agent.")
 
-    async def work(engine: Outreach) -> tuple[Message | Call, datetime | None, Failure | None]:
+    async def work(engine: Outreach) -> tuple[Message | Call, datetime | None, ProviderFailure | None]:
         item: Message | Call
         if agent_id is not None:
             item = await engine.calls.create(workspace_id, NewCall(agent_id=agent_id, to=to, variables=given))
@@ -75,15 +75,15 @@ def test_send(
         item = await _watch(engine, item, wait)
         said = engine.failures
         failed = await (said.of_call(item) if isinstance(item, Call) else said.of_message(item))
-        return item, await held_until(engine, item), failed
+        return item, await throttled_until(engine, item), failed
 
     done, until, failed = with_engine(work)
     if done.status not in ENDED:
         note(f"Watched for {wait:g} s. It goes on without this command.")
-        missing = what_is_missing(done)
+        missing = pending_text(done)
         if missing is not None:
             note(missing)
-    held = {"held_by": documents.provider_hold(until), "held_until": documents.plain(until)}
+    held = {"throttled_by": documents.provider_hold(until), "throttled_until": documents.plain(until)}
     explained.show_with({**_document(done), **held}, failed)
     # With nothing to wait for, to be queued is all that was asked for.
     if not succeeded(done) and not (wait == 0 and done.status in QUEUED):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from outreach import TrunkChange
+from outreach import TrunkUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show, show_list
@@ -63,7 +63,7 @@ def update_trunk(
     clear(changes, "provider_trunk_id", no_provider_trunk_id)
     if not changes:
         raise click.UsageError("Name something to change; see --help.")
-    change = TrunkChange(**changes)
+    change = TrunkUpdate(**changes)
     show(documents.trunk(with_engine(lambda e: e.trunks.update(workspace_id, trunk_id, change, actor=actor()))))
 
 

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Literal
 import anyio
 import click
 
-from outreach import InvalidRequest, NewRecipient, Outreach, RegisterImport, prepare
+from outreach import InvalidRequest, NewRecipient, Outreach, RegisterImport, prepare_recipient
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.contacts import is_blank, open_records
@@ -62,7 +62,7 @@ def list_(workspace_id: str) -> None:
 
     async def work(engine: Outreach) -> None:
         await engine.workspaces.get(workspace_id)
-        entries = (documents.unsubscribe(entry) async for entry in engine.unsubscribes.list(workspace_id))
+        entries = (documents.unsubscribe(entry) async for entry in engine.unsubscribes.iter_entries(workspace_id))
         if as_json:
             await stream_array(entries)
         elif await stream_lines(entries, _WIDTHS) == 0:
@@ -75,7 +75,7 @@ def list_(workspace_id: str) -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 def held(workspace_id: str) -> None:
     """List who is held back from campaigns: each wrote what may be an opt-out, and somebody has to decide."""
-    entries = with_engine(lambda engine: engine.unsubscribes.held(workspace_id))
+    entries = with_engine(lambda engine: engine.unsubscribes.list_pending(workspace_id))
     show_list([documents.unsubscribe(entry) for entry in entries], _COLUMNS, empty="Nobody is held back.")
 
 
@@ -89,7 +89,7 @@ def decide(workspace_id: str, phone: str, meaning: str | None) -> None:
     if meaning is None:
         raise click.UsageError("Say what the message meant: --opted-out or --not-opted-out.")
     opted_out = meaning == "opted_out"
-    with_engine(lambda engine: engine.unsubscribes.decide(workspace_id, phone, opted_out=opted_out, actor=actor()))
+    with_engine(lambda engine: engine.unsubscribes.resolve(workspace_id, phone, opted_out=opted_out, actor=actor()))
     if state().as_json:
         echo_json({"phone": phone, "opted_out": opted_out})
     else:
@@ -149,7 +149,7 @@ def _possible(source: Source, rejects: Rejects, region: str | None) -> Iterator[
 
 def _problem(raw: str, region: str | None) -> str | None:
     try:
-        prepared = prepare(NewRecipient(phone_number=raw), region, path="")
+        prepared = prepare_recipient(NewRecipient(phone_number=raw), region, path="")
     except InvalidRequest as error:
         return error.details[0].message if raw else "there is no phone number"
     return f"{raw[:40]!r} is no possible phone number" if prepared.phone is None else None

@@ -34,7 +34,7 @@ def succeeded(item: Message | Call) -> bool:
     return item.status in _TALKED and item.outcome not in _NOBODY and item.answered_by != "machine"
 
 
-def what_is_missing(item: Message | Call) -> str | None:
+def pending_text(item: Message | Call) -> str | None:
     """Return what is not known of one that has not failed; None when it has come to its end, or has failed."""
     match item.status:
         case MessageStatus.ACCEPTED | MessageStatus.SENT:

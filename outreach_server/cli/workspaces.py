@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from outreach import Outreach, Workspace, WorkspaceChange, WorkspaceMode, WorkspaceStatus
+from outreach import Outreach, Workspace, WorkspaceMode, WorkspaceStatus, WorkspaceUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.output import note, show, show_list
@@ -131,7 +131,7 @@ def update(
         clear(changes, field, is_cleared)
     if not changes:
         raise click.UsageError("Name something to change; see --help.")
-    change = WorkspaceChange(**changes)
+    change = WorkspaceUpdate(**changes)
 
     async def work(engine: Outreach) -> Workspace:
         if name is not None and not same_name:

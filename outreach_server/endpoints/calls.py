@@ -6,8 +6,8 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Answer, Call, NotFound, read_new_call, write_call, write_call_created
-from outreach_server.auth import admit
+from outreach import Call, NotFound, StoredAnswer, read_new_call, write_call, write_call_created
+from outreach_server.auth import authenticate_request
 from outreach_server.body import read_small_body
 from outreach_server.context import server_of
 from outreach_server.idempotency import idempotency_key, keyed_request
@@ -16,22 +16,22 @@ from outreach_server.replies import answer_of, created_response, json_response
 
 
 class Calls(HTTPEndpoint):
-    """Place calls (interface, section 4.1)."""
+    """Place calls (docs/interface.md#4.1)."""
 
     async def post(self, request: Request) -> Response:
         """Queue a call, and wait a moment for the provider to accept it."""
-        workspace = await admit(request)
+        workspace = await authenticate_request(request)
         idempotency_key(request)
         body = await read_small_body(request)
         new = await read_model(body, read_new_call)
         calls = server_of(request).engine.calls
         mounted_at = request.scope.get("root_path", "")
 
-        def render(call: Call) -> Answer:
+        def render(call: Call) -> StoredAnswer:
             return answer_of(write_call_created(call), location=f"{mounted_at}/calls/{call.id}")
 
         keyed = keyed_request(request, "createCall", digest=body.digest)
-        return created_response(await calls.answer(workspace.id, new, request=keyed, render=render))
+        return created_response(await calls.create_response(workspace.id, new, request=keyed, render=render))
 
 
 class OneCall(HTTPEndpoint):
@@ -39,7 +39,7 @@ class OneCall(HTTPEndpoint):
 
     async def get(self, request: Request) -> Response:
         """Answer with a call record, by our identifier or by the provider's."""
-        workspace = await admit(request)
+        workspace = await authenticate_request(request)
         identifier: str = request.path_params["id"]
         if not identifier.isprintable():
             # No identifier holds such characters, and some databases cannot even be asked for them.

@@ -6,18 +6,18 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach_server.auth import admit
+from outreach_server.auth import authenticate_request
 from outreach_server.endpoints.creating import create_campaign
 from outreach_server.endpoints.listing import list_campaigns
 
 
 class Campaigns(HTTPEndpoint):
-    """List and create campaigns of both channels (design, section 3)."""
+    """List and create campaigns of both channels (docs/interface.md#campaigns)."""
 
     @staticmethod
     async def list(request: Request) -> Response:
         """List campaigns of both channels, newest first."""
-        return await list_campaigns(request, await admit(request), channel=None)
+        return await list_campaigns(request, await authenticate_request(request), channel=None)
 
     async def get(self, request: Request) -> Response:
         """Answer with the list."""
@@ -25,5 +25,5 @@ class Campaigns(HTTPEndpoint):
 
     async def post(self, request: Request) -> Response:
         """Create a campaign of the channel that the body names; nothing is sent or placed."""
-        workspace = await admit(request)
+        workspace = await authenticate_request(request)
         return await create_campaign(request, workspace, operation="createCampaign", channel_from_body=True)

@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import (
-    Answer,
     CampaignCreated,
-    KeyedRequest,
+    IdempotentRequest,
     NewSmsCampaign,
     NotFound,
     StorageError,
+    StoredAnswer,
     Workspace,
     write_campaign_created,
 )
@@ -23,13 +23,13 @@ from outreach_server.body import receive_body
 from outreach_server.context import Server, server_of
 from outreach_server.idempotency import idempotency_key, keyed_request
 from outreach_server.preparation import PreparedCampaign, prepared_campaign
-from outreach_server.reading import Reading
+from outreach_server.reading import ParseOptions
 from outreach_server.replies import answer_of, created_response
 
 _log = logging.getLogger(__name__)
 
-_LONGEST_NAME: Final = 40
-_MOST_NAMES: Final = 10
+_MAX_NAME_LENGTH: Final = 40
+_MAX_NAMES: Final = 10
 
 
 async def create_campaign(
@@ -48,7 +48,7 @@ async def create_campaign(
     """
     server = server_of(request)
     idempotency_key(request)
-    reading = Reading(
+    reading = ParseOptions(
         channel_from_body=channel_from_body,
         sms_campaigns_enabled=workspace.sms_campaigns_enabled,
         default_region=workspace.default_region,
@@ -64,11 +64,11 @@ async def create_campaign(
 
 
 async def _create(
-    server: Server, workspace: Workspace, prepared: PreparedCampaign, request: KeyedRequest | None
-) -> Answer:
+    server: Server, workspace: Workspace, prepared: PreparedCampaign, request: IdempotentRequest | None
+) -> StoredAnswer:
     made: list[CampaignCreated] = []
 
-    def render(created: CampaignCreated) -> Answer:
+    def render(created: CampaignCreated) -> StoredAnswer:
         made.append(created)
         return answer_of(write_campaign_created(created, now=server.engine.now()))
 
@@ -83,20 +83,20 @@ async def _answer(
     server: Server,
     workspace: Workspace,
     prepared: PreparedCampaign,
-    request: KeyedRequest | None,
-    render: Callable[[CampaignCreated], Answer],
-) -> Answer:
-    creation = server.engine.create_campaign
+    request: IdempotentRequest | None,
+    render: Callable[[CampaignCreated], StoredAnswer],
+) -> StoredAnswer:
+    creation = server.engine.campaigns
     if isinstance(prepared.campaign, NewSmsCampaign):
         try:
-            return await creation.answer_sms(
+            return await creation.create_sms_response(
                 workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
             )
         except NotFound as error:
             # An SMS campaign names nothing that could be missing: what is gone is the campaign itself, and the
             # interface lists no 404 here.
             raise StorageError("The campaign was swept away while its contacts were being loaded.") from error
-    return await creation.answer_call(
+    return await creation.create_call_response(
         workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
     )
 
@@ -110,6 +110,6 @@ def _warn_of_blanks(created: CampaignCreated) -> None:
             len(unknown),
             created.campaign.id,
             # Names alone, as Python writes them: what stands between braces may be anything.
-            ", ".join(repr(name[:_LONGEST_NAME]) for name in unknown[:_MOST_NAMES]),
+            ", ".join(repr(name[:_MAX_NAME_LENGTH]) for name in unknown[:_MAX_NAMES]),
             extra={"action": "unknown_placeholders", "campaign_id": created.campaign.id},
         )

@@ -6,8 +6,8 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Answer, Message, read_new_message, write_message
-from outreach_server.auth import admit
+from outreach import Message, StoredAnswer, read_new_message, write_message
+from outreach_server.auth import authenticate_request
 from outreach_server.body import read_small_body
 from outreach_server.context import server_of
 from outreach_server.idempotency import idempotency_key, keyed_request
@@ -16,18 +16,18 @@ from outreach_server.replies import answer_of, created_response
 
 
 class Messages(HTTPEndpoint):
-    """Send single messages (design, section 3)."""
+    """Send single messages (docs/interface.md#post-sms)."""
 
     async def post(self, request: Request) -> Response:
         """Queue a message; it carries no footer."""
-        workspace = await admit(request)
+        workspace = await authenticate_request(request)
         idempotency_key(request)
         body = await read_small_body(request)
         new = await read_model(body, read_new_message)
         messages = server_of(request).engine.messages
 
-        def render(message: Message) -> Answer:
+        def render(message: Message) -> StoredAnswer:
             return answer_of(write_message(message))
 
         keyed = keyed_request(request, "sendSms", digest=body.digest)
-        return created_response(await messages.answer(workspace.id, new, request=keyed, render=render))
+        return created_response(await messages.send_response(workspace.id, new, request=keyed, render=render))

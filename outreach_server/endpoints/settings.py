@@ -6,8 +6,8 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import read_settings_change, write_settings
-from outreach_server.auth import admit
+from outreach import read_sms_settings_update, write_sms_settings
+from outreach_server.auth import authenticate_request
 from outreach_server.body import read_small_body
 from outreach_server.context import server_of
 from outreach_server.parsing import read_model
@@ -15,12 +15,12 @@ from outreach_server.replies import json_response
 
 
 class SmsSettings(HTTPEndpoint):
-    """Change the SMS settings (interface, section 4.4)."""
+    """Change the SMS settings (docs/interface.md#4.4)."""
 
     async def patch(self, request: Request) -> Response:
         """Change the settings that are given, and answer with all."""
-        workspace = await admit(request)
-        change = await read_model(await read_small_body(request), read_settings_change)
+        workspace = await authenticate_request(request)
+        change = await read_model(await read_small_body(request), read_sms_settings_update)
         return json_response(
-            write_settings(await server_of(request).engine.settings.update(workspace.id, change, actor="api"))
+            write_sms_settings(await server_of(request).engine.sms_settings.update(workspace.id, change, actor="api"))
         )

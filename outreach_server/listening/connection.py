@@ -15,14 +15,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from outreach_server.listening.refusals import refusal
-from outreach_server.listening.room import Room
-from outreach_server.listening.tally import Tally
+from outreach_server.listening.room import ConnectionLimiter
+from outreach_server.listening.tally import RefusalCounter
 from outreach_server.request_id import choose_request_id
 
 HEAD_SECONDS: Final = 10.0
 """How long after it was made, or after the last answer, a connection may take for the head of a request."""
 
-MOST_HEAD_BYTES: Final = 64 * 1024
+MAX_HEAD_BYTES: Final = 64 * 1024
 """The largest head of a request; also what may come between two parts of its body, and after it."""
 
 STUCK_SECONDS: Final = 30.0
@@ -37,26 +37,28 @@ _log = logging.getLogger("outreach_server")
 
 
 @attrs.frozen(kw_only=True)
-class House:
+class ListenerState:
     """What all connections share.
 
     Attributes:
         room: Who is connected.
         malformed: Counts what is no HTTP.
         late: Counts heads of requests that did not come.
-        let_go: Counts connections that had to go because there were too many.
+        evicted: Counts connections that had to go because there were too many.
     """
 
-    room: Room
-    malformed: Tally = attrs.field(
-        factory=lambda: Tally(_log, "request_malformed", "A request that is no HTTP was refused.")
+    room: ConnectionLimiter
+    malformed: RefusalCounter = attrs.field(
+        factory=lambda: RefusalCounter(_log, "request_malformed", "A request that is no HTTP was refused.")
     )
-    late: Tally = attrs.field(
-        factory=lambda: Tally(_log, "request_late", "A connection was closed: its request did not come to its end.")
+    late: RefusalCounter = attrs.field(
+        factory=lambda: RefusalCounter(
+            _log, "request_late", "A connection was closed: its request did not come to its end."
+        )
     )
 
-    let_go: Tally = attrs.field(
-        factory=lambda: Tally(
+    evicted: RefusalCounter = attrs.field(
+        factory=lambda: RefusalCounter(
             _log,
             "connection_let_go",
             "A connection that asked nothing was closed to make room: too many are open, in all or from one address.",
@@ -64,9 +66,9 @@ class House:
     )
 
     @property
-    def tallies(self) -> Sequence[Tally]:
+    def tallies(self) -> Sequence[RefusalCounter]:
         """All that is counted here."""
-        return self.malformed, self.late, self.let_go
+        return self.malformed, self.late, self.evicted
 
 
 class _Malformed(Exception):
@@ -85,7 +87,13 @@ class Connection(HttpToolsProtocol):
     """
 
     def __init__(
-        self, config: Config, server_state: ServerState, app_state: dict[str, Any], *, house: House, address: str
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        *,
+        house: ListenerState,
+        address: str,
     ) -> None:
         super().__init__(config=config, server_state=server_state, app_state=app_state)
         self._house = house
@@ -136,9 +144,9 @@ class Connection(HttpToolsProtocol):
             self._house.malformed.add()
             self._refuse(f"The request is malformed: {self._words(error)}.")
         else:
-            if self._unclaimed > MOST_HEAD_BYTES:
+            if self._unclaimed > MAX_HEAD_BYTES:
                 self._house.malformed.add()
-                self._refuse(f"The request's headers are larger than {MOST_HEAD_BYTES} bytes.")
+                self._refuse(f"The request's headers are larger than {MAX_HEAD_BYTES} bytes.")
 
     # ---------------------------------------------------------------- what the parser tells
 
@@ -189,7 +197,7 @@ class Connection(HttpToolsProtocol):
 
     def leave(self) -> None:
         """Go at once: others need the place."""
-        self._house.let_go.add()
+        self._house.evicted.add()
         self.transport.abort()
 
     def look(self, now: float) -> None:
@@ -216,8 +224,8 @@ class Connection(HttpToolsProtocol):
         if version not in _VERSIONS:
             return "this server speaks HTTP/1.1"
         # Read at once it is not noticed otherwise.
-        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MOST_HEAD_BYTES:
-            return f"its headers are larger than {MOST_HEAD_BYTES} bytes"
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MAX_HEAD_BYTES:
+            return f"its headers are larger than {MAX_HEAD_BYTES} bytes"
         names = [name for name, _ in self.headers]
         if version == "1.1" and names.count(b"host") != 1:
             return "it needs exactly one Host header"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-MOST_CONNECTIONS: Final = 1000
+MAX_CONNECTIONS: Final = 1000
 """More than one process with one database can serve; whoever waits is better off in the kernel's queue."""
 
 KEPT_BACK: Final = 192
@@ -14,21 +14,21 @@ KEPT_BACK: Final = 192
 
 def connections_for(descriptors: int) -> int:
     """Return how many connections a process with so many descriptors may have: half of them where they are few."""
-    return min(MOST_CONNECTIONS, descriptors - min(KEPT_BACK, descriptors // 2))
+    return min(MAX_CONNECTIONS, descriptors - min(KEPT_BACK, descriptors // 2))
 
 
-def room_for_connections() -> int:
+def max_connections() -> int:
     """Return how many connections this process may have, after it has raised its own limit as far as it may."""
     try:
         import resource
     except ImportError:
         # Windows has no such limit.
-        return MOST_CONNECTIONS
+        return MAX_CONNECTIONS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_CONNECTIONS + KEPT_BACK
+    wanted = MAX_CONNECTIONS + KEPT_BACK
     if soft != resource.RLIM_INFINITY and soft < wanted:
         raised = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else connections_for(soft)
+    return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else connections_for(soft)

@@ -11,10 +11,10 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
-from outreach_server.listening.connection import Connection, House
+from outreach_server.listening.connection import Connection, ListenerState
 from outreach_server.listening.refusals import refusal
 from outreach_server.listening.room import address_of
-from outreach_server.listening.tally import Tally
+from outreach_server.listening.tally import RefusalCounter
 
 _SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS: Final = 0.25
@@ -36,12 +36,14 @@ class Listener:
         make: Makes the connection of an address.
     """
 
-    def __init__(self, listening: socket.socket, house: House, make: Callable[[str], Connection]) -> None:
+    def __init__(self, listening: socket.socket, house: ListenerState, make: Callable[[str], Connection]) -> None:
         self._socket = listening
         self._house = house
         self._make = make
-        self._full = Tally(_log, "connections_full", "A connection was refused: there are as many as there may be.")
-        self._short = Tally(
+        self._full = RefusalCounter(
+            _log, "connections_full", "A connection was refused: there are as many as there may be."
+        )
+        self._short = RefusalCounter(
             _log, "descriptors_short", "No connection could be taken: the system has no descriptor left."
         )
         self._task: asyncio.Task[None] | None = None

@@ -15,7 +15,7 @@ _NETWORK_BITS: Final = 64
 """What one customer of a network gets in IPv6: his addresses are one."""
 
 
-class Guest(Protocol):
+class LimitedConnection(Protocol):
     """A connection, as far as a room knows it."""
 
     def leave(self) -> None:
@@ -24,14 +24,14 @@ class Guest(Protocol):
 
 
 @attrs.define
-class _Party:
+class _AddressConnections:
     """Those from one address: how many, and who of them waits, who has waited for longest first."""
 
     count: int = 0
-    waiting: dict[Guest, None] = attrs.field(factory=dict)
+    waiting: dict[LimitedConnection, None] = attrs.field(factory=dict)
 
 
-class Room:
+class ConnectionLimiter:
     """Counts connections.
 
     Args:
@@ -42,9 +42,9 @@ class Room:
     def __init__(self, most: int, share: int | None = None) -> None:
         self._most = most
         self._share = share if share is not None else max(1, most // 2)
-        self._guests: dict[Guest, str] = {}
-        self._waiting: dict[Guest, None] = {}
-        self._parties: dict[str, _Party] = {}
+        self._guests: dict[LimitedConnection, str] = {}
+        self._waiting: dict[LimitedConnection, None] = {}
+        self._parties: dict[str, _AddressConnections] = {}
 
     def __len__(self) -> int:
         return len(self._guests)
@@ -56,26 +56,26 @@ class Room:
             return self._let_go(party.waiting)
         return len(self._guests) < self._most or self._let_go(self._waiting)
 
-    def enter(self, guest: Guest, address: str) -> None:
+    def enter(self, guest: LimitedConnection, address: str) -> None:
         """Take one in, who waits."""
         self._guests[guest] = address
-        self._parties.setdefault(address, _Party()).count += 1
+        self._parties.setdefault(address, _AddressConnections()).count += 1
         self.wait(guest)
 
-    def wait(self, guest: Guest) -> None:
+    def wait(self, guest: LimitedConnection) -> None:
         """Note that one is not being served, from now on."""
         if guest in self._guests:
             for waiting in (self._waiting, self._parties[self._guests[guest]].waiting):
                 waiting.pop(guest, None)
                 waiting[guest] = None
 
-    def serve(self, guest: Guest) -> None:
+    def serve(self, guest: LimitedConnection) -> None:
         """Note that one is being served."""
         self._waiting.pop(guest, None)
         if guest in self._guests:
             self._parties[self._guests[guest]].waiting.pop(guest, None)
 
-    def exit(self, guest: Guest) -> None:
+    def exit(self, guest: LimitedConnection) -> None:
         """Forget one who is gone; nothing happens where that has been noted before."""
         self.serve(guest)
         address = self._guests.pop(guest, None)
@@ -85,7 +85,7 @@ class Room:
             if not party.count:
                 del self._parties[address]
 
-    def _let_go(self, waiting: dict[Guest, None]) -> bool:
+    def _let_go(self, waiting: dict[LimitedConnection, None]) -> bool:
         guest = next(iter(waiting), None)
         if guest is None:
             return False

@@ -10,7 +10,7 @@ from typing import Final
 EVERY_SECONDS: Final = 60.0
 
 
-class Tally:
+class RefusalCounter:
     """Logs the first of many like events, and then how many there were.
 
     Args:

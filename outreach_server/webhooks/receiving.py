@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from outreach import ConfigError, InvalidRequest
 from outreach_server.body import receive_callback_body
-from outreach_server.context import exchange_of, server_of
+from outreach_server.context import request_state_of, server_of
 from outreach_server.errors import error_response
 
 _NOT_NOW: Final = "The account's credentials cannot be opened here. The server's log says what to do."
@@ -30,13 +30,13 @@ class Webhooks(HTTPEndpoint):
         try:
             engine = server_of(request).engine
             # First, so that for an address of no account nothing of a body is held.
-            limit = await engine.callbacks.most_bytes(account_id)
+            limit = await engine.callbacks.max_body_bytes(account_id)
             async with receive_callback_body(request, limit, account_id=account_id) as body:
                 await engine.callbacks.receive(
                     account_id, url=str(request.url), headers=dict(request.headers), body=body
                 )
         except InvalidRequest as error:
-            server_of(request).engine.notices.trouble(
+            server_of(request).engine.log_throttle.problem(
                 ("callbacks", account_id),
                 "not_received",
                 "A callback for account %s was not received: %s",
@@ -44,18 +44,18 @@ class Webhooks(HTTPEndpoint):
                 error.message,
                 action="callback_not_received",
                 account_id=account_id,
-                request_id=exchange_of(request).request_id,
+                request_id=request_state_of(request).request_id,
             )
             raise
         except ConfigError as error:
-            server_of(request).engine.notices.trouble(
+            server_of(request).engine.log_throttle.problem(
                 ("callbacks", account_id),
                 "not_taken",
                 "A callback could not be taken in: %s",
                 error.message,
                 level=logging.ERROR,
                 action="callback_not_taken",
-                request_id=exchange_of(request).request_id,
+                request_id=request_state_of(request).request_id,
             )
             return error_response(request, 503, "internal_error", _NOT_NOW)
         return Response(status_code=204)

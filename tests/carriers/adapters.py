@@ -36,7 +36,7 @@ class AdapterRules:
         """Each field has a name of its own and a sentence."""
         names = [field.name for field in self.adapter.fields]
         assert len(names) == len(set(names))
-        assert all(field.meaning.endswith(".") for field in self.adapter.fields)
+        assert all(field.description.endswith(".") for field in self.adapter.fields)
         assert {field.name for field in self.adapter.fields if field.required} <= set(self.credentials)
 
     def test_good_credentials_have_no_problem(self) -> None:

@@ -15,7 +15,7 @@ from outreach.protocols.adapter import CarrierAdapter
 from outreach.protocols.carrier import Carrier
 from outreach.testing.builders import NOW
 from outreach.testing.fault_server import Answer, Fault, FaultServer
-from tests.carriers.kit import connection, message, question
+from tests.carriers.kit import connection, lookup, message
 
 
 class FaultMatrix:
@@ -62,7 +62,7 @@ class FaultMatrix:
         ],
     )
     async def test_an_answer_has_its_class(self, answer: Answer, state: DispatchState | None, reason: str) -> None:
-        """Design, section 5, rule 5: a no is a no, and whatever cannot be read is unknown; asked once."""
+        """docs/delivery-contract.md#rule-5: a no is a no, and whatever cannot be read is unknown; asked once."""
         async with FaultServer(lambda _: answer) as server, self.before(server) as carrier:
             outcome = await carrier.send(message())
             assert (outcome.state, outcome.reason) == (state or DispatchState.UNKNOWN, reason)
@@ -97,7 +97,7 @@ class FaultMatrix:
     async def test_what_is_too_late_is_not_sent(self, left: timedelta) -> None:
         """A message that the carrier must not deliver any more, or could only deliver too late, is not handed over."""
         async with FaultServer(lambda _: self.accepted) as server, self.before(server) as carrier:
-            if left > timedelta() and not carrier.capabilities.carries_not_after:
+            if left > timedelta() and not carrier.capabilities.supports_not_after:
                 pytest.skip("this carrier has no field for it: the engine's own check has to do")
             outcome = await carrier.send(message(not_after=NOW + left))
             assert (outcome.state, outcome.reason) == (DispatchState.NOT_SENT, "too_late")
@@ -120,7 +120,7 @@ class FaultMatrix:
     async def test_a_look_up_that_fails_says_nothing(self, answer: Answer, provider_id: str | None) -> None:
         """Whatever a look-up is answered, it raises nothing, and no answer of that kind is evidence."""
         async with FaultServer(lambda _: answer) as server, self.before(server) as carrier:
-            assert await carrier.look_up(question(provider_id=provider_id)) is None
+            assert await carrier.look_up(lookup(provider_id=provider_id)) is None
             assert {request.method for request in server.requests} <= {"GET"}
 
     @pytest.mark.parametrize("fault", ["drop_before", "drop_during", "drop_after", "silence"])
@@ -128,7 +128,7 @@ class FaultMatrix:
         """A network that fails is no evidence either."""
         async with FaultServer(lambda _: self.accepted) as server, self.before(server, patience=0.3) as carrier:
             server.fault = fault
-            assert await carrier.look_up(question()) is None
+            assert await carrier.look_up(lookup()) is None
             assert server.connections <= 1
 
     @pytest.mark.parametrize("status", [301, 304, 400, 401, 402, 403, 404, 405, 422, 429, 500])

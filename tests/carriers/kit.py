@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 
 from outreach.clock import Clock
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.protocols.adapter import Callback, CarrierAdapter, Connection
-from outreach.protocols.carrier import LookUp, OutboundMessage
+from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock
 
@@ -53,7 +53,7 @@ def message(**changes: Any) -> OutboundMessage:
     return OutboundMessage(**{**fields, **changes})
 
 
-def question(**changes: Any) -> LookUp:
+def lookup(**changes: Any) -> LookupRequest:
     """Return a look-up of a message that was committed now; `changes` are its fields."""
     fields: dict[str, Any] = {
         "workspace_id": WORKSPACE_ID,
@@ -64,7 +64,7 @@ def question(**changes: Any) -> LookUp:
         "since": NOW,
         "until": NOW,
     }
-    return LookUp(**{**fields, **changes})
+    return LookupRequest(**{**fields, **changes})
 
 
 class Caught:
@@ -105,7 +105,7 @@ async def sent(
     clock: Clock | None = None,
     callback_url: str | None = CALLBACK_URL,
     **changes: Any,
-) -> tuple[Outcome, list[httpx.Request]]:
+) -> tuple[DispatchOutcome, list[httpx.Request]]:
     """Send one message; return its outcome, and the requests that were made for it."""
     caught = Caught(answer)
     carrier = adapter.connect(caught.connection(credentials, clock=clock, callback_url=callback_url))

@@ -14,10 +14,10 @@ from outreach.config import SimulatorConfig
 from outreach.ids import UuidV7Source
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
-from outreach.protocols.carrier import LookUp, OutboundMessage
+from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.testing.builders import WORKSPACE_ID, new_id
 from outreach.testing.carrier_contract import CarrierContract
-from outreach.testing.carriers import ScriptedCarrier
+from outreach.testing.scripted import ScriptedCarrier
 from tests.labs import ScriptedLab, SimulatorLab
 
 
@@ -34,7 +34,7 @@ def _carrier(*, seed: int = 1, clock: SystemClock | None = None, **config: objec
 
 def _message(to: str = "+14155550100", body: str = "Grüße 👋") -> OutboundMessage:
     return OutboundMessage(
-        dispatch_id=new_id(), workspace_id=WORKSPACE_ID, sender="+14155550199", to=to, body=body, not_after=None
+        dispatch_id=new_id(), workspace_id=WORKSPACE_ID, from_number="+14155550199", to=to, body=body, not_after=None
     )
 
 
@@ -42,7 +42,7 @@ class TestSimulatedCarrier(CarrierContract):
     """The simulator without a log file."""
 
     @pytest.fixture
-    def lab(self) -> SimulatorLab:
+    def harness(self) -> SimulatorLab:
         """Return simulators that accept, refuse and dawdle."""
         return SimulatorLab(
             {
@@ -57,7 +57,7 @@ class TestSimulatedCarrierWithLog(CarrierContract):
     """The simulator with a log file, from which its look-up is authoritative."""
 
     @pytest.fixture
-    def lab(self, tmp_path: Path) -> SimulatorLab:
+    def harness(self, tmp_path: Path) -> SimulatorLab:
         """Return simulators that accept, refuse and dawdle, over one log."""
         log = tmp_path / "log.jsonl"
         return SimulatorLab(
@@ -74,7 +74,7 @@ class TestScriptedCarrier(CarrierContract):
     """The scripted carrier is a peer: it keeps the contract, whatever its look-up can tell."""
 
     @pytest.fixture
-    def lab(self, look_up: str) -> ScriptedLab:
+    def harness(self, look_up: str) -> ScriptedLab:
         """Return a scripted carrier."""
         return ScriptedLab(ScriptedCarrier, look_up=look_up)
 
@@ -83,7 +83,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_the_log_has_one_line_for_each_message_accepted_before_the_answer(tmp_path: Path) -> None:
-    """Design, section 8: one JSON line with kind, to, from, body, dispatch_id and at, written before the answer."""
+    """docs/rules.md#sandbox: one JSON line with kind, to, from, body, dispatch_id and at, written before the answer."""
     log = tmp_path / "log.jsonl"
     message = _message()
     before = datetime.now(UTC)
@@ -94,7 +94,7 @@ async def test_the_log_has_one_line_for_each_message_accepted_before_the_answer(
     assert entry == {
         "kind": "sms",
         "to": message.to,
-        "from": message.sender,
+        "from": message.from_number,
         "body": message.body,
         "dispatch_id": message.dispatch_id,
     }
@@ -172,6 +172,8 @@ async def test_the_same_seed_refuses_the_same_requests() -> None:
     assert set(runs[0]) == {DispatchState.ACCEPTED, DispatchState.REFUSED}
 
 
-def _question(message: OutboundMessage) -> LookUp:
+def _question(message: OutboundMessage) -> LookupRequest:
     now = datetime.now(UTC)
-    return LookUp(workspace_id=WORKSPACE_ID, dispatch_id=message.dispatch_id, to=message.to, since=now, until=now)
+    return LookupRequest(
+        workspace_id=WORKSPACE_ID, dispatch_id=message.dispatch_id, to=message.to, since=now, until=now
+    )

@@ -10,7 +10,7 @@ import pytest
 
 from outreach import SystemClock
 from outreach.storage.sqlite import SqliteStorage
-from outreach.testing.builders import make_account_hold
+from outreach.testing.builders import make_provider_throttle
 from tests.cli.conftest import Cli
 from tests.fake_provider import CREDENTIALS, FakeAdapter
 
@@ -120,11 +120,13 @@ def test_variables_belong_to_calls(cli: Cli, live_id: str) -> None:
 def hold(cli: Cli, workspace_id: str, provider: str = "twilio") -> datetime:
     """Have a provider ask to be left alone for an hour; return when that is over."""
     now = SystemClock().now().replace(microsecond=0)
-    asked = make_account_hold(workspace_id=workspace_id, provider=provider, since=now, until=now + timedelta(hours=1))
+    asked = make_provider_throttle(
+        workspace_id=workspace_id, provider=provider, since=now, until=now + timedelta(hours=1)
+    )
 
     async def put() -> None:
         async with SqliteStorage(Path(cli.database.removeprefix("sqlite:///")), clock=SystemClock()) as storage:
-            await storage.write(lambda tx: tx.account_holds.put(asked))
+            await storage.write(lambda tx: tx.provider_throttles.put(asked))
 
     anyio.run(put)
     return asked.until
@@ -142,14 +144,14 @@ def test_a_provider_that_is_left_alone_is_told_of(cli: Cli, live_id: str, creden
     (listed,) = cli.ask("accounts", "list", live_id)
     checked = cli.ask("accounts", "check", made["id"])
     for document in (listed, checked):
-        assert document["held_by"] == "provider_hold"
+        assert document["throttled_by"] == "provider_hold"
         assert datetime.fromisoformat(document["held_until"]) == until
     assert checked["ok"]
-    assert connect()["held_by"] is None
+    assert connect()["throttled_by"] is None
     for words in (("list", live_id), ("check", made["id"])):
         assert "left alone" not in cli.tell("accounts", *words)
     checked = cli.ask("accounts", "check", made["id"])
-    assert (checked["held_by"], checked["held_until"]) == (None, None)
+    assert (checked["throttled_by"], checked["held_until"]) == (None, None)
 
 
 def test_a_test_message_that_nothing_takes_has_failed(
@@ -170,7 +172,7 @@ def test_a_test_message_that_nothing_takes_has_failed(
     result = cli.run(*send, "0.1", "--json")
     assert result.exit_code == 1
     document = json.loads(result.stdout)
-    assert (document["held_by"], datetime.fromisoformat(document["held_until"])) == ("provider_hold", until)
+    assert (document["throttled_by"], datetime.fromisoformat(document["held_until"])) == ("provider_hold", until)
     assert cli.ask(*send, "0")["status"] == "queued"
 
 

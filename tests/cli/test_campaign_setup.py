@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outreach.clock import SystemClock, to_text
+from outreach.clock import SystemClock, format_timestamp
 from outreach_server.cli.hours import OpeningHours, schedule_of
 from tests.cli.conftest import Cli, until
 
@@ -130,7 +130,7 @@ def test_hours_holidays_schedule_and_expiry_are_taken(cli: Cli, workspace_id: st
         cli, workspace_id, file, "--message", "Hi", "--from", SENDER,
         "--hours", "mon-fri 09:00-17:00", "--hours", "sat 10:00-14:00", "--timezone", "America/New_York",
         "--holidays", "US", "--holiday", "2027-03-05",
-        "--schedule-at", to_text(start), "--expires-at", to_text(end),
+        "--schedule-at", format_timestamp(start), "--expires-at", format_timestamp(end),
     )  # fmt: skip
     hours = made["business_hours_config"]
     assert hours["timezone"] == made["timezone"] == "America/New_York"
@@ -141,7 +141,10 @@ def test_hours_holidays_schedule_and_expiry_are_taken(cli: Cli, workspace_id: st
     assert made["holidays_config"]["country"] == "US"
     assert "2027-03-05" in dates
     assert len(dates) > 20
-    assert (made["scheduled_start_at"], made["scheduled_expires_at"]) == (to_text(start), to_text(end))
+    assert (made["scheduled_start_at"], made["scheduled_expires_at"]) == (
+        format_timestamp(start),
+        format_timestamp(end),
+    )
     told = cli.tell("campaigns", "show", made["id"])
     assert "mon-fri 09:00-17:00; sat 10:00-14:00, America/New_York" in told
     assert f"US: {len(dates)} dates" in told
@@ -274,7 +277,7 @@ def test_a_start_says_how_many_will_fail_and_refuses_where_all_will(
 def test_a_start_whose_time_has_passed_says_so(cli: Cli, workspace_id: str, file: str) -> None:
     """It was ahead when the campaign was made; over HTTP any time is taken."""
     soon = SystemClock().now() + timedelta(seconds=1.5)
-    made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER, "--schedule-at", to_text(soon))
+    made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER, "--schedule-at", format_timestamp(soon))
     until(lambda: SystemClock().now() > soon, "the start")
     told = cli.tell("campaigns", "start", made["id"])
     assert "has passed: it starts at once" in told
@@ -307,7 +310,7 @@ def test_a_new_sending_number_brings_its_carrier(cli: Cli, workspace_id: str, fi
 def test_when_a_campaign_runs_is_changed(cli: Cli, workspace_id: str, file: str) -> None:
     """Start, expiry, hours and holidays, each by the option of the import; each is cleared again."""
     made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER)
-    start, end = (to_text(SystemClock().now() + timedelta(days=days)) for days in (1, 2))
+    start, end = (format_timestamp(SystemClock().now() + timedelta(days=days)) for days in (1, 2))
     when = ("--schedule-at", start, "--expires-at", end, "--hours", "mon-fri 09:00-17:00", "--timezone", "Europe/Oslo")
     changed = cli.ask("campaigns", "update", made["id"], *when, "--holidays", "GB-ENG", "--description", "For us")
     assert (changed["schedule_type"], changed["scheduled_start_at"]) == ("scheduled", start)

@@ -125,7 +125,7 @@ def options(command: click.Command) -> set[str]:
 
 
 def test_the_command_line_is_the_designed_one() -> None:
-    """No command of the design is missing, and none is there that it does not know."""
+    """No command of docs/cli.md is missing, and each command has its place there."""
     assert set(COMMANDS) == set(DESIGNED)
 
 

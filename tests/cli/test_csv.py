@@ -8,9 +8,9 @@ import pytest
 
 from outreach_server.cli.contacts import CHUNK, ContactFile
 from outreach_server.cli.csv_columns import read_columns
-from outreach_server.cli.csv_lines import LONGEST_LINE, Source
+from outreach_server.cli.csv_lines import MAX_LINE_LENGTH, Source
 from outreach_server.cli.csv_records import Record, detect_delimiter, records
-from outreach_server.cli.rejects import Rejects, inert
+from outreach_server.cli.rejects import Rejects, escape_formula
 
 
 class Dribble(io.BytesIO):
@@ -62,8 +62,8 @@ def test_a_file_that_ends_within_a_letter_is_not_in_its_encoding() -> None:
 @pytest.mark.parametrize("size", [1000, 65_536])
 def test_a_line_without_end_is_cut(size: int) -> None:
     """A file without line ends does not fill the memory, and the next line is whole again."""
-    got = lines(b"x" * (3 * LONGEST_LINE) + b"\nnext\n" + b"y" * (2 * LONGEST_LINE), size=size)
-    assert [len(got[0]) > LONGEST_LINE, got[1], len(got[2]) > LONGEST_LINE, len(got)] == [True, "next\n", True, 3]
+    got = lines(b"x" * (3 * MAX_LINE_LENGTH) + b"\nnext\n" + b"y" * (2 * MAX_LINE_LENGTH), size=size)
+    assert [len(got[0]) > MAX_LINE_LENGTH, got[1], len(got[2]) > MAX_LINE_LENGTH, len(got)] == [True, "next\n", True, 3]
 
 
 def rows(text: str, delimiter: str = ",") -> list[Record]:
@@ -104,9 +104,9 @@ def test_a_quote_that_never_closes_costs_one_row() -> None:
 
 def test_a_quote_that_never_closes_in_a_long_file_costs_one_row() -> None:
     """The search for its end is bounded."""
-    more = "b,c\n" * LONGEST_LINE
+    more = "b,c\n" * MAX_LINE_LENGTH
     got = rows('a,"open\n' + more)
-    assert len(got) == LONGEST_LINE + 1
+    assert len(got) == MAX_LINE_LENGTH + 1
     assert [record.problem is None for record in got[:3]] == [False, True, True]
 
 
@@ -117,7 +117,7 @@ def test_text_after_a_closed_quote_is_malformed() -> None:
 
 def test_a_row_that_is_too_long_is_named() -> None:
     """And cut, so that naming it takes no room."""
-    got = rows("x" * (LONGEST_LINE + 1) + "\nok\n")
+    got = rows("x" * (MAX_LINE_LENGTH + 1) + "\nok\n")
     assert "longer than" in (got[0].problem or "")
     assert len(got[0].cells[0]) < 100
     assert got[1] == Record(2, 2, ["ok"], None)
@@ -216,4 +216,4 @@ def test_a_rejected_cell_is_not_run_by_a_spreadsheet(cell: str, written: str) ->
     head, row = csv.reader(io.StringIO(file.getvalue(), newline=""))
     assert head == ["row", "column", "message", "phone", written]
     assert [row[1], *row[3:]] == [written, "12", written]
-    assert row[2] == inert(f"{cell} is no possible number")
+    assert row[2] == escape_formula(f"{cell} is no possible number")

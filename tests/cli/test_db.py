@@ -35,7 +35,7 @@ def test_a_backup_is_made_and_restored(cli: Cli, database: str, tmp_path: Path) 
     assert "paused at the next start" in told
     assert [one["name"] for one in cli.ask("workspaces", "list")] == ["First"]
     done = cli.ask("db", "restore", str(file))
-    assert done["lacking"] == done["accounts_in_trouble"] == []
+    assert done["pending_migrations"] == done["accounts_in_trouble"] == []
     kept = Cli(f"sqlite:///{done['kept']}")
     assert [one["name"] for one in kept.ask("workspaces", "list")] == ["First"]
 
@@ -62,7 +62,7 @@ def test_the_key_is_told_of_and_an_account_that_needs_another_one_is_named(
 def test_a_check_ends_with_1_where_something_is_wrong(cli: Cli, database: str, workspace_id: str) -> None:
     """And says how to mend it."""
     found = cli.ask("db", "check")
-    assert (found["ok"], found["problems"], found["lacking"]) == (True, [], [])
+    assert (found["ok"], found["problems"], found["pending_migrations"]) == (True, [], [])
     assert cli.ask("db", "check", "--quick")["ok"]
     with closing(sqlite3.connect(path_of(database))) as raw:
         raw.execute("PRAGMA writable_schema = ON")
@@ -85,12 +85,12 @@ def test_only_serve_and_migrate_change_an_older_database(
         closing(sqlite3.connect(path_of(database), isolation_level=None)) as raw,
     ):
         patched.setattr(schema, "MIGRATIONS", first)
-        schema.bring_up_to_date(raw)
+        schema.apply_migrations(raw)
     before = path_of(database).read_bytes()
     for command in (["workspaces", "list"], ["workspaces", "create", "B"], ["stop"], ["audit"]):
         assert "outreach-server db migrate" in cli.refuse(*command)
     assert path_of(database).read_bytes() == before
-    assert cli.ask("db", "check")["lacking"]
+    assert cli.ask("db", "check")["pending_migrations"]
     assert cli.ask("db", "migrate")["applied"][0] == "0002_early_events"
     assert "up to date" in cli.tell("db", "migrate")
     assert cli.ask("workspaces", "list") == []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from outreach_server.cli.deafness import AGAIN_SECONDS, heard_once
+from outreach_server.cli.deafness import AGAIN_SECONDS, single_interrupt
 
 PATIENCE_SECONDS = 30.0
 
@@ -42,7 +42,7 @@ def test_a_burst_is_one_interruption() -> None:
 
 
 def _end_in_a_burst(ended: list[str]) -> None:
-    with heard_once():
+    with single_interrupt():
         try:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(PATIENCE_SECONDS)
@@ -62,7 +62,7 @@ def test_one_that_was_lost_is_raised_again() -> None:
 
 
 def _lose_one() -> None:
-    with heard_once():
+    with single_interrupt():
         thing = Swallowing()
         del thing
         time.sleep(PATIENCE_SECONDS)
@@ -71,9 +71,9 @@ def _lose_one() -> None:
 def test_without_an_interruption_all_is_as_before() -> None:
     """Also where the block fails."""
     before = signal.getsignal(signal.SIGINT)
-    with heard_once():
+    with single_interrupt():
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before
-    with pytest.raises(ValueError, match="x"), heard_once():
+    with pytest.raises(ValueError, match="x"), single_interrupt():
         raise ValueError("x")
     assert signal.getsignal(signal.SIGINT) is before

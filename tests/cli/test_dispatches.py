@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import anyio
 import pytest
 
-from outreach import Dispatch, DispatchState, Outreach, to_text
-from outreach.operations import leases
+from outreach import Dispatch, DispatchState, Outreach, format_timestamp
+from outreach.operations.waves import leases
 from outreach.testing.builders import make_dispatch, make_message, new_id
 from outreach.working_set import Transaction
 from tests.cli.conftest import Cli
@@ -64,7 +64,7 @@ def test_the_unknown_ones_are_listed_oldest_first_without_their_text(cli: Cli, w
     listed = cli.ask("dispatches", "unknown", workspace_id)
     assert [one["id"] for one in listed] == [first.id, later.id]
     assert (listed[0]["state"], listed[0]["reason"], listed[0]["to"]) == ("unknown", "timeout", first.to)
-    assert listed[0]["created_at"] == to_text(first.created_at)
+    assert listed[0]["created_at"] == format_timestamp(first.created_at)
     assert "body" not in listed[0]
     assert len(cli.ask("dispatches", "unknown", workspace_id, "--limit", "1")) == 1
     assert first.id in cli.tell("dispatches", "unknown", workspace_id)
@@ -75,7 +75,7 @@ def test_the_unknown_ones_are_listed_oldest_first_without_their_text(cli: Cli, w
     [("--assume-sent", "accepted", "dispatch.assume_sent"), ("--retry", "given_up", "dispatch.retry")],
 )
 def test_an_operator_decides_once(cli: Cli, workspace_id: str, option: str, state: str, action: str) -> None:
-    """Design, section 5, rule 6: the decision is kept in the audit trail; a second one is refused, in words."""
+    """docs/delivery-contract.md#rule-6: the decision is kept in the audit trail; a second one is refused, in words."""
     dispatch = given_unknown(cli, workspace_id)
     given_a_steady_clock(cli)
     resolved = cli.ask("dispatches", "resolve", dispatch.id, option)
@@ -86,7 +86,7 @@ def test_an_operator_decides_once(cli: Cli, workspace_id: str, option: str, stat
 
 
 def test_a_retry_that_is_too_early_says_how_long_to_wait(cli: Cli, workspace_id: str) -> None:
-    """Design, section 5, rule 6: until then the first request may still be on its way."""
+    """docs/delivery-contract.md#rule-6: until then the first request may still be on its way."""
     dispatch = given_unknown(cli, workspace_id, datetime.now(UTC))
     given_a_steady_clock(cli)
     assert "It can be tried again in" in cli.refuse("dispatches", "resolve", dispatch.id, "--retry")

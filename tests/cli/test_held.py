@@ -17,7 +17,7 @@ def test_an_operator_decides_about_who_is_held_back(
 
     async def receive() -> None:
         async with Outreach.open(database) as engine:
-            await engine.messages.receive(workspace_id, sender=PERSON, to="+14155550199", body="bus stop?")
+            await engine.messages.receive(workspace_id, from_number=PERSON, to="+14155550199", body="bus stop?")
 
     anyio.run(receive)
     [held] = cli.ask("unsubscribes", "held", workspace_id)
@@ -27,7 +27,7 @@ def test_an_operator_decides_about_who_is_held_back(
     assert [entry["scope"] for entry in cli.ask("unsubscribes", "list", workspace_id)] == scopes
     assert "nothing to decide" in cli.refuse("unsubscribes", "decide", workspace_id, PERSON, option)
     [newest] = cli.ask("audit", workspace_id, "--limit", "1")
-    assert (newest["action"], newest["detail"]) == ("unsubscribes.decide", option[2:].replace("-", " "))
+    assert (newest["action"], newest["detail"]) == ("unsubscribes.resolve", option[2:].replace("-", " "))
 
 
 def test_a_decision_must_be_named(cli: Cli, workspace_id: str) -> None:

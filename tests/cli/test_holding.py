@@ -8,7 +8,7 @@ from outreach import MessageStatus, Outreach, SystemClock
 from outreach.models.call import Call
 from outreach.models.message import Message
 from outreach.storage.sqlite.memory import MemoryStorage
-from outreach.testing.builders import WORKSPACE_ID, make_account_hold, make_call, make_message, make_workspace
+from outreach.testing.builders import WORKSPACE_ID, make_call, make_message, make_provider_throttle, make_workspace
 from outreach_server.cli.holding import held_until, why_queued
 
 pytestmark = pytest.mark.anyio
@@ -33,8 +33,8 @@ async def test_why_something_waits_is_told_as_far_as_it_is_known(fresh: Message 
         assert told is not None
         assert told.startswith(f"{provider} has not taken it (temporary)")
         until = clock.now() + timedelta(hours=1)
-        hold = make_account_hold(workspace_id=WORKSPACE_ID, provider=provider, until=until)
-        await storage.write(lambda tx: tx.account_holds.put(hold))
+        hold = make_provider_throttle(workspace_id=WORKSPACE_ID, provider=provider, until=until)
+        await storage.write(lambda tx: tx.provider_throttles.put(hold))
         for item in (fresh, tried):
             told = await why_queued(engine, item)
             assert told is not None

@@ -12,9 +12,9 @@ import anyio
 import pytest
 
 from outreach import Outreach
-from outreach.clock import SystemClock, to_text
+from outreach.clock import SystemClock, format_timestamp
 from outreach.models.work import Lease
-from outreach.services.status import StatusLook
+from outreach.services.status import StatusQuery
 from tests.cli.conftest import Cli
 
 Write = Callable[[str | bytes], str]
@@ -315,7 +315,10 @@ def test_people_are_told_what_comes_next(cli: Cli, workspace_id: str, csv_file: 
 def test_why_a_campaign_of_a_suspended_workspace_sends_nothing_is_shown(
     cli: Cli, workspace_id: str, csv_file: Write
 ) -> None:
-    """Design, section 4: a suspended workspace keeps its campaigns' states and sends nothing; the reason is shown."""
+    """A suspended workspace keeps its campaigns' states and sends nothing; the reason is shown.
+
+    docs/states.md#workspaces.
+    """
     args = ("campaigns", "import", workspace_id, csv_file("phone\n+14155550101\n"), "--name", "C", "--message", "Hi")
     campaign_id = cli.ask(*args, "--from", "+14155550100")["id"]
     cli.ask("campaigns", "start", campaign_id)
@@ -339,11 +342,11 @@ def test_a_campaign_whose_provider_wants_to_be_left_alone_says_so(
     assert cli.ask("campaigns", "show", campaign_id)["held_until"] is None
     now = SystemClock().now()
     dispatched_at(cli, now)
-    row = (workspace_id, "twilio", to_text(now), to_text(now + timedelta(hours=1)), 1)
+    row = (workspace_id, "twilio", format_timestamp(now), format_timestamp(now + timedelta(hours=1)), 1)
     with closing(sqlite3.connect(database.removeprefix("sqlite:///"))) as file, file:
         file.execute("INSERT INTO account_holds VALUES (?, ?, ?, ?, ?)", row)
     shown = cli.ask("campaigns", "show", campaign_id)
-    assert (shown["held_by"], shown["held_until"]) == ("provider_hold", to_text(now + timedelta(hours=1)))
+    assert (shown["held_by"], shown["held_until"]) == ("provider_hold", format_timestamp(now + timedelta(hours=1)))
     assert "provider_hold" in cli.tell("campaigns", "show", campaign_id)
 
 
@@ -354,15 +357,15 @@ def test_that_nobody_dispatches_is_told(cli: Cli, workspace_id: str, csv_file: W
     assert cli.ask("campaigns", "show", campaign_id)["holds"] == []
     cli.ask("campaigns", "start", campaign_id)
     shown = cli.ask("campaigns", "show", campaign_id)
-    assert (shown["held_by"], shown["held_until"]) == ("nobody is dispatching", None)
-    assert [hold["by"] for hold in shown["holds"]] == ["nobody is dispatching"]
+    assert (shown["held_by"], shown["held_until"]) == ("no_dispatcher", None)
+    assert [hold["by"] for hold in shown["holds"]] == ["no_dispatcher"]
     told = cli.tell("campaigns", "show", campaign_id)
     assert "No process sends from this database" in told
     assert "outreach-server serve" in told
     dispatched_at(cli, SystemClock().now())
     assert cli.ask("campaigns", "show", campaign_id)["holds"] == []
     dispatched_at(cli, SystemClock().now() - timedelta(minutes=1))
-    assert cli.ask("campaigns", "show", campaign_id)["held_by"] == "nobody is dispatching"
+    assert cli.ask("campaigns", "show", campaign_id)["held_by"] == "no_dispatcher"
 
 
 def test_campaigns_of_messages_count_recipients(cli: Cli, workspace_id: str, csv_file: Write) -> None:
@@ -419,11 +422,11 @@ def test_what_says_nothing_of_who_sends_does_not_ask_for_it(
     campaign = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), "--from", "+14155550100")["id"]
     asked: list[object] = []
 
-    async def ask(_: StatusLook, *args: object) -> None:
+    async def ask(_: StatusQuery, *args: object) -> None:
         asked.append(args)
         raise AssertionError
 
-    monkeypatch.setattr(StatusLook, "__call__", ask)
+    monkeypatch.setattr(StatusQuery, "__call__", ask)
     for move in ("start", "pause", "resume"):
         assert cli.ask("campaigns", move, campaign)["id"] == campaign
     assert f"campaigns resume {campaign}" in cli.tell("campaigns", "pause", campaign)

@@ -41,8 +41,8 @@ def test_each_obstacle_that_a_command_mends_comes_with_it(paths: list[str], comm
 
 def test_what_a_flow_says_is_changed_in_the_flow() -> None:
     """A text of the campaign's own would take the flow away."""
-    campaign = make_campaign(sms_message_source="flow", sms_flow_id=new_id())
-    change = f"outreach-server flows update {campaign.workspace_id} {campaign.sms_flow_id} --file FILENAME"
+    campaign = make_campaign(message_source="flow", flow_id=new_id())
+    change = f"outreach-server flows update {campaign.workspace_id} {campaign.flow_id} --file FILENAME"
     for path in ("max_segments", "message_body"):
         told = explain_obstacles([ErrorDetail(path, "Too long, or empty.")], campaign)
         assert told.splitlines()[1:] == [f"  {change}"]

@@ -11,19 +11,19 @@ from rich.console import Console
 
 from outreach import (
     Campaign,
+    CampaignBlocker,
     CampaignStatus,
     Counters,
-    DispatchGroup,
+    DispatchCount,
     DispatchState,
-    Holdup,
     MessageStatus,
     NewRecipient,
     NewSmsCampaign,
     Outreach,
-    RecipientGroup,
+    RecipientCount,
     RecipientStatus,
 )
-from outreach_server.cli.campaign_picture import Look, Snapshot, message_counts
+from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, message_counts
 from outreach_server.cli.progress import Lines, Silent, Terminal, render, view_for
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -45,9 +45,9 @@ def snapshot(
         updated_at=NOW,
     )
     groups = (
-        RecipientGroup(status=RecipientStatus.COMPLETED, reason=None, count=6),
-        RecipientGroup(status=RecipientStatus.FAILED, reason="some_new_reason", count=1),
-        RecipientGroup(status=RecipientStatus.PENDING, reason=None, count=3),
+        RecipientCount(status=RecipientStatus.COMPLETED, reason=None, count=6),
+        RecipientCount(status=RecipientStatus.FAILED, reason="some_new_reason", count=1),
+        RecipientCount(status=RecipientStatus.PENDING, reason=None, count=3),
     )
     return Snapshot(campaign=campaign, groups=groups, rate_per_minute=90.0, eta_seconds=eta_seconds)
 
@@ -76,8 +76,10 @@ def test_a_campaign_that_is_paused_says_why() -> None:
 
 
 def test_a_campaign_that_is_held_says_by_what() -> None:
-    """Design, section 4: the reason is shown, on a terminal and line by line."""
-    held = attrs.evolve(snapshot(), holds=[Holdup(by="workspace_suspended", until=NOW, why="It may not work.")])
+    """docs/states.md#workspaces: the reason is shown, on a terminal and line by line."""
+    held = attrs.evolve(
+        snapshot(), holds=[CampaignBlocker(by="workspace_suspended", until=NOW, why="It may not work.")]
+    )
     assert "active (workspace_suspended)" in drawn(held)
     printed: list[str] = []
     view = Lines(printed.append)
@@ -164,9 +166,9 @@ def test_a_terminal_keeps_one_picture() -> None:
     assert "\x1b[1A" in file.getvalue()
 
 
-def sent(count: int, state: DispatchState, report: MessageStatus | None = None) -> DispatchGroup:
+def sent(count: int, state: DispatchState, report: MessageStatus | None = None) -> DispatchCount:
     """Return how many messages came to something."""
-    return DispatchGroup(
+    return DispatchCount(
         provider="twilio", state=state, report=report, reason=None, error_code=None, error_message=None, count=count
     )
 
@@ -199,7 +201,7 @@ def test_what_messages_came_to_is_parted() -> None:
 
 def test_a_group_that_waits_says_until_when() -> None:
     """When the first of them goes on, beside the sentence."""
-    groups = (RecipientGroup(status=RecipientStatus.WAITING, reason="contact_hours", count=3),)
+    groups = (RecipientCount(status=RecipientStatus.WAITING, reason="contact_hours", count=3),)
     picture = attrs.evolve(snapshot(), groups=groups, waits={("waiting", "contact_hours"): NOW})
     assert "outside of the hours" in drawn(picture)
     assert "2026-11-20T00:00:00" in drawn(picture)
@@ -213,16 +215,16 @@ async def test_what_is_costly_is_looked_at_less_often(monkeypatch: pytest.Monkey
     monkeypatch.setattr("outreach_server.cli.campaign_picture.time", SimpleNamespace(monotonic=lambda: next(clock)))
     async with Outreach.open("memory://") as engine:
         workspace = await engine.workspaces.create("Acme")
-        new = NewSmsCampaign(name="C", message_body="Hi", sms_carrier="twilio", sms_from_number="+14155550100")
-        made = await engine.create_campaign.sms(workspace.id, new, [NewRecipient(phone_number="+14155550101")])
+        new = NewSmsCampaign(name="C", body="Hi", carrier="twilio", from_number="+14155550100")
+        made = await engine.campaigns.create_sms(workspace.id, new, [NewRecipient(phone_number="+14155550101")])
         looks: list[str] = []
 
-        async def groups(workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
+        async def groups(workspace_id: str, campaign_id: str) -> Sequence[DispatchCount]:
             looks.append(campaign_id)
             return []
 
         monkeypatch.setattr(engine.failures, "groups", groups)
-        look = Look(engine, workspace.id, made.campaign.id)
+        look = SnapshotReader(engine, workspace.id, made.campaign.id)
         await look.now()
         await look.now()
         assert len(looks) == 1

@@ -42,7 +42,7 @@ def test_a_workspace_without_a_limit_can_be_made(cli: Cli) -> None:
 
 
 def test_contact_hours_are_kept_by_default_where_real_people_are_contacted(cli: Cli) -> None:
-    """Design, section 6, hours: on for live workspaces, off in a sandbox; named, what is named."""
+    """docs/rules.md#contact-hours: on for live workspaces, off in a sandbox; named, what is named."""
     assert cli.ask("workspaces", "create", "A")["contact_hours"] is False
     assert cli.ask("workspaces", "create", "B", "--live")["contact_hours"] is True
     assert cli.ask("workspaces", "create", "C", "--contact-hours")["contact_hours"] is True
@@ -88,7 +88,7 @@ def test_a_stop_is_listed_with_what_was_written_and_by_whom(cli: Cli, workspace_
             for provider_id, body in (("SM1", "please stop"), ("SM2", "thanks")):
                 await engine.messages.receive(
                     workspace_id,
-                    sender="+14155550102",
+                    from_number="+14155550102",
                     to="+14155550100",
                     body=body,
                     provider="twilio",
@@ -156,7 +156,7 @@ def test_settings_are_set_one_by_one(cli: Cli, workspace_id: str) -> None:
 
 
 def test_settings_of_calling_campaigns_stand_beside_those_of_messages(cli: Cli, workspace_id: str) -> None:
-    """Design, section 6: 3 attempts and 30 minutes before any change; one budget for all reasons."""
+    """docs/rules.md#retry: 3 attempts and 30 minutes before any change; one budget for all reasons."""
     before = cli.ask("settings", "show", workspace_id)
     assert (before["call_retry_max_attempts"], before["call_retry_delay_minutes"]) == (3, 30)
     after = cli.ask("settings", "set", workspace_id, "--call-retry-max-attempts", "10", "--no-footer")

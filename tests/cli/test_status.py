@@ -13,9 +13,9 @@ import pytest
 
 from outreach import Outreach, SystemClock
 from outreach.models.campaign import PauseReason
-from outreach.models.states import CampaignMove, DispatchState
-from outreach.operations.campaign_moves import move
-from outreach.testing.builders import make_account_hold, make_dispatch, make_message
+from outreach.models.states import CampaignAction, DispatchState
+from outreach.operations.campaigns.transitions import move
+from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle
 from outreach.working_set import Transaction
 from tests.cli.conftest import Cli, Process
 from tests.documents.commands import arguments_of, check
@@ -56,7 +56,7 @@ def pause(database: str, workspace_id: str, campaign_id: str, reason: PauseReaso
     def operation(tx: Transaction) -> None:
         campaign = tx.campaigns.get(workspace_id, campaign_id)
         assert campaign is not None
-        move(tx, campaign, CampaignMove.PAUSE, now=SystemClock().now(), actor="engine", pause_reason=reason)
+        move(tx, campaign, CampaignAction.PAUSE, now=SystemClock().now(), actor="engine", pause_reason=reason)
 
     write(database, operation)
 
@@ -184,7 +184,9 @@ def test_who_is_held_back_is_told_with_what_decides(cli: Cli, database: str, wor
     for option in ("--opted-out", "--not-opted-out"):
         within(
             database,
-            lambda engine: engine.messages.receive(workspace_id, sender=PERSON, to=SENDER, body="\x1b[2J bus stop?"),
+            lambda engine: engine.messages.receive(
+                workspace_id, from_number=PERSON, to=SENDER, body="\x1b[2J bus stop?"
+            ),
         )
         finding = cli.ask("status", workspace_id)["findings"][1]
         assert (finding["kind"], finding["id"], "stop?" in finding["why"]) == ("number_held", PERSON, True)
@@ -201,8 +203,8 @@ def test_who_is_held_back_is_told_with_what_decides(cli: Cli, database: str, wor
 def test_providers_that_asked_to_wait_are_told_with_until_when(cli: Cli, database: str, workspace_id: str) -> None:
     """Nobody has to do anything about it."""
     until = SystemClock().now() + timedelta(hours=1)
-    hold = make_account_hold(workspace_id=workspace_id, provider="telnyx", until=until)
-    write(database, lambda tx: tx.account_holds.put(hold))
+    hold = make_provider_throttle(workspace_id=workspace_id, provider="telnyx", until=until)
+    write(database, lambda tx: tx.provider_throttles.put(hold))
     found = cli.ask("status")
     [wait] = found["waits"]
     assert (wait["workspace_id"], wait["provider"], kinds(found)) == (workspace_id, "telnyx", ["nobody_dispatches"])
@@ -215,11 +217,13 @@ def test_what_is_cut_is_said(cli: Cli, database: str, workspace_id: str) -> None
 
     async def write_to_us(engine: Outreach) -> None:
         for number in range(101):
-            await engine.messages.receive(workspace_id, sender=f"+14155551{number:03}", to=SENDER, body="bus stop?")
+            await engine.messages.receive(
+                workspace_id, from_number=f"+14155551{number:03}", to=SENDER, body="bus stop?"
+            )
 
     within(database, write_to_us)
     found = cli.ask("status")
-    assert (len(found["held"]), found["shortened"]) == (100, ["held"])
+    assert (len(found["held"]), found["truncated"]) == (100, ["held"])
     assert "There are more numbers that are held back" in cli.tell("status")
 
 

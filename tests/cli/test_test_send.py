@@ -13,7 +13,7 @@ from outreach import Call, CallStatus, Message, MessageStatus
 from outreach.services.calls import Calls
 from outreach.services.messages import Messages
 from outreach.testing.builders import make_call, make_message
-from outreach_server.cli.verdicts import ENDED, succeeded, what_is_missing
+from outreach_server.cli.verdicts import ENDED, pending_text, succeeded
 from tests.cli.conftest import Cli
 
 TO = ("--to", "+14155550101")
@@ -49,9 +49,9 @@ def test_a_call_has_succeeded_when_somebody_answered(changes: Any, answered: boo
 
 def test_what_is_not_known_is_said_in_words() -> None:
     """Of what has not ended and has been taken by somebody."""
-    said = {status: what_is_missing(make_call(status=status)) for status in CallStatus}
+    said = {status: pending_text(make_call(status=status)) for status in CallStatus}
     assert {status for status, text in said.items() if text} == set(CallStatus) - ENDED - {"queued", "dispatching"}
-    said_of_messages = {status: what_is_missing(make_message(status=status)) for status in MessageStatus}
+    said_of_messages = {status: pending_text(make_message(status=status)) for status in MessageStatus}
     assert {status for status, text in said_of_messages.items() if text} == {"accepted", "sent", "unknown"}
 
 

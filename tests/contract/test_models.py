@@ -10,10 +10,10 @@ import pytest
 
 from outreach import (
     Call,
+    CallerIdAllocation,
     Campaign,
     CampaignCreated,
     CampaignStatus,
-    CliGroupEntry,
     Message,
     MessageStatus,
     NewCall,
@@ -22,12 +22,12 @@ from outreach import (
     NewRecipient,
     NewSmsCampaign,
     SmsSettings,
-    SmsSettingsChange,
+    SmsSettingsUpdate,
     write_call,
     write_call_created,
     write_campaign_created,
     write_message,
-    write_settings,
+    write_sms_settings,
 )
 from outreach.models.campaign import AgentSnapshot
 from tests.contract.document import SCHEMAS
@@ -41,7 +41,7 @@ CALL = Call(
     id="c", workspace_id="w", agent_id="a", provider="p", provider_call_id="x", to="+14155550102", created_at=NOW
 )
 MESSAGE = Message(
-    id="m", workspace_id="w", to="+14155550102", sender=None, carrier="twilio", body="b", segments=1,
+    id="m", workspace_id="w", to="+14155550102", from_number=None, carrier="twilio", body="b", segments=1,
     status=MessageStatus.QUEUED, created_at=NOW,
 )  # fmt: skip
 
@@ -62,7 +62,7 @@ def names(schema: str) -> list[str]:
         ("Call", write_call(CALL)),
         ("CallCreated", write_call_created(CALL)),
         ("SmsSent", write_message(MESSAGE)),
-        ("SmsSettings", write_settings(SmsSettings())),
+        ("SmsSettings", write_sms_settings(SmsSettings())),
         ("AgentSnapshot", attrs.asdict(CAMPAIGN.agent)),  # type: ignore[arg-type]
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -76,8 +76,8 @@ RENAMED = {
     "business_hours": "business_hours_config",
     "holidays": "holidays_config",
     "cli_group": "cli_group_config",
-    "phone_number_id": "phoneNumberId",
-    "phone_e164": "phoneE164",
+    "number_id": "phoneNumberId",
+    "phone": "phoneE164",
 }
 
 
@@ -88,9 +88,9 @@ RENAMED = {
         ("SmsCampaignCreate", NewSmsCampaign, {"channel", "recipients"}),
         ("CallCampaignCreate", NewCallCampaign, {"channel", "recipients"}),
         ("Recipient", NewRecipient, set()),
-        ("SmsSettingsUpdate", SmsSettingsChange, set()),
+        ("SmsSettingsUpdate", SmsSettingsUpdate, set()),
         ("SmsSend", NewMessage, set()),
-        ("CliGroupEntry", CliGroupEntry, set()),
+        ("CallerIdAllocation", CallerIdAllocation, set()),
     ],
 )
 def test_a_request_model_has_the_fields_of_its_schema(schema: str, model: Any, also: set[str]) -> None:

@@ -153,7 +153,7 @@ def test_every_schema_is_a_valid_json_schema() -> None:
 
 
 def test_it_names_its_operations() -> None:
-    """The operations, their paths and their methods are those of section 4 of the interface."""
+    """The operations, their paths and their methods are those of docs/interface.md#4."""
     assert {key: (method, path) for key, (path, method, _) in OPERATIONS.items()} == {
         "createCall": ("post", "/calls"),
         "getCall": ("get", "/calls/{id}"),
@@ -178,7 +178,7 @@ def test_it_says_what_it_is() -> None:
 
 
 def test_every_operation_needs_an_api_key() -> None:
-    """No operation opts out of the bearer key (interface, section 5)."""
+    """No operation opts out of the bearer key (docs/interface.md#5)."""
     assert DOCUMENT["security"] == [{"apiKey": []}]
     scheme = DOCUMENT["components"]["securitySchemes"]["apiKey"]
     assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
@@ -228,7 +228,7 @@ def test_every_request_and_every_answer_has_an_example() -> None:
 # ---------------------------------------------------------------------------------------- statuses, headers, links
 
 STATUSES = {
-    # Section 7 of the interface.
+    # docs/interface.md#7.
     "createCall": {"201", "400", "401", "403", "404", "409", "429"},
     "listSmsCampaigns": {"200", "400", "401", "403", "429"},
     "createSmsCampaign": {"201", "400", "401", "403", "429"},
@@ -243,7 +243,7 @@ STATUSES = {
 
 @pytest.mark.parametrize("operation_id", OPERATIONS)
 def test_an_operation_has_its_own_statuses_and_5xx(operation_id: str) -> None:
-    """The statuses are exactly those of section 7, and 5XX in the same envelope."""
+    """The statuses are exactly those of docs/interface.md#7, and 5XX in the same envelope."""
     assert set(OPERATIONS[operation_id][2]["responses"]) == STATUSES[operation_id] | {"5XX"}
 
 
@@ -322,11 +322,11 @@ def test_links_name_operations_and_their_parameters() -> None:
     }
 
 
-# ----------------------------------------------------------------------------- the fields of section 2 of the interface
+# ----------------------------------------------------------------------------- the fields of docs/interface.md#2
 
 STRING, INTEGER, BOOLEAN, OBJECT, ARRAY = "string", "integer", "boolean", "object", "array"
 
-# Section 2.2: type and nullability of every field of a campaign.
+# docs/interface.md#2.2: type and nullability of every field of a campaign.
 CAMPAIGN = {
     "id": (STRING, False),
     "workspace_id": (STRING, False),
@@ -428,13 +428,13 @@ def test_only_a_created_campaign_counts_the_opted_out() -> None:
 
 # Other tables: the component, and for each field its type, whether it may be null, and whether it is required.
 FIELDS: dict[str, dict[str, tuple[str, bool, bool]]] = {
-    # Section 2.1.
+    # docs/interface.md#2.1.
     "CallCreated": {
         "success": (BOOLEAN, False, True),
         "provider": (STRING, False, False),
         "callId": (STRING, False, False),
     },
-    # Section 2.3.
+    # docs/interface.md#2.3.
     "Recipient": {
         "phone_number": (STRING, False, True),
         "first_name": (STRING, True, False),
@@ -443,7 +443,7 @@ FIELDS: dict[str, dict[str, tuple[str, bool, bool]]] = {
         "company": (STRING, True, False),
         "custom_variables": (OBJECT, False, False),
     },
-    # Section 2.4; in a PATCH nothing is required.
+    # docs/interface.md#2.4; in a PATCH nothing is required.
     "SmsSettingsUpdate": {
         "footer_enabled": (BOOLEAN, False, False),
         "footer_text": (STRING, False, False),
@@ -453,21 +453,21 @@ FIELDS: dict[str, dict[str, tuple[str, bool, bool]]] = {
         "retry_delay_minutes": (INTEGER, False, False),
         "custom_variables": (ARRAY, False, False),
     },
-    # Section 2.5.
+    # docs/interface.md#2.5.
     "Pagination": {
         "page": (INTEGER, False, True),
         "page_size": (INTEGER, False, True),
         "total": (INTEGER, False, True),
     },
-    # Section 4.1.
+    # docs/interface.md#4.1.
     "CallCreate": {
         "agent_id": (STRING, False, True),
         "to": (STRING, False, True),
         "variables": (OBJECT, False, False),
     },
-    # Section 4.2.
+    # docs/interface.md#4.2.
     "CampaignList": {"data": (ARRAY, False, True), "pagination": (OBJECT, False, True)},
-    # Section 4.3; `channel` is ignored there whatever it holds, and so has no type.
+    # docs/interface.md#4.3; `channel` is ignored there whatever it holds, and so has no type.
     "SmsCampaignCreate": {
         "name": (STRING, False, True),
         "description": (STRING, False, False),
@@ -486,8 +486,8 @@ FIELDS: dict[str, dict[str, tuple[str, bool, bool]]] = {
         "business_hours_config": (OBJECT, True, False),
         "holidays_config": (OBJECT, True, False),
     },
-    # Section 2.2, in the row of cli_group_config.
-    "CliGroupEntry": {
+    # docs/interface.md#2.2, in the row of cli_group_config.
+    "CallerIdAllocation": {
         "phoneNumberId": (STRING, False, True),
         "phoneE164": (STRING, False, True),
         "count": (INTEGER, False, True),
@@ -510,7 +510,7 @@ def shape_is_known(schema: Json) -> bool:
 
 
 def test_the_settings_of_an_answer_are_all_there() -> None:
-    """PATCH /sms/settings answers with every field of section 2.4."""
+    """PATCH /sms/settings answers with every field of docs/interface.md#2.4."""
     whole = SCHEMAS["SmsSettings"]["allOf"]
     assert whole[0] == {"$ref": "#/components/schemas/SmsSettingsUpdate"}
     assert whole[1]["required"] == list(SCHEMAS["SmsSettingsUpdate"]["properties"])
@@ -559,7 +559,7 @@ def test_a_list_takes_the_query_of_section_4_2(operation_id: str) -> None:
     assert resolve(parameters[2]["schema"])["enum"] == STATES
 
 
-# ------------------------------------------------------------------------------------- limits of section 8, strictness
+# -------------------------------------------------------------------- limits of docs/interface.md#8, strictness
 
 
 @pytest.mark.parametrize(
@@ -623,7 +623,7 @@ def test_a_text_has_the_length_of_section_8(component: str, field: str, low: int
     ],
 )
 def test_a_destination_is_7_to_15_ascii_digits(component: str, number: str, valid: bool) -> None:
-    """`to` matches the pattern of section 4.1, with digits that are ASCII in every engine."""
+    """`to` matches the pattern of docs/interface.md#4.1, with digits that are ASCII in every engine."""
     schema = SCHEMAS[component]["properties"]["to"]
     assert schema["pattern"] == r"^\+?[1-9]\d{6,14}$".replace(r"\d", "[0-9]")
     assert validator(schema).is_valid(number) is valid
@@ -666,7 +666,7 @@ def test_no_pattern_depends_on_the_engine() -> None:
 
 
 def test_only_the_settings_refuse_unknown_fields() -> None:
-    """A body is open, except that of PATCH /sms/settings (section 4.4), and so are the objects within."""
+    """A body is open, except that of PATCH /sms/settings (docs/interface.md#4.4), and so are the objects within."""
     closed = {where for where, schema in request_schemas() if schema.get("additionalProperties") is False}
     assert {where for where in closed if not where.endswith("/schedule")} == {"updateSmsSettings body"}
 
@@ -793,7 +793,7 @@ BODIES: list[tuple[str, str, Json, bool]] = [
     ("createCall", "agent is no UUID", {"agent_id": "a", "to": "+14155550102"}, False),
     ("createCall", "to is a number", {"agent_id": UUID, "to": 14155550102}, False),
     ("createCall", "no object", [], False),
-    # The message of an SMS campaign, section 4.3.
+    # The message of an SMS campaign, docs/interface.md#4.3.
     ("createSmsCampaign", "smallest", SMS, True),
     ("createSmsCampaign", "empty message", {**SMS, "message_body": ""}, True),
     ("createSmsCampaign", "no message", NO_TEXT, False),
@@ -875,7 +875,7 @@ BODIES: list[tuple[str, str, Json, bool]] = [
     ("createCampaign", "count 0", {**CALL, "cli_group_config": [
         {"phoneNumberId": "n1", "phoneE164": "+14155550199", "count": 0}]}, False),
     ("createCampaign", "double dial as number", {**CALL, "double_dial": 1}, False),
-    # Settings, section 4.4.
+    # Settings, docs/interface.md#4.4.
     ("updateSmsSettings", "nothing", {}, True),
     ("updateSmsSettings", "unknown field", {"footer": "x"}, False),
     ("updateSmsSettings", "null", {"footer_text": None}, False),

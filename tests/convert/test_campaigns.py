@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from outreach import InvalidRequest, parse_json, read_call_campaign, read_sms_campaign
-from outreach.convert.rules import MOST_DEPTH, MOST_DETAILS
+from outreach.convert.field_rules import MAX_DEPTH, MAX_DETAILS
 
 UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 NUL = "a\x00b"
@@ -38,17 +38,17 @@ def read(**fields: Any) -> Any:
 
 
 def test_the_smallest_body_has_the_interfaces_defaults() -> None:
-    """Interface, section 4.3: the defaults of the table."""
+    """docs/interface.md#4.3: the defaults of the table."""
     campaign, recipients = read_sms_campaign(sms(), this_year=2026)
-    assert (campaign.sms_mode, campaign.sms_message_source, campaign.sms_rate_per_minute) == ("one_way", "custom", 60)
+    assert (campaign.message_mode, campaign.message_source, campaign.rate_per_minute) == ("one_way", "custom", 60)
     assert (campaign.schedule_type, tuple(campaign.csv_column_headers)) == ("immediate", ())
-    assert campaign.description is campaign.sms_flow_id is campaign.sms_carrier is campaign.sms_from_number is None
+    assert campaign.description is campaign.flow_id is campaign.carrier is campaign.from_number is None
     assert [recipient.custom_variables for recipient in recipients] == [{}]
 
 
 @pytest.mark.parametrize("body", [None, [], "x", 1, True, [{}]])
 def test_a_body_that_is_no_object_is_refused(body: Any) -> None:
-    """Interface, section 7: malformed is a 400."""
+    """docs/interface.md#7: malformed is a 400."""
     assert details(body) == {"": "The body must be a JSON object."}
 
 
@@ -99,7 +99,7 @@ def test_a_body_that_is_no_object_is_refused(body: Any) -> None:
     ],
 )
 def test_a_value_of_the_wrong_type_or_out_of_bounds_is_refused(field: str, value: Any) -> None:
-    """Rows "types", "null", "text" and "lengths"; interface, section 8."""
+    """docs/interface.md#types, #null, #text and #lengths; docs/interface.md#8."""
     assert set(details(sms(**{field: value}))) == {field}
 
 
@@ -122,7 +122,7 @@ def test_a_value_of_the_wrong_type_or_out_of_bounds_is_refused(field: str, value
     ],
 )
 def test_a_value_at_its_bound_is_taken(field: str, value: Any) -> None:
-    """Rows "lengths" (code points), "null", "channel" and "unknown fields"."""
+    """docs/interface.md#lengths (code points), "null", "channel" and "unknown fields"."""
     read_sms_campaign(sms(**{field: value}), this_year=2026)
 
 
@@ -143,7 +143,7 @@ def test_a_value_at_its_bound_is_taken(field: str, value: Any) -> None:
     ],
 )
 def test_what_is_no_integer_as_the_parser_delivers_it(written: str) -> None:
-    """Row "types": fractions and what is out of bounds, however it is written."""
+    """docs/interface.md#types: fractions and what is out of bounds, however it is written."""
     body = parse_json(json.dumps(sms()).replace("{", f'{{"sms_rate_per_minute": {written}, ', 1).encode())
     assert set(details(body)) == {"sms_rate_per_minute"}
 
@@ -155,50 +155,53 @@ def test_an_integer_may_be_written_with_a_point(written: str) -> None:
     raw = json.dumps(sms(business_hours_config=hours)).replace("{", f'{{"sms_rate_per_minute": {written}, ', 1)
     raw = raw.replace('"timezone"', '"batchConcurrency": 7.0, "timezone"')
     campaign, _ = read_sms_campaign(parse_json(raw.encode()), this_year=2026)
-    assert campaign.sms_rate_per_minute == 60
+    assert campaign.rate_per_minute == 60
     assert campaign.business_hours is not None
     assert campaign.business_hours.batch_concurrency == 7
 
 
 def test_an_empty_from_number_is_not_set() -> None:
-    """Row "sms_from_number"."""
-    assert read(sms_from_number="").sms_from_number is None
+    """docs/interface.md#from-number"""
+    assert read(sms_from_number="").from_number is None
 
 
 def test_an_identifier_is_read_in_any_case() -> None:
     """UUIDs are compared in lower case."""
-    assert read(sms_flow_id=UUID.upper()).sms_flow_id == UUID
+    assert read(sms_flow_id=UUID.upper()).flow_id == UUID
 
 
 def test_a_custom_message_needs_its_text() -> None:
-    """Row "message_body": absent with source custom is a 400; blank is taken."""
+    """docs/interface.md#message-body: absent with source custom is a 400; blank is taken."""
     body = sms()
     del body["message_body"]
     assert details(body) == {"message_body": "is required when sms_message_source is custom"}
-    assert read(message_body="").message_body == ""
+    assert read(message_body="").body == ""
 
 
 def test_a_flow_needs_its_identifier() -> None:
-    """Interface, section 4.3: sms_flow_id is required when the source is flow; the text is stored all the same."""
+    """docs/interface.md#4.3: sms_flow_id is required when the source is flow; the text is stored all the same."""
     assert set(details(sms(sms_message_source="flow"))) == {"sms_flow_id"}
     assert set(details(sms(sms_message_source="flow", sms_flow_id=None))) == {"sms_flow_id"}
-    assert read(sms_message_source="flow", sms_flow_id=UUID).message_body == "hi"
+    assert read(sms_message_source="flow", sms_flow_id=UUID).body == "hi"
 
 
 def test_a_scheduled_campaign_needs_its_start() -> None:
-    """Row "schedule"."""
+    """docs/interface.md#schedule"""
     assert set(details(sms(schedule_type="scheduled"))) == {"scheduled_start_at"}
 
 
 @pytest.mark.parametrize("expiry", ["2026-12-01T09:00:00Z", "2026-12-01T08:59:59Z", "2026-12-01T10:00:00+01:00"])
 def test_an_expiry_that_is_not_after_the_start_is_refused(expiry: str) -> None:
-    """Row "schedule"."""
+    """docs/interface.md#schedule"""
     body = sms(schedule_type="scheduled", scheduled_start_at="2026-12-01T09:00:00Z", scheduled_expires_at=expiry)
     assert set(details(body)) == {"scheduled_expires_at"}
 
 
 def test_the_start_of_an_immediate_campaign_means_nothing() -> None:
-    """Row "schedule": an immediate campaign stores null; an expiry before its start is no contradiction then."""
+    """An immediate campaign stores null; an expiry before its start is no contradiction then.
+
+    docs/interface.md#schedule.
+    """
     campaign = read(scheduled_start_at="2026-12-01T09:00:00Z", scheduled_expires_at="2020-01-01T00:00:00Z")
     assert campaign.scheduled_expires_at == datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -237,7 +240,7 @@ def test_every_wrong_place_is_named_at_once() -> None:
 
 def test_the_number_of_places_is_bounded() -> None:
     """A hostile body makes no huge answer."""
-    assert len(details(sms(recipients=[{}] * 10_000))) == MOST_DETAILS
+    assert len(details(sms(recipients=[{}] * 10_000))) == MAX_DETAILS
 
 
 def test_a_nullable_field_says_so() -> None:
@@ -258,13 +261,13 @@ def test_contact_variables_keep_every_digit() -> None:
 
 @pytest.mark.parametrize("value", [NUL, [NUL], {"a": {NUL: 1}}, {"a": [[SURROGATE]]}])
 def test_text_that_cannot_be_stored_is_refused_at_every_depth(value: Any) -> None:
-    """Row "text"."""
+    """docs/interface.md#text"""
     body = sms(recipients=[{"phone_number": "1", "custom_variables": {"v": value}}])
     assert set(details(body)) == {"recipients[0].custom_variables.v"}
 
 
 def test_a_key_that_cannot_be_stored_is_refused_and_shown_safely() -> None:
-    """Row "text"."""
+    """docs/interface.md#text"""
     body = sms(recipients=[{"phone_number": "1", "custom_variables": {SURROGATE: 1}}])
     assert set(details(body)) == {"recipients[0].custom_variables.a\\ud800b"}
 
@@ -272,7 +275,7 @@ def test_a_key_that_cannot_be_stored_is_refused_and_shown_safely() -> None:
 def test_the_depth_of_a_variable_is_bounded() -> None:
     """Bodies, their depth and counts are bounded."""
     deep: Any = 1
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_DEPTH):
         deep = [deep]
     taken = sms(recipients=[{"phone_number": "1", "custom_variables": {"v": deep}}])
     read_sms_campaign(taken, this_year=2026)
@@ -281,7 +284,7 @@ def test_the_depth_of_a_variable_is_bounded() -> None:
 
 
 def test_a_country_alone_is_filled_from_this_year_to_the_second_next() -> None:
-    """Row "holidays"."""
+    """docs/interface.md#holidays"""
     calendar = read(holidays_config={"country": "US"}).holidays
     assert {holiday.date.year for holiday in calendar.holidays} == {2026, 2027, 2028}
 
@@ -303,12 +306,12 @@ def test_a_country_alone_is_filled_from_this_year_to_the_second_next() -> None:
     ],
 )
 def test_a_wrong_field_of_a_calling_campaign_is_refused(field: str, value: Any) -> None:
-    """Rows "GET /campaigns, POST /campaigns", "types" and "null"."""
+    """docs/interface.md#campaigns, #types and #null."""
     assert set(details(call(**{field: value}), channel="call")) == {field}
 
 
 def test_a_group_of_caller_ids_needs_its_numbers() -> None:
-    """Interface, section 2.2: cli_group_config is used when cli_mode is group."""
+    """docs/interface.md#2.2: cli_group_config is used when cli_mode is group."""
     assert set(details(call(cli_mode="group"), channel="call")) == {"cli_group_config"}
     assert set(details(call(cli_mode="group", cli_group_config=[]), channel="call")) == {"cli_group_config"}
     entries = [{"phoneNumberId": "a", "phoneE164": "14155550102", "count": 0}, {"phoneNumberId": "a"}]
@@ -321,15 +324,15 @@ def test_a_group_of_caller_ids_needs_its_numbers() -> None:
 
 
 def test_a_whole_calling_campaign_is_read() -> None:
-    """Row "GET /campaigns, POST /campaigns": every field arrives."""
+    """docs/interface.md#campaigns: every field arrives."""
     entry = {"phoneNumberId": "a", "phoneE164": "+14155550102", "count": 3}
     body = call(
         batch_concurrency=5, sip_trunk_id=UUID, cli_mode="group", cli_group_config=[entry], ivr_enabled=True,
         call_screen_enabled=True, double_dial=True, csv_column_headers=["a"], description="d",
     )  # fmt: skip
     campaign, _ = read_call_campaign(body, this_year=2026)
-    assert (campaign.batch_concurrency, campaign.sip_trunk_id, campaign.cli_mode) == (5, UUID, "group")
+    assert (campaign.batch_concurrency, campaign.trunk_id, campaign.cli_mode) == (5, UUID, "group")
     assert campaign.cli_group is not None
-    assert [(e.phone_number_id, e.phone_e164, e.count) for e in campaign.cli_group] == [("a", "+14155550102", 3)]
+    assert [(e.number_id, e.phone, e.count) for e in campaign.cli_group] == [("a", "+14155550102", 3)]
     assert (campaign.ivr_enabled, campaign.call_screen_enabled, campaign.double_dial) == (True, True, True)
     assert (campaign.description, tuple(campaign.csv_column_headers)) == ("d", ("a",))

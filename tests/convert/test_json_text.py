@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from outreach import InvalidRequest, parse_json
-from outreach.convert.json_text import MOST_VALUES, shown
-from outreach.policy.variables import WrittenNumber, as_text
+from outreach.convert.json_parsing import MAX_VALUES, shown
+from outreach.policy.texts import RawNumber, as_text
 
 
 def refusal(body: bytes) -> str:
@@ -27,7 +27,7 @@ def test_plain_values_are_plain_python() -> None:
 )
 def test_numbers_that_would_be_rounded_keep_their_characters(written: str) -> None:
     """`variables`: numbers as written."""
-    assert parse_json(written.encode()) == WrittenNumber(written)
+    assert parse_json(written.encode()) == RawNumber(written)
     assert as_text(parse_json(f'{{"n":[{written}]}}'.encode())) == f'{{"n":[{written}]}}'
 
 
@@ -41,7 +41,7 @@ def test_integers_of_64_bit_are_integers(number: int) -> None:
 
 def test_a_number_of_a_hundred_thousand_digits_costs_nothing() -> None:
     """Python refuses to make an integer of so many digits; the parser does not try."""
-    assert parse_json(b"9" * 100_000) == WrittenNumber("9" * 100_000)
+    assert parse_json(b"9" * 100_000) == RawNumber("9" * 100_000)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_deep_nesting_is_refused(body: bytes) -> None:
 
 def test_a_document_of_too_many_values_is_refused_before_it_is_parsed() -> None:
     """Small values take many times the memory of their text."""
-    assert str(MOST_VALUES) in refusal(b"[" + b"0," * MOST_VALUES + b"0]")
+    assert str(MAX_VALUES) in refusal(b"[" + b"0," * MAX_VALUES + b"0]")
 
 
 def test_a_key_is_shown_short_and_printable() -> None:

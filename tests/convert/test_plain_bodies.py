@@ -9,8 +9,15 @@ from typing import Any
 
 import pytest
 
-from outreach import InvalidRequest, PreparedRecipient, parse_json, prepare, read_plain_body, read_sms_campaign
-from outreach.convert.rules import MOST_DEPTH
+from outreach import (
+    InvalidRequest,
+    PreparedRecipient,
+    parse_json,
+    prepare_recipient,
+    read_simple_body,
+    read_sms_campaign,
+)
+from outreach.convert.field_rules import MAX_DEPTH
 
 REGIONS = [None, "US", "DE"]
 TEXTS = ["", "Ada", "Zoë", "李", "a:b", 'say "x": y', " :", "\x7f", "😀", "a\\b", None]
@@ -41,12 +48,12 @@ def the_long_way(raw: bytes, region: str | None) -> tuple[Any, Sequence[Prepared
         campaign, recipients = read_sms_campaign(parse_json(raw), this_year=2026)
     except InvalidRequest:
         return None
-    return campaign, [prepare(recipient, region) for recipient in recipients]
+    return campaign, [prepare_recipient(recipient, region) for recipient in recipients]
 
 
 def at_once(raw: bytes, region: str | None) -> tuple[Any, Sequence[PreparedRecipient]] | None:
     """Return what is read of a body by the column; None where it is left to the long way."""
-    plain = read_plain_body(raw)
+    plain = read_simple_body(raw)
     if plain is None:
         return None
     try:
@@ -149,13 +156,13 @@ def test_what_is_common_is_read_at_once(contact: dict[str, Any]) -> None:
 )
 def test_what_is_wrong_or_unusual_is_left_to_the_long_way(raw: bytes) -> None:
     """Nothing is rounded, dropped or taken that reading value by value keeps or refuses."""
-    assert read_plain_body(raw) is None
+    assert read_simple_body(raw) is None
 
 
 def test_what_nests_more_deeply_than_anything_may_is_left_to_the_long_way() -> None:
     """How deep a parser goes is its own matter."""
     deep: Any = 1
-    for _ in range(MOST_DEPTH - 1):
+    for _ in range(MAX_DEPTH - 1):
         deep = [deep]
     for raw in (
         body({"phone_number": "1"}, other=deep),
@@ -164,4 +171,4 @@ def test_what_nests_more_deeply_than_anything_may_is_left_to_the_long_way() -> N
         found = at_once(raw, None)
         assert found is not None
         assert found == the_long_way(raw, None)
-        assert read_plain_body(raw.replace(b"[[[", b"[[[[").replace(b"]]]", b"]]]]")) is None
+        assert read_simple_body(raw.replace(b"[[[", b"[[[[").replace(b"]]]", b"]]]]")) is None

@@ -8,14 +8,14 @@ import pytest
 
 from outreach import (
     InvalidRequest,
-    SmsSettingsChange,
+    SmsSettingsUpdate,
     parse_json,
     read_new_call,
     read_new_message,
-    read_settings_change,
+    read_sms_settings_update,
 )
-from outreach.convert.rules import Text
-from outreach.convert.strict import make_request_converter
+from outreach.convert.field_rules import Text
+from outreach.convert.request_converter import make_request_converter
 
 UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 
@@ -42,13 +42,13 @@ def paths(read: Callable[[Any], Any], body: Any) -> set[str]:
     ],
 )
 def test_what_is_no_number_in_e164_is_refused(to: str) -> None:
-    """Row "to": ASCII digits only, the whole string."""
+    """docs/interface.md#to: ASCII digits only, the whole string."""
     assert paths(read_new_call, {"agent_id": UUID, "to": to}) == {"to"}
 
 
 @pytest.mark.parametrize("to", ["1234567", "+1234567", "123456789012345"])
 def test_seven_to_fifteen_digits_are_a_number(to: str) -> None:
-    """Interface, section 8."""
+    """docs/interface.md#8."""
     assert read_new_call({"agent_id": UUID, "to": to, "other": 1}).to == to
 
 
@@ -64,12 +64,12 @@ def test_seven_to_fifteen_digits_are_a_number(to: str) -> None:
     ],
 )
 def test_a_wrong_call_is_refused(body: Any, wrong: set[str]) -> None:
-    """Interface, section 4.1; rows "types" and "null"."""
+    """docs/interface.md#4.1, #types and #null."""
     assert paths(read_new_call, body) == wrong
 
 
 def test_call_variables_keep_every_digit() -> None:
-    """Row "variables": numbers as written."""
+    """docs/interface.md#variables: numbers as written."""
     body = parse_json(f'{{"agent_id": "{UUID}", "to": "14155550102", "variables": {{"a": 1.0, "b": 1e400}}}}'.encode())
     assert read_new_call(body).variables == {"a": "1.0", "b": "1e400"}
 
@@ -85,7 +85,7 @@ def test_call_variables_keep_every_digit() -> None:
     ],
 )
 def test_a_wrong_message_is_refused(body: Any, wrong: set[str]) -> None:
-    """Row "POST /sms"."""
+    """docs/interface.md#post-sms"""
     assert paths(read_new_message, body) == wrong
 
 
@@ -112,23 +112,23 @@ def test_a_wrong_message_is_refused(body: Any, wrong: set[str]) -> None:
     ],
 )
 def test_unknown_or_out_of_range_settings_are_refused(body: Any, wrong: set[str]) -> None:
-    """Interface, section 4.4: unknown fields and out-of-range values are rejected with 400."""
-    assert paths(read_settings_change, body) == wrong
+    """docs/interface.md#4.4: unknown fields and out-of-range values are rejected with 400."""
+    assert paths(read_sms_settings_update, body) == wrong
 
 
 def test_settings_at_their_bounds_are_taken() -> None:
-    """Interface, section 2.4."""
-    change = read_settings_change(
+    """docs/interface.md#2.4."""
+    change = read_sms_settings_update(
         {"footer_text": "😀" * 120, "max_segments": 5, "retry_max_attempts": 1, "retry_delay_minutes": 120}
     )
     assert (change.max_segments, change.retry_max_attempts, change.retry_delay_minutes) == (5, 1, 120)
-    assert read_settings_change({}) == SmsSettingsChange()
+    assert read_sms_settings_update({}) == SmsSettingsUpdate()
 
 
 def test_a_model_whose_fields_lack_rules_gets_no_converter() -> None:
     """No field may reach cattrs' own conversions, which turn 123 into "123"."""
     with pytest.raises(TypeError, match="there are rules for"):
-        make_request_converter(SmsSettingsChange, {"footer_text": Text()})
+        make_request_converter(SmsSettingsUpdate, {"footer_text": Text()})
 
 
 def test_a_rule_with_a_fault_does_not_pass_for_a_wrong_request() -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from outreach.convert.timestamps import read_timestamp
+from outreach.convert.field_rules import read_timestamp
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from outreach.convert.timestamps import read_timestamp
     ],
 )
 def test_rfc_3339_with_an_optional_offset(text: str, moment: datetime) -> None:
-    """Row "timestamps": RFC 3339, the offset optional (then UTC)."""
+    """docs/interface.md#timestamps: RFC 3339, the offset optional (then UTC)."""
     assert read_timestamp(text) == moment
 
 
@@ -57,5 +57,5 @@ def test_rfc_3339_with_an_optional_offset(text: str, moment: datetime) -> None:
     ],
 )
 def test_anything_else_is_no_timestamp(text: str) -> None:
-    """Row "timestamps": else 400; moments that leave the calendar in UTC too, instead of a crash."""
+    """docs/interface.md#timestamps: else 400; moments that leave the calendar in UTC too, instead of a crash."""
     assert read_timestamp(text) is None

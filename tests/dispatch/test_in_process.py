@@ -9,11 +9,11 @@ import pytest
 from outreach.clock import SystemClock
 from outreach.config import EngineConfig
 from outreach.dispatch.in_process import InProcessDispatcher
-from outreach.models.work import Unit
+from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import Dispatcher, ReportSource
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.dispatcher_contract import DispatcherContract, Make
-from outreach.testing.dispatcher_doubles import DirectedRunner, DirectedWorker, ignore
+from outreach.testing.scripted_dispatch import ScriptedRunner, ScriptedWorker, ignore
 
 
 class TestInProcessDispatcher(DispatcherContract):
@@ -23,14 +23,14 @@ class TestInProcessDispatcher(DispatcherContract):
     def make(self) -> Make:
         """Return what makes an in-process dispatcher that looks around quickly."""
 
-        def make(worker: DirectedWorker, runner: DirectedRunner, sources: Sequence[ReportSource]) -> Dispatcher:
+        def make(worker: ScriptedWorker, runner: ScriptedRunner, sources: Sequence[ReportSource]) -> Dispatcher:
             return InProcessDispatcher(
                 worker=worker,
                 runner=runner,
                 report=ignore,
                 sources=sources,
                 clock=SystemClock(),
-                config=EngineConfig(poll_seconds=0.02, heartbeat_seconds=0.03, lock_seconds=0.03),
+                config=EngineConfig(change_poll_seconds=0.02, heartbeat_interval_seconds=0.03, lock_retry_seconds=0.03),
             )
 
         return make
@@ -39,19 +39,19 @@ class TestInProcessDispatcher(DispatcherContract):
 @pytest.mark.anyio
 async def test_a_clock_that_is_set_back_is_told_to_the_worker_at_once() -> None:
     """The next heartbeat may be far: what waits by the time from before would wait until then."""
-    clock, worker, runner = ShiftedClock(), DirectedWorker(), DirectedRunner()
+    clock, worker, runner = ShiftedClock(), ScriptedWorker(), ScriptedRunner()
     dispatcher = InProcessDispatcher(
         worker=worker,
         runner=runner,
         report=ignore,
         sources=(),
         clock=clock,
-        config=EngineConfig(poll_seconds=0.02, heartbeat_seconds=3600, lease_seconds=7200),
+        config=EngineConfig(change_poll_seconds=0.02, heartbeat_interval_seconds=3600, lease_seconds=7200),
     )
     async with anyio.create_task_group() as tasks:
         await tasks.start(dispatcher.run)
         # Whoever has begun a slice looks at the clock.
-        dispatcher.wake(Unit("campaign", "workspace", "campaign"))
+        dispatcher.wake(WorkUnit("campaign", "workspace", "campaign"))
         await runner.signal.until(lambda: runner.slices)
         clock.shift(-timedelta(hours=1))
         await worker.signal.until(lambda: worker.renewed)

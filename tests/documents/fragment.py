@@ -43,10 +43,10 @@ async def main(path: Path) -> None:
         async with Outreach.open("sqlite:///fragment.db", dispatch=True) as engine:
             workspace = await engine.workspaces.create("Fragment", default_region="US")
             campaign = NewSmsCampaign(
-                name="Spring", message_body="Hi {{first_name}}!", sms_carrier="twilio", sms_from_number="+14155550199"
+                name="Spring", body="Hi {{first_name}}!", carrier="twilio", from_number="+14155550199"
             )
             people = [NewRecipient(phone_number="(415) 555-0102", first_name="Ada")]
-            created = await engine.create_campaign.sms(workspace.id, campaign, people)
+            created = await engine.campaigns.create_sms(workspace.id, campaign, people)
             names = {name: getattr(outreach, name) for name in outreach.__all__}
             names |= {"engine": engine, "workspace": workspace, "created": created, "last_seen": 0}
             running = asyncio.create_task(FunctionType(code, names)())

@@ -40,13 +40,13 @@ async def furnish(path: Path) -> dict[str, str]:
     async with Outreach.open(f"sqlite:///{path}") as engine:
         workspace = await engine.workspaces.create("Documentation", default_region="US")
         await engine.agents.create(workspace.id, "Ann", from_number="+14155550199")
-        await engine.numbers.add(workspace.id, "+14155550199", carrier="twilio")
+        await engine.numbers.create(workspace.id, "+14155550199", carrier="twilio")
         campaign = NewSmsCampaign(
-            name="Documented", message_body="Hi {{first_name}}", sms_carrier="twilio", sms_from_number="+14155550199"
+            name="Documented", body="Hi {{first_name}}", carrier="twilio", from_number="+14155550199"
         )
         people = [NewRecipient(phone_number="+14155550102", first_name="Ada")]
-        await engine.create_campaign.sms(workspace.id, campaign, people)
-        key = await engine.workspaces.create_key(workspace.id)
+        await engine.campaigns.create_sms(workspace.id, campaign, people)
+        key = await engine.api_keys.create(workspace.id)
     return {"API_KEY": key.api_key, "PHONE": "+14155550102"}
 
 

@@ -17,7 +17,7 @@ from outreach.models.settings import CallSettings
 from outreach.models.states import CallStatus
 from outreach.models.workspace import Workspace
 from outreach.protocols.voice import CallRequest
-from outreach.testing.carriers import ScriptedVoice
+from outreach.testing.scripted import ScriptedVoice
 from tests.engine.rig import QUICK, Rig, contacts
 
 CALLS = attrs.evolve(QUICK, call_poll_seconds=0.05, call_status_seconds=0.2)
@@ -50,7 +50,7 @@ async def given_calls(
     if "agent_id" not in changes:
         changes["agent_id"] = await given_agent(engine, workspace)
     people = contacts(recipients) if isinstance(recipients, int) else recipients
-    return (await engine.create_campaign.call(workspace.id, NewCallCampaign(name="Calls", **changes), people)).campaign
+    return (await engine.campaigns.create_call(workspace.id, NewCallCampaign(name="Calls", **changes), people)).campaign
 
 
 async def given_call_settings(rig: Rig, workspace: Workspace, attempts: int, minutes: int = 0) -> None:

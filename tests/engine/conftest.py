@@ -14,7 +14,7 @@ from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_workspace
 from outreach.testing.clock import ManualClock
-from outreach.testing.storage_tables.base_contract import HERE, THERE
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE
 
 OpenStorage = Callable[[Clock], Storage]
 
@@ -37,7 +37,7 @@ def clock() -> ManualClock:
 async def storage(open_storage: OpenStorage, clock: ManualClock) -> AsyncIterator[Storage]:
     """Open a database that holds two workspaces."""
     async with open_storage(clock) as storage:
-        for workspace in (make_workspace(id=HERE), make_workspace(id=THERE, name="Other")):
+        for workspace in (make_workspace(id=THIS_WORKSPACE), make_workspace(id=OTHER_WORKSPACE, name="Other")):
             await storage.write(lambda tx, workspace=workspace: tx.workspaces.insert(workspace))  # type: ignore[misc]
         yield storage
 

@@ -10,7 +10,6 @@ from typing import Any
 import attrs
 
 from outreach import (
-    Answer,
     Call,
     FlowStep,
     Message,
@@ -20,6 +19,7 @@ from outreach import (
     NewRecipient,
     NewSmsCampaign,
     Outreach,
+    StoredAnswer,
     Workspace,
 )
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
@@ -45,7 +45,7 @@ _BY_NAME: dict[str, Any] = {
     "recipients": [NewRecipient(phone_number="+14155550101")],
     "url": "https://example.com/",
     "request": None,
-    "render": lambda _: Answer(body=b"{}"),
+    "render": lambda _: StoredAnswer(body=b"{}"),
     "headers": {},
     "opted_out": True,
 }
@@ -57,7 +57,7 @@ _OF_THE_ENGINE = {"create_campaign.close", "request_limits.aclose"}
 _BY_TYPE: dict[type, Callable[[], Any]] = {
     NewMessage: lambda: NewMessage(to="+14155550101", body="Hi", from_number="+14155550102", carrier="twilio"),
     NewCall: lambda: NewCall(agent_id=new_id(), to="+14155550101"),
-    NewSmsCampaign: lambda: NewSmsCampaign(name="Spring", message_body="Hi"),
+    NewSmsCampaign: lambda: NewSmsCampaign(name="Spring", body="Hi"),
     NewCallCampaign: lambda: NewCallCampaign(name="Spring", agent_id=new_id()),
     Call: make_call,
     Message: make_message,

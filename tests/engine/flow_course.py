@@ -8,20 +8,28 @@ from datetime import timedelta
 from outreach.config import EngineConfig
 from outreach.ids import UuidV7Source
 from outreach.models.campaign import Campaign
-from outreach.models.directory import FlowStep
 from outreach.models.dispatch import Dispatch
+from outreach.models.plans import (
+    Advance,
+    Ending,
+    Intent,
+    Postponement,
+    Wave,
+    WavePlan,
+    WaveResult,
+)
+from outreach.models.resources import FlowStep
 from outreach.models.states import CampaignStatus
-from outreach.operations import closing
-from outreach.operations.wave import Committed, Ending, Hold, Intent, Move, Plan, Wave
+from outreach.operations.campaigns import closing
 from outreach.protocols.storage import Storage
 from outreach.runners.sms_channel import SmsChannel
 from outreach.testing.builders import make_flow
-from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice
 from outreach.testing.clock import ManualClock
-from outreach.testing.storage_tables.base_contract import HERE
+from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.working_set import Transaction
-from tests.engine.desk import desk_of
 from tests.engine.given import EPOCH, commit_wave, given_active, plan_wave
+from tests.engine.provider_pool import provider_pool_of
 
 HOUR = timedelta(hours=1)
 
@@ -31,18 +39,16 @@ class Course:
 
     def __init__(self, storage: Storage, clock: ManualClock, campaign: Campaign) -> None:
         self.storage, self.clock, self.campaign = storage, clock, campaign
-        desk = desk_of(ScriptedCarrier(), ScriptedVoice())
+        provider_pool = provider_pool_of(ScriptedCarrier(), ScriptedVoice())
         ids = UuidV7Source(clock=clock, rng=random.Random(1))
-        self._channel = SmsChannel(ids=ids, config=EngineConfig(), desk=desk)
+        self._channel = SmsChannel(ids=ids, config=EngineConfig(), provider_pool=provider_pool)
 
     @classmethod
     async def begin(cls, storage: Storage, clock: ManualClock, *steps: FlowStep, count: int = 1) -> Course:
         """Write a flow and an active campaign that it drives."""
         flow = make_flow(steps=steps)
         await storage.write(lambda tx: tx.flows.insert(flow))
-        campaign = await given_active(
-            storage, count, sms_message_source="flow", sms_flow_id=flow.id, started_at=clock.now()
-        )
+        campaign = await given_active(storage, count, message_source="flow", flow_id=flow.id, started_at=clock.now())
         return cls(storage, clock, campaign)
 
     async def wave(self) -> tuple[Dispatch, ...]:
@@ -51,7 +57,7 @@ class Course:
         if plan.campaign.status is not CampaignStatus.ACTIVE:
             return ()
         wave = self._decide(plan)
-        committed: Committed = await self.storage.write(lambda tx: commit_wave(tx, wave, clock_now=self.clock.now))
+        committed: WaveResult = await self.storage.write(lambda tx: commit_wave(tx, wave, clock_now=self.clock.now))
         return tuple(committed.dispatches)
 
     async def rest(self) -> bool:
@@ -62,30 +68,32 @@ class Course:
         if plan.next_due is not None:
             self.clock.advance(max((plan.next_due - self.clock.now()).total_seconds(), 0.0) + 0.001)
             await self.storage.write(
-                lambda tx: closing.end_receipt_waits(tx, HERE, self.campaign.id, now=self.clock.now(), limit=99)
+                lambda tx: closing.expire_receipt_waits(
+                    tx, THIS_WORKSPACE, self.campaign.id, now=self.clock.now(), limit=99
+                )
             )
         return True
 
-    async def _plan(self) -> Plan:
-        def operation(tx: Transaction) -> Plan | None:
-            return plan_wave(tx, HERE, self.campaign.id, now=self.clock.now(), limit=99)
+    async def _plan(self) -> WavePlan:
+        def operation(tx: Transaction) -> WavePlan | None:
+            return plan_wave(tx, THIS_WORKSPACE, self.campaign.id, now=self.clock.now(), limit=99)
 
         plan = await self.storage.read(operation)
         assert plan is not None
         return plan
 
-    def _decide(self, plan: Plan) -> Wave:
+    def _decide(self, plan: WavePlan) -> Wave:
         now = self.clock.now()
         decisions = [self._channel.decide(plan, one, now) for one in plan.due]
         return Wave(
-            workspace_id=HERE,
+            workspace_id=THIS_WORKSPACE,
             campaign_id=self.campaign.id,
             epoch=EPOCH,
             basis=plan.basis,
             intents=[one for one in decisions if isinstance(one, Intent)],
             endings=[one for one in decisions if isinstance(one, Ending)],
-            moves=[one for one in decisions if isinstance(one, Move)],
-            holds=[one for one in decisions if isinstance(one, Hold)],
+            advances=[one for one in decisions if isinstance(one, Advance)],
+            postponements=[one for one in decisions if isinstance(one, Postponement)],
             not_before=now,
             look_ahead=HOUR,
             latest=now + HOUR,

@@ -9,29 +9,37 @@ from typing import Any
 import attrs
 
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.plans import (
+    DecisionBasis,
+    Ending,
+    Intent,
+    Wave,
+    WavePlan,
+    WaveResult,
+)
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState
-from outreach.operations import planning, settling, waves
 from outreach.operations.common import settings_of
-from outreach.operations.wave import Basis, Committed, Ending, Intent, Plan, Wave
+from outreach.operations.settling import ledger
+from outreach.operations.waves import committing, planning
 from outreach.policy.settlement import Backoff
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, new_id
-from outreach.testing.storage_tables.base_contract import HERE, pending, publish
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
 
 EPOCH = 1
 BACKOFF = Backoff(first=timedelta(seconds=1), longest=timedelta(seconds=300))
 SECOND = timedelta(seconds=1)
 
-ACCEPTED = Outcome(state=DispatchState.ACCEPTED, provider_id="p1")
+ACCEPTED = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="p1")
 
 
-def refused(reason: str = "invalid_number") -> Outcome:
+def refused(reason: str = "invalid_number") -> DispatchOutcome:
     """Return a refusal."""
-    return Outcome(state=DispatchState.REFUSED, reason=reason)
+    return DispatchOutcome(state=DispatchState.REFUSED, reason=reason)
 
 
 async def given_active(storage: Storage, count: int = 1, **changes: Any) -> Campaign:
@@ -50,7 +58,7 @@ async def given_active(storage: Storage, count: int = 1, **changes: Any) -> Camp
 
 async def given_settings(storage: Storage, **changes: Any) -> None:
     """Write SMS settings."""
-    await storage.write(lambda tx: tx.settings.put(HERE, attrs.evolve(SmsSettings(), **changes)))
+    await storage.write(lambda tx: tx.settings.put(THIS_WORKSPACE, attrs.evolve(SmsSettings(), **changes)))
 
 
 async def recipient(storage: Storage, campaign: Campaign, position: int = 0) -> Recipient:
@@ -73,15 +81,15 @@ async def reread(storage: Storage, campaign: Campaign) -> Campaign:
     return found
 
 
-def plan_wave(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> Plan | None:
+def plan_wave(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> WavePlan | None:
     """Return what is due in one campaign."""
-    [plan] = planning.plan_all(tx, [(workspace_id, campaign_id, limit)], now=now)
+    [plan] = planning.plan_waves(tx, [(workspace_id, campaign_id, limit)], now=now)
     return plan
 
 
-def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime]) -> Committed:
+def commit_wave(tx: Transaction, wave: Wave, *, clock_now: Callable[[], datetime]) -> WaveResult:
     """Commit the wave of one campaign."""
-    [committed] = waves.commit_waves(tx, [wave], clock_now=clock_now)
+    [committed] = committing.commit_waves(tx, [wave], clock_now=clock_now)
     return committed
 
 
@@ -103,7 +111,7 @@ def make_wave(
         workspace_id=campaign.workspace_id,
         campaign_id=campaign.id,
         epoch=EPOCH,
-        basis=Basis(
+        basis=DecisionBasis(
             campaign=current.revision,
             workspace=workspace.revision,
             settings=settings_of(tx, campaign.workspace_id).revision,
@@ -113,7 +121,7 @@ def make_wave(
                 dispatch_id=new_id(),
                 recipient=one,
                 provider="twilio",
-                sender="+14155550199",
+                from_number="+14155550199",
                 to=one.phone or "",
                 body="Hello",
                 segments=1,
@@ -132,10 +140,10 @@ def make_wave(
 
 async def commit(
     storage: Storage, campaign: Campaign, *positions: int, now: datetime = NOW, **changes: Any
-) -> Committed:
+) -> WaveResult:
     """Commit a wave of these recipients (the first when none is named)."""
 
-    def operation(tx: Transaction) -> Committed:
+    def operation(tx: Transaction) -> WaveResult:
         chosen = [tx.recipients.get(campaign.workspace_id, campaign.id, position) for position in positions or (0,)]
         wave = make_wave(tx, campaign, [one for one in chosen if one is not None], now=now, **changes)
         return commit_wave(tx, wave, clock_now=lambda: now)
@@ -149,10 +157,10 @@ async def given_dispatch(storage: Storage, campaign: Campaign, position: int = 0
     return dispatch
 
 
-async def settle(storage: Storage, dispatch: Dispatch, outcome: Outcome, *, now: datetime = NOW) -> Dispatch:
+async def settle(storage: Storage, dispatch: Dispatch, outcome: DispatchOutcome, *, now: datetime = NOW) -> Dispatch:
     """Merge an outcome and return the dispatch as it is then."""
     settled = await storage.write(
-        lambda tx: settling.settle(tx, dispatch.workspace_id, dispatch.id, outcome, backoff=BACKOFF, now=now)
+        lambda tx: ledger.settle(tx, dispatch.workspace_id, dispatch.id, outcome, backoff=BACKOFF, now=now)
     )
     assert settled is not None
     return settled

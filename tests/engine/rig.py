@@ -22,20 +22,20 @@ from outreach.models.workspace import Workspace
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
-from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice
 from outreach.testing.clock import ShiftedClock
-from outreach.voice.analysis import ProviderVerdict
-from tests.engine.desk import desk_of
+from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
+from outreach.voice.base import ProviderAnalyser
+from tests.engine.provider_pool import provider_pool_of
 
 T = TypeVar("T")
 
 QUICK = EngineConfig(
-    poll_seconds=0.02,
-    heartbeat_seconds=0.05,
-    lock_seconds=0.03,
+    change_poll_seconds=0.02,
+    heartbeat_interval_seconds=0.05,
+    lock_retry_seconds=0.03,
     stop_grace_seconds=2.0,
-    backoff_seconds=0.05,
-    call_acceptance_seconds=0.3,
+    backoff_initial_seconds=0.05,
+    acceptance_wait_seconds=0.3,
 )
 """Looks around quickly; nothing of the rules is different."""
 
@@ -79,9 +79,9 @@ class WatchedStorage:
         """Read."""
         return await self._storage.read(operation)
 
-    def list_change(self, workspace_id: str) -> int | None:
+    def campaign_list_revision(self, workspace_id: str) -> int | None:
         """Return the storage's own."""
-        return self._storage.list_change(workspace_id)
+        return self._storage.campaign_list_revision(workspace_id)
 
     @property
     def lock(self) -> DispatchLock:
@@ -115,14 +115,14 @@ async def dispatching(
     carrier, voice = carrier or ScriptedCarrier(), voice or ScriptedVoice()
     watched = WatchedStorage(storage)
     engine = Outreach(watched, clock=clock, config=config)
-    worker = Worker(storage=watched, clock=clock, config=config, analyser=ProviderVerdict())
+    worker = Worker(storage=watched, clock=clock, config=config, analyser=ProviderAnalyser())
     ids = UuidV7Source(clock=clock, rng=random.Random(1))
     runner = Runner(
         storage=watched,
         clock=clock,
         ids=ids,
         config=config,
-        desk=desk_of(carrier, voice),
+        provider_pool=provider_pool_of(carrier, voice),
         worker=worker,
     )
     dispatcher = InProcessDispatcher(
@@ -132,7 +132,7 @@ async def dispatching(
         sources=(carrier, voice),
         clock=clock,
         config=config,
-        notices=worker.notices,
+        log_throttle=worker.log_throttle,
     )
     # What `Outreach.open(…, dispatch=True)` does, with these providers in place of the simulators.
     engine._dispatcher = dispatcher
@@ -182,7 +182,7 @@ async def given_campaign(
         **changes,
     }
     people = contacts(recipients) if isinstance(recipients, int) else recipients
-    return (await engine.create_campaign.sms(workspace.id, NewSmsCampaign(**fields), people)).campaign
+    return (await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(**fields), people)).campaign
 
 
 async def reaches(engine: Outreach, campaign: Campaign, status: str) -> Campaign:
@@ -207,7 +207,7 @@ async def reaches(engine: Outreach, campaign: Campaign, status: str) -> Campaign
 
 async def people(engine: Outreach, campaign: Campaign) -> list[Recipient]:
     """Return a campaign's recipients."""
-    return [one async for one in engine.campaigns.recipients(campaign.workspace_id, campaign.id)]
+    return [one async for one in engine.campaigns.iter_recipients(campaign.workspace_id, campaign.id)]
 
 
 async def time_passes(rig: Rig, clock: ShiftedClock, **delta: float) -> None:

@@ -9,14 +9,14 @@ import attrs
 import pytest
 
 from outreach import NewMessage, SystemClock
-from outreach.models.account import AccountHold
-from outreach.models.dispatch import Outcome
+from outreach.models.account import ProviderThrottle
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.work import Unit
-from outreach.operations import account_holds, singles
-from outreach.operations.singles import IntentTerms
+from outreach.models.work import WorkUnit
+from outreach.operations.waves import provider_throttles, singles
+from outreach.operations.waves.singles import IntentTerms
 from outreach.policy.settlement import Backoff
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import Storage
@@ -24,17 +24,22 @@ from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import (
     NOW,
     make_account,
-    make_account_hold,
     make_agent,
     make_call,
     make_dispatch,
     make_lease,
     make_message,
+    make_provider_throttle,
     new_id,
 )
-from outreach.testing.carriers import ScriptedCarrier, Step, accept, defer
 from outreach.testing.clock import ShiftedClock
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
+from outreach.testing.scripted import (
+    ScriptedCarrier,
+    Step,
+    accept,
+    defer,
+)
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import SECOND, commit, given_active, plan_wave, recipient, reread, settle
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
@@ -43,26 +48,28 @@ from tests.engine.trail import lines
 pytestmark = pytest.mark.anyio
 
 BACKOFF: Final = Backoff(first=SECOND, longest=timedelta(seconds=60))
-ACCEPTED: Final = Outcome(state=DispatchState.ACCEPTED, provider_id="p1")
-BUSY: Final = Outcome(state=DispatchState.DEFERRED, reason="rate_limited")
+ACCEPTED: Final = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="p1")
+BUSY: Final = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited")
 DAY: Final = timedelta(days=1)
-FEW: Final = attrs.evolve(QUICK, max_waiting_intents=4, max_requests=4)
-"""An account gets three of four places (`runners.places`): no more are on their way when its provider says stop."""
+FEW: Final = attrs.evolve(QUICK, max_queued_intents=4, max_requests_in_flight=4)
+"""An account gets three of four places (`runners.fair_limiter`): no more are on their way when its provider says stop."""
 
-MOST_ON_THEIR_WAY: Final = 3
+MAX_ON_THEIR_WAY: Final = 3
 
 
-def wish(seconds: float, *, state: DispatchState = DispatchState.DEFERRED) -> Outcome:
+def wish(seconds: float, *, state: DispatchState = DispatchState.DEFERRED) -> DispatchOutcome:
     """Return the answer of a provider that names a time."""
     reason = "rate_limited" if state is DispatchState.DEFERRED else "provider_error"
-    return Outcome(state=state, reason=reason, retry_after_seconds=seconds)
+    return DispatchOutcome(state=state, reason=reason, retry_after_seconds=seconds)
 
 
-async def hears(storage: Storage, outcome: Outcome, *, at: datetime, asked_at: datetime) -> AccountHold | None:
+async def hears(
+    storage: Storage, outcome: DispatchOutcome, *, at: datetime, asked_at: datetime
+) -> ProviderThrottle | None:
     """Have the engine learn from an answer; return what holds then."""
     dispatch = make_dispatch(created_at=asked_at)
-    await storage.write(lambda tx: account_holds.learn(tx, dispatch, outcome, backoff=BACKOFF, now=at))
-    return await storage.read(lambda tx: tx.account_holds.get(HERE, dispatch.provider))
+    await storage.write(lambda tx: provider_throttles.update_throttle(tx, dispatch, outcome, backoff=BACKOFF, now=at))
+    return await storage.read(lambda tx: tx.provider_throttles.get(THIS_WORKSPACE, dispatch.provider))
 
 
 @pytest.mark.parametrize(
@@ -76,25 +83,25 @@ async def hears(storage: Storage, outcome: Outcome, *, at: datetime, asked_at: d
     ],
 )
 async def test_a_provider_is_left_alone_for_as_long_as_it_says(
-    storage: Storage, outcome: Outcome, seconds: float
+    storage: Storage, outcome: DispatchOutcome, seconds: float
 ) -> None:
     """For at most a day; for a first back-off where it names no time, or one that has passed."""
     hold = await hears(storage, outcome, at=NOW, asked_at=NOW)
-    assert hold == make_account_hold(since=NOW, until=NOW + timedelta(seconds=seconds))
+    assert hold == make_provider_throttle(since=NOW, until=NOW + timedelta(seconds=seconds))
 
 
 @pytest.mark.parametrize(
     "outcome",
     [
         ACCEPTED,
-        Outcome(state=DispatchState.UNKNOWN, reason="timeout"),
-        Outcome(state=DispatchState.REFUSED, reason="temporary"),
-        Outcome(state=DispatchState.NOT_SENT, reason="not_connected"),
-        attrs.evolve(BUSY, whole_account=False),
-        attrs.evolve(BUSY, whole_account=False, retry_after_seconds=30),
+        DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout"),
+        DispatchOutcome(state=DispatchState.REFUSED, reason="temporary"),
+        DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_connected"),
+        attrs.evolve(BUSY, account_wide=False),
+        attrs.evolve(BUSY, account_wide=False, retry_after_seconds=30),
     ],
 )
-async def test_what_asks_for_nothing_holds_nothing(storage: Storage, outcome: Outcome) -> None:
+async def test_what_asks_for_nothing_holds_nothing(storage: Storage, outcome: DispatchOutcome) -> None:
     """An acceptance, a doubt, a refusal, a request that was never written, and the limit of one sending number."""
     assert await hears(storage, outcome, at=NOW, asked_at=NOW) is None
 
@@ -132,7 +139,7 @@ async def test_what_was_on_its_way_counts_once_and_may_ask_for_more(storage: Sto
     assert await hears(storage, BUSY, at=NOW + SECOND, asked_at=NOW) == hold
     assert await hears(storage, wish(10), at=NOW + SECOND, asked_at=NOW) == hold
     longer = await hears(storage, wish(30), at=NOW + SECOND, asked_at=NOW)
-    assert longer == make_account_hold(until=NOW + 31 * SECOND)
+    assert longer == make_provider_throttle(until=NOW + 31 * SECOND)
 
 
 async def test_what_was_taken_of_before_the_clock_was_set_back_ends_no_hold(storage: Storage) -> None:
@@ -144,24 +151,36 @@ async def test_what_was_taken_of_before_the_clock_was_set_back_ends_no_hold(stor
 
 async def test_a_hold_from_before_the_clock_was_set_back_does_not_last(storage: Storage) -> None:
     """No provider is left alone for more than a day, whatever the clock did."""
-    await storage.write(lambda tx: tx.account_holds.put(make_account_hold(until=NOW + DAY)))
-    assert await storage.read(lambda tx: account_holds.hold_of(tx, HERE, "twilio", NOW)) is not None
-    assert await storage.read(lambda tx: account_holds.hold_of(tx, HERE, "twilio", NOW - TICK)) is None
-    assert await storage.read(lambda tx: account_holds.hold_of(tx, HERE, "twilio", NOW + DAY)) is None
-    assert await storage.read(lambda tx: account_holds.hold_of(tx, HERE, None, NOW)) is None
+    await storage.write(lambda tx: tx.provider_throttles.put(make_provider_throttle(until=NOW + DAY)))
+    assert (
+        await storage.read(lambda tx: provider_throttles.active_throttle(tx, THIS_WORKSPACE, "twilio", NOW)) is not None
+    )
+    assert (
+        await storage.read(lambda tx: provider_throttles.active_throttle(tx, THIS_WORKSPACE, "twilio", NOW - TICK))
+        is None
+    )
+    assert (
+        await storage.read(lambda tx: provider_throttles.active_throttle(tx, THIS_WORKSPACE, "twilio", NOW + DAY))
+        is None
+    )
+    assert await storage.read(lambda tx: provider_throttles.active_throttle(tx, THIS_WORKSPACE, None, NOW)) is None
 
 
 async def test_no_intent_is_committed_while_it_lasts(storage: Storage) -> None:
-    """Design, section 5, rule 3: again at the commit. Holds of others do not count."""
+    """docs/delivery-contract.md#rule-3: again at the commit. Holds of others do not count."""
     campaign = await given_active(storage)
-    for hold in (make_account_hold(provider="vonage"), make_account_hold(workspace_id=THERE), make_account_hold()):
-        await storage.write(lambda tx, hold=hold: tx.account_holds.put(hold))  # type: ignore[misc]
+    for hold in (
+        make_provider_throttle(provider="vonage"),
+        make_provider_throttle(workspace_id=OTHER_WORKSPACE),
+        make_provider_throttle(),
+    ):
+        await storage.write(lambda tx, hold=hold: tx.provider_throttles.put(hold))  # type: ignore[misc]
     committed = await commit(storage, campaign)
     assert (committed.stale, committed.dispatches) == (True, ())
-    plan = await storage.read(lambda tx: plan_wave(tx, HERE, campaign.id, now=NOW, limit=1))
+    plan = await storage.read(lambda tx: plan_wave(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=1))
     assert plan is not None
-    assert plan.provider_hold == make_account_hold()
-    await storage.write(lambda tx: tx.account_holds.delete(HERE, "twilio"))
+    assert plan.provider_throttle == make_provider_throttle()
+    await storage.write(lambda tx: tx.provider_throttles.delete(THIS_WORKSPACE, "twilio"))
     assert len((await commit(storage, campaign)).dispatches) == 1
 
 
@@ -169,14 +188,14 @@ async def test_an_intent_that_was_committed_before_is_withdrawn(storage: Storage
     """Nobody was asked, no attempt is spent, and it is told by which rule."""
     campaign = await given_active(storage)
     (dispatch,) = (await commit(storage, campaign)).dispatches
-    assert await storage.read(lambda tx: account_holds.obstacle(tx, dispatch, NOW)) is None
-    await storage.write(lambda tx: tx.account_holds.put(make_account_hold()))
-    reason = await storage.read(lambda tx: account_holds.obstacle(tx, dispatch, NOW))
+    assert await storage.read(lambda tx: provider_throttles.throttle_reason(tx, dispatch, NOW)) is None
+    await storage.write(lambda tx: tx.provider_throttles.put(make_provider_throttle()))
+    reason = await storage.read(lambda tx: provider_throttles.throttle_reason(tx, dispatch, NOW))
     assert reason == "provider_hold"
-    await settle(storage, dispatch, Outcome(state=DispatchState.WITHDRAWN, reason=reason))
+    await settle(storage, dispatch, DispatchOutcome(state=DispatchState.WITHDRAWN, reason=reason))
     after = await recipient(storage, campaign)
     assert (after.status, after.reason, after.attempts) == (RecipientStatus.WAITING, "withdrawn", 0)
-    held = await storage.read(lambda tx: tx.trail.of_recipient(HERE, campaign.id, 0))
+    held = await storage.read(lambda tx: tx.trail.of_recipient(THIS_WORKSPACE, campaign.id, 0))
     assert [entry.rule for entry in held] == ["provider_hold"]
     assert (await reread(storage, campaign)).status is CampaignStatus.ACTIVE
 
@@ -198,21 +217,25 @@ async def test_what_waits_is_looked_at_when_its_hold_is_lifted(storage: Storage)
         make_call(agent_id=agent.id, **changes)
         for changes in ({"provider": "vapi"}, {}, {"provider": "vapi", "status": CallStatus.RINGING})
     ]
-    theirs = make_message(workspace_id=THERE)
-    units = [Unit("message", HERE, one.id) for one in mine] + [Unit("call", HERE, one.id) for one in calls]
-    units.append(Unit("message", THERE, theirs.id))
+    theirs = make_message(workspace_id=OTHER_WORKSPACE)
+    units = [WorkUnit("message", THIS_WORKSPACE, one.id) for one in mine] + [
+        WorkUnit("call", THIS_WORKSPACE, one.id) for one in calls
+    ]
+    units.append(WorkUnit("message", OTHER_WORKSPACE, theirs.id))
     for message in (*mine, theirs):
         await storage.write(lambda tx, message=message: tx.messages.insert(message))  # type: ignore[misc]
     for call in calls:
         await storage.write(lambda tx, call=call: tx.calls.insert(call))  # type: ignore[misc]
     for unit in units:
-        await storage.write(lambda tx, unit=unit: tx.work.touch(unit, later))  # type: ignore[misc]
+        await storage.write(lambda tx, unit=unit: tx.work.schedule(unit, later))  # type: ignore[misc]
     for provider, waiting in (("twilio", units[0]), ("vapi", units[3])):
-        hold = make_account_hold(provider=provider, until=later)
-        await storage.write(lambda tx, hold=hold: tx.account_holds.put(hold))  # type: ignore[misc]
+        hold = make_provider_throttle(provider=provider, until=later)
+        await storage.write(lambda tx, hold=hold: tx.provider_throttles.put(hold))  # type: ignore[misc]
         at = NOW + SECOND if provider == "vapi" else NOW
-        await storage.write(lambda tx, name=provider, at=at: account_holds.lift(tx, HERE, name, at))  # type: ignore[misc]
-        assert await storage.read(lambda tx, name=provider: tx.account_holds.get(HERE, name)) is None  # type: ignore[misc]
+        await storage.write(
+            lambda tx, name=provider, at=at: provider_throttles.clear_throttle(tx, THIS_WORKSPACE, name, at)
+        )  # type: ignore[misc]
+        assert await storage.read(lambda tx, name=provider: tx.provider_throttles.get(THIS_WORKSPACE, name)) is None  # type: ignore[misc]
         due = await storage.read(lambda tx: tx.work.due())
         assert [work.unit for work in due if work.due_at == at] == [waiting]
 
@@ -226,8 +249,8 @@ async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:
     await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
     await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))
     for provider, seconds in ((call.provider, 30), (message.carrier, 900)):
-        hold = make_account_hold(provider=provider, until=NOW + timedelta(seconds=seconds))
-        await storage.write(lambda tx, hold=hold: tx.account_holds.put(hold))  # type: ignore[misc]
+        hold = make_provider_throttle(provider=provider, until=NOW + timedelta(seconds=seconds))
+        await storage.write(lambda tx, hold=hold: tx.provider_throttles.put(hold))  # type: ignore[misc]
     terms = IntentTerms(
         dispatch_id=new_id(),
         epoch=1,
@@ -237,44 +260,44 @@ async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:
         backoff=BACKOFF,
     )
     clock = {"clock_now": lambda: NOW}
-    assert await storage.write(lambda tx: singles.commit_message(tx, HERE, message.id, terms, **clock)) is None
-    assert await storage.write(lambda tx: singles.commit_call(tx, HERE, call.id, terms, **clock)) is None
+    assert (
+        await storage.write(lambda tx: singles.commit_message(tx, THIS_WORKSPACE, message.id, terms, **clock)) is None
+    )
+    assert await storage.write(lambda tx: singles.commit_call(tx, THIS_WORKSPACE, call.id, terms, **clock)) is None
 
-    def due(unit: Unit) -> object:
+    def due(unit: WorkUnit) -> object:
         return storage.read(lambda tx: (work := tx.work.get(unit)) and work.due_at)
 
-    assert await due(Unit("call", HERE, call.id)) == NOW + 30 * SECOND  # type: ignore[misc]
-    assert await due(Unit("message", HERE, message.id)) == NOW + timedelta(minutes=10)  # type: ignore[misc]
+    assert await due(WorkUnit("call", THIS_WORKSPACE, call.id)) == NOW + 30 * SECOND  # type: ignore[misc]
+    assert await due(WorkUnit("message", THIS_WORKSPACE, message.id)) == NOW + timedelta(minutes=10)  # type: ignore[misc]
 
 
 async def test_one_that_says_wait_is_left_alone_by_all_of_the_workspace_and_by_nobody_else(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Design, section 5, rule 7: nobody fails, no attempt is spent, and all goes on by itself."""
+    """docs/delivery-contract.md#rule-7: nobody fails, no attempt is spent, and all goes on by itself."""
     caplog.set_level(logging.WARNING)
     clock = ShiftedClock()
     busy_until = clock.now() + timedelta(seconds=300)
     busy, free, elsewhere = "+14155550197", "+14155550198", "+14155550199"
 
     def answer(message: OutboundMessage) -> Step:
-        return defer(300) if message.sender == busy and clock.now() < busy_until else accept()
+        return defer(300) if message.from_number == busy and clock.now() < busy_until else accept()
 
     carrier = ScriptedCarrier(answer)
 
     async with dispatching(open_storage(clock), carrier=carrier, config=FEW, clock=clock) as rig:
         engine = rig.engine
         here, there = await given_workspace(engine), await given_workspace(engine)
-        held = [
-            await given_campaign(engine, here, contacts(10, first=first), sms_from_number=busy) for first in (0, 10)
-        ]
-        other = await given_campaign(engine, here, contacts(3, first=20), sms_from_number=free, sms_carrier="telnyx")
-        theirs = await given_campaign(engine, there, contacts(3, first=30), sms_from_number=elsewhere)
+        held = [await given_campaign(engine, here, contacts(10, first=first), from_number=busy) for first in (0, 10)]
+        other = await given_campaign(engine, here, contacts(3, first=20), from_number=free, carrier="telnyx")
+        theirs = await given_campaign(engine, there, contacts(3, first=30), from_number=elsewhere)
 
         def asked() -> list[str]:
-            return [one.to for one in carrier.requests if one.sender == busy]
+            return [one.to for one in carrier.requests if one.from_number == busy]
 
         async def is_held() -> bool:
-            return await engine.campaigns.held_until(here.id, held[0].id) is not None
+            return await engine.campaigns.throttled_until(here.id, held[0].id) is not None
 
         await engine.campaigns.start(here.id, held[0].id)
         await until(is_held)
@@ -284,18 +307,18 @@ async def test_one_that_says_wait_is_left_alone_by_all_of_the_workspace_and_by_n
         for campaign in (held[1], other, theirs):
             await engine.campaigns.start(campaign.workspace_id, campaign.id)
         for campaign in (other, theirs):
-            assert await engine.campaigns.held_until(campaign.workspace_id, campaign.id) is None
+            assert await engine.campaigns.throttled_until(campaign.workspace_id, campaign.id) is None
             await reaches(engine, campaign, "completed")
 
         async def told() -> list[str]:
-            (story,) = await engine.campaigns.why(here.id, held[1].id, "+14155550010")
+            (story,) = await engine.campaigns.contact_history(here.id, held[1].id, "+14155550010")
             return lines(story)
 
         async def is_told() -> bool:
             return "held active by provider_hold" in await told()
 
         await until(is_told)
-        assert len(asked()) <= MOST_ON_THEIR_WAY
+        assert len(asked()) <= MAX_ON_THEIR_WAY
         waiting: list[Recipient] = [one for campaign in held for one in await people(engine, campaign)]
         assert {one.status for one in waiting} <= {RecipientStatus.PENDING, RecipientStatus.WAITING}
         assert {one.attempts for one in waiting} == {0}
@@ -318,7 +341,7 @@ async def test_one_that_says_wait_is_left_alone_by_all_of_the_workspace_and_by_n
 
 
 async def test_a_hold_outlives_the_process(tmp_path: Path) -> None:
-    """Design, section 5, rule 7: who takes over asks nothing either, until it is over."""
+    """docs/delivery-contract.md#rule-7: who takes over asks nothing either, until it is over."""
     clock = ShiftedClock()
     first, second = ScriptedCarrier(lambda _: defer(3600)), ScriptedCarrier()
     path = tmp_path / "engine.db"
@@ -329,17 +352,17 @@ async def test_a_hold_outlives_the_process(tmp_path: Path) -> None:
         engine = rig.engine
 
         async def is_held() -> datetime | None:
-            return await engine.campaigns.held_until(workspace.id, campaign.id)
+            return await engine.campaigns.throttled_until(workspace.id, campaign.id)
 
         ends = await until(is_held)
-    assert 1 <= len(first.requests) <= MOST_ON_THEIR_WAY
+    assert 1 <= len(first.requests) <= MAX_ON_THEIR_WAY
     async with dispatching(SqliteStorage(path, clock=clock), carrier=second, config=FEW, clock=clock) as rig:
         # What is not held goes at once: when this has gone, the campaign would have too.
-        other = await given_campaign(rig.engine, workspace, contacts(1, first=50), sms_carrier="telnyx")
+        other = await given_campaign(rig.engine, workspace, contacts(1, first=50), carrier="telnyx")
         await rig.engine.campaigns.start(workspace.id, other.id)
         await reaches(rig.engine, other, "completed")
         assert [one.to for one in second.requests] == ["+14155550050"]
-        assert await rig.engine.campaigns.held_until(workspace.id, campaign.id) == ends
+        assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) == ends
         clock.shift(timedelta(seconds=3601))
         done = await reaches(rig.engine, campaign, "completed")
         assert done.counters.successful == 5
@@ -351,8 +374,8 @@ async def test_only_what_runs_is_held(open_storage: OpenStorage) -> None:
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
-        hold = make_account_hold(workspace_id=workspace.id, until=SystemClock().now() + timedelta(hours=1))
-        await rig.storage.write(lambda tx: tx.account_holds.put(hold))
-        assert await rig.engine.campaigns.held_until(workspace.id, campaign.id) is None
+        hold = make_provider_throttle(workspace_id=workspace.id, until=SystemClock().now() + timedelta(hours=1))
+        await rig.storage.write(lambda tx: tx.provider_throttles.put(hold))
+        assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) is None
         await rig.engine.campaigns.start(workspace.id, campaign.id)
-        assert await rig.engine.campaigns.held_until(workspace.id, campaign.id) == hold.until
+        assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) == hold.until

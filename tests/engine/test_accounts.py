@@ -21,8 +21,8 @@ from outreach import (
     WorkspaceMode,
 )
 from outreach.models.states import MessageStatus
-from outreach.testing.builders import make_account_hold
-from outreach.testing.carriers import ScriptedCarrier, defer
+from outreach.testing.builders import make_provider_throttle
+from outreach.testing.scripted import ScriptedCarrier, defer
 from outreach.vault import Vault
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, until
@@ -39,14 +39,14 @@ async def live(open_storage: OpenStorage) -> AsyncIterator[tuple[Outreach, str]]
         workspace = await given_workspace(
             engine, mode=WorkspaceMode.LIVE, sms_campaigns_enabled=True, contact_hours=False
         )
-        await engine.numbers.add(workspace.id, "+14155550100", carrier="twilio")
+        await engine.numbers.create(workspace.id, "+14155550100", carrier="twilio")
         yield engine, workspace.id
 
 
 async def test_a_live_campaign_goes_to_the_account_of_its_workspace(
     open_storage: OpenStorage, fake: FakeAdapter
 ) -> None:
-    """Design, section 8: a live workspace sends to the real provider, with the credentials that were given."""
+    """docs/rules.md#sandbox: a live workspace sends to the real provider, with the credentials that were given."""
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
         campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 3)
@@ -82,11 +82,11 @@ async def test_other_credentials_are_used_from_then_on(open_storage: OpenStorage
 async def test_a_campaign_whose_account_was_removed_is_paused_and_nobody_is_lost(
     open_storage: OpenStorage, fake: FakeAdapter
 ) -> None:
-    """Design, section 6, error budget: it pauses with the reason; connected again, it reaches everybody once."""
+    """docs/rules.md#error-budget: it pauses with the reason; connected again, it reaches everybody once."""
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
         workspace = await engine.workspaces.get(workspace_id)
-        campaign = await given_campaign(engine, workspace, 3, sms_rate_per_minute=120)
+        campaign = await given_campaign(engine, workspace, 3, rate_per_minute=120)
         await engine.campaigns.start(workspace_id, campaign.id)
         await fake.carrier.wait_for_requests(1)
         await engine.accounts.remove(workspace_id, account.id)
@@ -148,18 +148,21 @@ async def test_a_check_says_what_is_the_case(open_storage: OpenStorage, fake: Fa
 async def test_a_connected_account_is_asked_at_once_though_the_one_before_was_to_be_left_alone(
     open_storage: OpenStorage, fake: FakeAdapter, anew: bool
 ) -> None:
-    """Design, section 5, rule 7: an account is left alone, not its successor; what waited goes, campaigns too."""
+    """An account is left alone, not its successor; what waited goes, campaigns too.
+
+    docs/delivery-contract.md#rule-7.
+    """
     fake.carrier = ScriptedCarrier([defer(3600)])
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
         message = await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
 
         async def is_held() -> bool:
-            return await engine.accounts.held_until(workspace_id, "twilio") is not None
+            return await engine.accounts.throttled_until(workspace_id, "twilio") is not None
 
         await until(is_held)
         (shown,) = await engine.accounts.list(workspace_id)
-        ends = await engine.accounts.held_until(workspace_id, "twilio")
+        ends = await engine.accounts.throttled_until(workspace_id, "twilio")
         assert (shown.held_by, shown.held_until) == ("provider_hold", ends)
         campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 2)
         await engine.campaigns.start(workspace_id, campaign.id)
@@ -188,14 +191,14 @@ async def test_only_the_workspace_that_was_told_to_wait_is_held(open_storage: Op
         for one in ids:
             await engine.accounts.connect(one, "twilio", CREDENTIALS)
         ends = SystemClock().now() + timedelta(hours=1)
-        hold = make_account_hold(workspace_id=ids[0], until=ends)
-        await storage.write(lambda tx: tx.account_holds.put(hold))
+        hold = make_provider_throttle(workspace_id=ids[0], until=ends)
+        await storage.write(lambda tx: tx.provider_throttles.put(hold))
         assert [(await engine.accounts.list(one))[0].held_until for one in ids] == [ends, None]
-        assert [await engine.accounts.held_until(one, "twilio") for one in ids] == [ends, None]
-        assert await engine.accounts.held_until(ids[0], "telnyx") is None
+        assert [await engine.accounts.throttled_until(one, "twilio") for one in ids] == [ends, None]
+        assert await engine.accounts.throttled_until(ids[0], "telnyx") is None
         past = attrs.evolve(hold, until=SystemClock().now())
-        await storage.write(lambda tx: tx.account_holds.put(past))
-        assert await engine.accounts.held_until(ids[0], "twilio") is None
+        await storage.write(lambda tx: tx.provider_throttles.put(past))
+        assert await engine.accounts.throttled_until(ids[0], "twilio") is None
 
 
 async def problem_of(url: str, workspace_id: str) -> str:
@@ -211,7 +214,7 @@ async def problem_of(url: str, workspace_id: str) -> str:
 
 
 async def test_the_file_holds_no_credentials_and_the_key_is_the_owners(tmp_path: Path, fake: FakeAdapter) -> None:
-    """Design, section 9: encrypted at rest, with a key from a 0600 file that is not the database."""
+    """docs/operations.md#security: encrypted at rest, with a key from a 0600 file that is not the database."""
     url = f"sqlite:///{tmp_path / 'o.db'}"
     async with Outreach.open(url) as engine:
         workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
@@ -287,7 +290,7 @@ async def test_an_account_that_cannot_be_opened_is_listed_beside_the_others(
         workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
         account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
         await engine.accounts.connect(workspace.id, "retell", {"api_key": "key_1"})
-        sealed = Vault(keys="A" * 43 + "=").seal(account.id, CREDENTIALS)
+        sealed = Vault(keys="A" * 43 + "=").encrypt(account.id, CREDENTIALS)
         await storage.write(lambda tx: tx.accounts.update(attrs.evolve(account, sealed=sealed)))
         first, second = await engine.accounts.list(workspace.id)
         assert (first.id, first.credentials) == (account.id, {})
@@ -302,7 +305,7 @@ async def test_a_key_that_is_not_at_hand_is_told_in_the_log(
     """A campaign pauses and a message fails for its account's sake; what to do nobody else could tell."""
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
-        sealed = Vault(keys="A" * 43 + "=").seal(account.id, CREDENTIALS)
+        sealed = Vault(keys="A" * 43 + "=").encrypt(account.id, CREDENTIALS)
         await engine._storage.write(lambda tx: tx.accounts.update(attrs.evolve(account, sealed=sealed)))
         message = await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
 

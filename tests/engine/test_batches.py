@@ -8,7 +8,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from outreach.runners.batches import Batches
+from outreach.runners.batcher import Batcher
 
 pytestmark = pytest.mark.anyio
 
@@ -29,11 +29,11 @@ class Oracle:
         return [2 * question for question in questions]
 
 
-async def ask_all(batches: Batches[int, int], numbers: Sequence[int], answers: dict[int, int]) -> None:
+async def ask_all(batches: Batcher[int, int], numbers: Sequence[int], answers: dict[int, int]) -> None:
     """Ask for the doubles of some numbers at the same time."""
 
     async def ask(number: int) -> None:
-        answers[number] = await batches.ask(number)
+        answers[number] = await batches.submit(number)
 
     async with anyio.create_task_group() as tasks:
         for number in numbers:
@@ -43,7 +43,7 @@ async def ask_all(batches: Batches[int, int], numbers: Sequence[int], answers: d
 async def test_what_is_asked_at_the_same_time_is_one_batch() -> None:
     """Each gets its own answer; what comes meanwhile is the next batch, at most so many."""
     oracle, answers = Oracle(), dict[int, int]()
-    batches = Batches(oracle.answer, most=3)
+    batches = Batcher(oracle.answer, max_size=3)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ask_all, batches, [1, 2], answers)
         for _ in range(5):
@@ -60,11 +60,11 @@ async def test_an_error_is_raised_for_whose_question_it_is_and_for_nobody_else()
     """The others of its batch are answered, each by itself, and so is the next batch."""
     oracle, answers = Oracle(), dict[int, int]()
     oracle.open.set()
-    batches = Batches(oracle.answer, most=10)
+    batches = Batcher(oracle.answer, max_size=10)
 
     async def ask_the_unlucky_one() -> None:
         with pytest.raises(ValueError, match="unlucky"):
-            await batches.ask(13)
+            await batches.submit(13)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ask_all, batches, [1, 2], answers)
@@ -72,7 +72,7 @@ async def test_an_error_is_raised_for_whose_question_it_is_and_for_nobody_else()
         tasks.start_soon(ask_the_unlucky_one)
     assert answers == {1: 2, 2: 4}
     assert sorted(map(sorted, oracle.batches), key=len)[-1] == [1, 2, 13]
-    assert await batches.ask(1) == 2
+    assert await batches.submit(1) == 2
 
 
 @pytest.mark.parametrize("leader_goes", [True, False])
@@ -80,12 +80,12 @@ async def test_an_error_is_raised_for_whose_question_it_is_and_for_nobody_else()
 async def test_who_goes_away_leaves_the_others_their_answers(leader_goes: bool, turns: int) -> None:
     """Whether it was the one that saw to the batch or another one, and whenever; nobody waits for ever."""
     oracle, answers = Oracle(), dict[int, int]()
-    batches = Batches(oracle.answer, most=10)
+    batches = Batcher(oracle.answer, max_size=10)
     scope = anyio.CancelScope()
 
     async def goes(number: int) -> None:
         with scope:
-            answers[number] = await batches.ask(number)
+            answers[number] = await batches.submit(number)
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
@@ -100,5 +100,5 @@ async def test_who_goes_away_leaves_the_others_their_answers(leader_goes: bool, 
             for _ in range(5):
                 await checkpoint()
             oracle.open.set()
-        assert await batches.ask(9) == 18
+        assert await batches.submit(9) == 18
     assert answers.items() >= {2: 4, 3: 6}.items()

@@ -13,7 +13,7 @@ from outreach import Counters, SystemClock
 from outreach.models.reports import CallReport
 from outreach.protocols.adapter import VoiceAdapter
 from outreach.protocols.voice import CallRequest
-from outreach.testing.carriers import ScriptedVoice
+from outreach.testing.scripted import ScriptedVoice
 from outreach.voice.elevenlabs import ADAPTER as ELEVENLABS
 from outreach.voice.retell import ADAPTER as RETELL
 from outreach.voice.vapi import ADAPTER as VAPI
@@ -116,7 +116,10 @@ async def test_the_events_of_a_call_end_the_same_in_every_order(
     account: Mapping[str, str],
     events_of: Any,
 ) -> None:
-    """Design, section 5: one contact for every order in which its call's events can come, and all end alike."""
+    """One contact for every order in which its call's events can come, and all end alike.
+
+    docs/delivery-contract.md#rule-12.
+    """
     ended = datetime.now(UTC).replace(microsecond=0)
     began = ended - timedelta(seconds=TALKED_SECONDS)
     orders = list(itertools.permutations(range(len(events_of("d", began, ended)))))

@@ -11,9 +11,9 @@ from outreach.models.call import CallOutcome
 from outreach.models.dispatch import FailureClass
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, RecipientStatus
-from outreach.models.work import Unit
+from outreach.models.work import WorkUnit
 from outreach.protocols.voice import CallRequest
-from outreach.testing.carriers import ScriptedVoice
+from outreach.testing.scripted import ScriptedVoice
 from tests.engine.calling import (
     CALLS,
     calls_of,
@@ -38,7 +38,10 @@ UNHAPPY: Final[dict[str, Any]] = {**ENDED, "outcome": "negative"}
 async def test_a_verdict_counts_whether_it_comes_with_the_end_or_after_it(
     open_storage: OpenStorage, order: tuple[dict[str, Any], ...]
 ) -> None:
-    """Design, section 5, rules 8 and 9: an analysis that takes its time is filled in, and the counters follow."""
+    """An analysis that takes its time is filled in, and the counters follow.
+
+    docs/delivery-contract.md#rule-8 and #rule-9.
+    """
     voice = ScriptedVoice(look_up="none")
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
@@ -98,7 +101,10 @@ async def test_a_verdict_that_is_known_is_not_changed_by_a_later_one(open_storag
 async def test_a_call_that_failed_is_made_again_only_when_it_reached_nobody_and_that_may_pass(
     open_storage: OpenStorage, reason: FailureClass | None, answers: bool, calls: int, left: str
 ) -> None:
-    """Design, section 5, rule 2: another call only after one that provably reached nobody, out of the one budget."""
+    """Another call only after one that provably reached nobody, out of the one budget.
+
+    docs/delivery-contract.md#rule-2.
+    """
     voice = ScriptedVoice(look_up="none")
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
@@ -118,7 +124,7 @@ async def test_a_call_that_failed_is_made_again_only_when_it_reached_nobody_and_
 
 
 async def test_calls_that_break_at_the_provider_spend_the_error_budget(open_storage: OpenStorage) -> None:
-    """Design, section 6, error budget: provider-class failures count, also those that are told after the acceptance."""
+    """docs/rules.md#error-budget: provider-class failures count, also those that are told after the acceptance."""
     voice = ScriptedVoice(look_up="none")
 
     def breaks(request: CallRequest, count: int) -> dict[str, Any]:
@@ -137,7 +143,7 @@ async def test_calls_that_break_at_the_provider_spend_the_error_budget(open_stor
 async def test_a_call_that_ended_for_lack_of_credit_pauses_every_campaign_of_the_account(
     open_storage: OpenStorage,
 ) -> None:
-    """Design, section 6, error budget: funds pause every campaign of the account, whenever the provider says it."""
+    """docs/rules.md#error-budget: funds pause every campaign of the account, whenever the provider says it."""
     voice = ScriptedVoice(look_up="none")
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
@@ -231,7 +237,7 @@ async def test_a_verdict_of_which_no_event_comes_is_asked_for(open_storage: Open
         return event(voice.requests[0], **(late if asked > 2 else ENDED))
 
     voice.status = status  # type: ignore[method-assign]
-    config = attrs.evolve(CALLS, call_verdict_seconds=1.0)
+    config = attrs.evolve(CALLS, call_analysis_wait_seconds=1.0)
     async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
@@ -239,7 +245,7 @@ async def test_a_verdict_of_which_no_event_comes_is_asked_for(open_storage: Open
         await reaches(rig.engine, campaign, "completed")
 
         async def over() -> bool:
-            unit = Unit("call", workspace.id, (await calls_of(rig, campaign))[0].id)
+            unit = WorkUnit("call", workspace.id, (await calls_of(rig, campaign))[0].id)
             work = await rig.storage.read(lambda tx: tx.work.get(unit))
             return work is None or work.due_at is None
 
@@ -247,7 +253,7 @@ async def test_a_verdict_of_which_no_event_comes_is_asked_for(open_storage: Open
         call = (await calls_of(rig, campaign))[0]
         outcomes = {"verdict": "positive", "no_more": "negative", "nothing": None}
         assert call.outcome == outcomes[word]
-        entries = [entry async for entry in rig.engine.unsubscribes.list(workspace.id)]
+        entries = [entry async for entry in rig.engine.unsubscribes.iter_entries(workspace.id)]
         assert [entry.phone for entry in entries] == ([call.to] if word == "no_more" else [])
         # The end itself, and a few times more at the most.
         assert asked <= 6

@@ -10,10 +10,10 @@ import anyio
 import pytest
 
 from outreach import CallbackRejected, NewMessage, NotFound, Outreach, RecipientUnsubscribed
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import MessageStatus
 from outreach.protocols.carrier import OutboundMessage
-from outreach.testing.carriers import ScriptedCarrier, accept, hang
+from outreach.testing.scripted import ScriptedCarrier, accept, hang
 from outreach.working_set import Transaction
 from outreach.working_set.kinds import DISPATCHES
 from tests.engine.conftest import OpenStorage
@@ -154,7 +154,7 @@ async def test_what_people_write_is_taken_in(open_storage: OpenStorage, fake: Fa
         assert await caller.call(text) == ["received"]
         assert await caller.call(text) == []
         (message,) = await engine.messages.list_inbound(workspace_id)
-        assert (message.sender, message.body) == ("+14155550101", "Is it you?")
+        assert (message.from_number, message.body) == ("+14155550101", "Is it you?")
 
 
 async def test_the_log_tells_once_of_a_message_that_cannot_be_read(
@@ -186,12 +186,12 @@ async def test_a_stop_by_callback_is_in_force_and_answered_by_one_of_us(
         caller = Caller(engine, account.id)
         stop = {"kind": "text", "id": "in1", "from": "+14155550101", "body": "Stop!", "at": engine.now().isoformat()}
         assert [await caller.call(stop) for _ in range(5)] == [["received"], [], [], [], []]
-        assert [entry.source async for entry in engine.unsubscribes.list(workspace_id)] == ["keyword"]
+        assert [entry.source async for entry in engine.unsubscribes.iter_entries(workspace_id)] == ["keyword"]
         with pytest.raises(RecipientUnsubscribed):
             await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
         await engine.messages.send(workspace_id, NewMessage(to="+14155550102", body="x"))
         await fake.carrier.wait_for_requests(1 if carrier_answers else 2)
-        asked = sorted((request.to, request.sender) for request in fake.carrier.requests)
+        asked = sorted((request.to, request.from_number) for request in fake.carrier.requests)
         confirmation = [] if carrier_answers else [("+14155550101", "+14155550100")]
         assert asked == [*confirmation, ("+14155550102", asked[-1][1])]
 
@@ -211,7 +211,7 @@ async def test_a_start_by_callback_lifts_what_the_carrier_lifts(
             at = (engine.now() + (number - 9) * SECOND).isoformat()
             event = {"kind": "text", "id": f"in{number}", "from": "+14155550101", "body": body, "at": at}
             assert await caller.call(event) == ["received"]
-            on_register.append(bool([entry async for entry in engine.unsubscribes.list(workspace_id)]))
+            on_register.append(bool([entry async for entry in engine.unsubscribes.iter_entries(workspace_id)]))
         assert on_register == [True, carrier_answers, False]
 
 
@@ -228,8 +228,8 @@ async def test_keywords_to_a_number_that_the_carrier_leaves_to_us_are_answered(
                 event = {"kind": "text", "id": f"{to} {body}", "from": sender, "to": to, "body": body, "at": at}
                 assert await caller.call(event) == ["received"]
             await fake.carrier.wait_for_requests(number + 1)
-        assert {(request.to, request.sender) for request in fake.carrier.requests} == {("+14155550101", "72975")}
-        assert [entry.phone async for entry in engine.unsubscribes.list(workspace_id)] == ["+14155550102"]
+        assert {(request.to, request.from_number) for request in fake.carrier.requests} == {("+14155550101", "72975")}
+        assert [entry.phone async for entry in engine.unsubscribes.iter_entries(workspace_id)] == ["+14155550102"]
 
 
 async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenStorage, fake: FakeAdapter) -> None:
@@ -241,7 +241,7 @@ async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenS
             # Past the table, which lets nobody change what was asked for.
             rows: Any = tx.dispatches._rows
             rows.backend.connection.execute("UPDATE dispatches SET provider = 'telnyx' WHERE id = ?", [dispatch_id])
-            rows.lose(DISPATCHES, (workspace_id, dispatch_id))
+            rows.evict(DISPATCHES, (workspace_id, dispatch_id))
 
         await engine._storage.write(elsewhere)
         event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "delivered"}
@@ -256,7 +256,7 @@ async def test_an_event_that_came_too_early_is_merged_when_the_answer_tells_whos
     answered = anyio.Event()
 
     class Late(ScriptedCarrier):
-        async def send(self, message: OutboundMessage) -> Outcome:
+        async def send(self, message: OutboundMessage) -> DispatchOutcome:
             await answered.wait()
             return await super().send(message)
 
@@ -355,12 +355,12 @@ async def test_a_callback_that_is_too_large_is_not_read(
     open_storage: OpenStorage, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How large it may be is the provider's to say."""
-    monkeypatch.setattr(FakeAdapter, "most_callback_bytes", 100)
+    monkeypatch.setattr(FakeAdapter, "max_callback_bytes", 100)
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
-        assert await engine.callbacks.most_bytes(account.id) == 100
+        assert await engine.callbacks.max_body_bytes(account.id) == 100
         caller = Caller(engine, account.id)
         with pytest.raises(CallbackRejected, match="larger than 100 bytes"):
             await caller.call({"id": "e1", "filling": "x" * 100})
         with pytest.raises(NotFound):
-            await engine.callbacks.most_bytes("0195554e-0000-7000-8000-00000000cafe")
+            await engine.callbacks.max_body_bytes("0195554e-0000-7000-8000-00000000cafe")

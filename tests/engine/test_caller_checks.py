@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from outreach import CannotStart, CliGroupEntry, Outreach, WorkspaceMode
+from outreach import CallerIdAllocation, CannotStart, Outreach, WorkspaceMode
 from tests.engine.calling import given_calls
 from tests.engine.rig import given_workspace
 
@@ -40,14 +40,14 @@ async def start(
     )
     changes: dict[str, Any] = {"agent_id": agent.id}
     if group:
-        numbers = [await engine.numbers.add(workspace.id, phone) for phone in (ONE, OTHER)]
-        entries = [CliGroupEntry(phone_number_id=each.id, phone_e164=each.phone, count=1) for each in numbers]
+        numbers = [await engine.numbers.create(workspace.id, phone) for phone in (ONE, OTHER)]
+        entries = [CallerIdAllocation(number_id=each.id, phone=each.phone, count=1) for each in numbers]
         changes |= {"cli_mode": "group", "cli_group": entries}
     if trunk:
         made = await engine.trunks.create(workspace.id, "T", address="sip.example.com", provider_trunk_id="trunk-1")
         changes["sip_trunk_id"] = made.id
     campaign = await given_calls(engine, workspace, **changes)
-    told = [detail.path for detail in await engine.campaigns.obstacles(workspace.id, campaign.id)]
+    told = [detail.path for detail in await engine.campaigns.start_problems(workspace.id, campaign.id)]
     if not told:
         assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
         return []
@@ -87,7 +87,7 @@ async def test_an_agents_caller_id_is_held_to_the_same(
     engine: Outreach, listed: str, trunk: bool, refused: list[str]
 ) -> None:
     """An account of one number, without a trunk, calls from that one, which is the agent's."""
-    assert await start(engine, group=False, sender=ONE, listed=listed, trunk=trunk) == refused
+    assert await start(engine, group=False, from_number=ONE, listed=listed, trunk=trunk) == refused
 
 
 async def test_who_takes_numbers_as_they_are_needs_no_identifiers(engine: Outreach) -> None:

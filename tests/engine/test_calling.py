@@ -7,12 +7,19 @@ import anyio
 import attrs
 import pytest
 
-from outreach import AgentChange, CannotStart, NewCall, NewRecipient, SystemClock
-from outreach.models.campaign import CliGroupEntry, Counters
+from outreach import AgentUpdate, CannotStart, NewCall, NewRecipient, SystemClock
+from outreach.models.campaign import CallerIdAllocation, Counters
 from outreach.models.states import CallStatus, RecipientStatus
 from outreach.protocols.voice import CallRequest
-from outreach.testing.carriers import ScriptedVoice, Step, accept, hang, not_sent, refuse
 from outreach.testing.clock import ShiftedClock
+from outreach.testing.scripted import (
+    ScriptedVoice,
+    Step,
+    accept,
+    hang,
+    not_sent,
+    refuse,
+)
 from tests.engine.calling import (
     BUSY,
     CALLS,
@@ -40,7 +47,7 @@ R: TypeAlias = RecipientStatus
 
 
 async def test_no_more_calls_are_in_flight_than_the_campaign_allows(open_storage: OpenStorage) -> None:
-    """Interface, section 2.2, batch_concurrency: a call that has ended frees its place, and the next one starts."""
+    """docs/interface.md#2.2, batch_concurrency: a call that has ended frees its place, and the next one starts."""
     voice = ScriptedVoice(look_up="none")
     most, ended = 0, 0
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
@@ -123,7 +130,7 @@ async def test_a_double_dial_calls_twice_within_one_attempt(open_storage: OpenSt
 
 
 async def test_a_second_leg_that_cannot_be_placed_is_not_made_up_for(open_storage: OpenStorage) -> None:
-    """Design, section 6: a double dial's second call is made at once or not at all."""
+    """docs/rules.md#double-dial: a double dial's second call is made at once or not at all."""
     voice = ScriptedVoice([accept(), not_sent(), accept()])
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda _, count: (NO_ANSWER, POSITIVE)[count])
@@ -139,28 +146,28 @@ async def test_a_second_leg_that_cannot_be_placed_is_not_made_up_for(open_storag
 async def test_each_number_of_a_group_gets_its_recipients_and_a_retry_keeps_its_number(
     open_storage: OpenStorage,
 ) -> None:
-    """Interface, section 2.2, cli_group_config: `count` recipients to each number in turn, kept for retries."""
+    """docs/interface.md#2.2, cli_group_config: `count` recipients to each number in turn, kept for retries."""
     voice = ScriptedVoice()
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda _, count: (NO_ANSWER, POSITIVE)[count])
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=2)
-        numbers = [await rig.engine.numbers.add(workspace.id, f"+1415555999{n}") for n in range(2)]
+        numbers = [await rig.engine.numbers.create(workspace.id, f"+1415555999{n}") for n in range(2)]
         group = tuple(
-            CliGroupEntry(phone_number_id=number.id, phone_e164=number.phone, count=count)
+            CallerIdAllocation(number_id=number.id, phone=number.phone, count=count)
             for number, count in zip(numbers, (2, 1), strict=True)
         )
         campaign = await given_calls(rig.engine, workspace, 5, cli_mode="group", cli_group=group, batch_concurrency=2)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
-        senders = [[one.sender for one in await dispatches_of(rig, campaign, n)] for n in range(5)]
+        senders = [[one.from_number for one in await dispatches_of(rig, campaign, n)] for n in range(5)]
         first, second = numbers[0].phone, numbers[1].phone
         assert senders == [[first] * 2, [first] * 2, [second] * 2, [first] * 2, [first] * 2]
-        assert {request.sender for request in voice.requests} == {first, second}
+        assert {request.from_number for request in voice.requests} == {first, second}
 
 
 async def test_everything_that_the_campaign_says_reaches_the_provider(open_storage: OpenStorage) -> None:
-    """Interface, section 2.2: trunk, IVR, call screening, and the contact's variables for the agent."""
+    """docs/interface.md#2.2: trunk, IVR, call screening, and the contact's variables for the agent."""
     async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         agent_id = await given_agent(
@@ -181,16 +188,24 @@ async def test_everything_that_the_campaign_says_reaches_the_provider(open_stora
             workspace,
             [person],
             agent_id=agent_id,
-            sip_trunk_id=trunk.id,
+            trunk_id=trunk.id,
             ivr_enabled=True,
             call_screen_enabled=True,
         )
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await rig.voice.wait_for_requests(1)
         (request,) = rig.voice.requests
-        assert (request.to, request.sender, request.agent_ref) == ("+14155550102", "+14155550177", "asst_1")
-        assert (request.trunk_ref, request.ivr_enabled, request.call_screen_enabled) == ("sip.example.com", True, True)
-        assert (request.identity, request.purpose) == (workspace.name, campaign.name)
+        assert (request.to, request.from_number, request.provider_agent_id) == (
+            "+14155550102",
+            "+14155550177",
+            "asst_1",
+        )
+        assert (request.provider_trunk, request.ivr_enabled, request.call_screen_enabled) == (
+            "sip.example.com",
+            True,
+            True,
+        )
+        assert (request.screen_identity, request.screen_purpose) == (workspace.name, campaign.name)
         assert (request.voicemail, request.voicemail_message) == ("leave_message", "Please call back.")
         assert request.max_seconds == 120
         wanted = {"first_name": "Ann", "last_name": "Lee", "plan": "gold", "n": "3"}
@@ -205,7 +220,7 @@ async def test_everything_that_the_campaign_says_reaches_the_provider(open_stora
 
 
 async def test_counters_equal_a_recount_at_every_step(open_storage: OpenStorage) -> None:
-    """Field, test 16; design, section 3: pending is never attempted, completed has ended after a dispatch."""
+    """Field, test 16; docs/interface.md#counters: pending is never attempted, completed has ended after a dispatch."""
     async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=1)
@@ -227,7 +242,7 @@ async def test_counters_equal_a_recount_at_every_step(open_storage: OpenStorage)
 async def test_cancel_keeps_the_true_outcome_of_what_is_in_flight_and_retries_nothing(
     open_storage: OpenStorage, ending: dict[str, Any]
 ) -> None:
-    """Design, section 4: what is in flight keeps its outcome; the others are canceled."""
+    """docs/states.md#recipients: what is in flight keeps its outcome; the others are canceled."""
     async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 3, batch_concurrency=1, double_dial=True)
@@ -248,7 +263,7 @@ async def test_cancel_keeps_the_true_outcome_of_what_is_in_flight_and_retries_no
 
 
 async def test_pause_lets_calls_end_and_starts_none_until_resumed(open_storage: OpenStorage) -> None:
-    """Design, section 4: a pause that has committed lets no later intent commit; calls end as they do."""
+    """docs/states.md#campaigns: a pause that has committed lets no later intent commit; calls end as they do."""
     async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 2, batch_concurrency=1)
@@ -286,7 +301,7 @@ async def test_reports_out_of_order_twice_and_before_the_answer(open_storage: Op
         return outcome
 
     voice = ScriptedVoice([accept("late")])
-    scripted, voice.place = voice.place, place  # type: ignore[method-assign,assignment]
+    scripted, voice.place_call = voice.place_call, place  # type: ignore[method-assign,assignment]
     async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
@@ -330,7 +345,7 @@ async def test_a_call_of_which_nothing_is_heard_ends_as_unconfirmed(open_storage
 
     voice = ScriptedVoice()
     voice.status = status  # type: ignore[method-assign]
-    config = attrs.evolve(CALLS, call_silence_seconds=0.5, call_status_seconds=0.1)
+    config = attrs.evolve(CALLS, call_timeout_seconds=0.5, call_status_seconds=0.1)
     async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
@@ -357,7 +372,7 @@ async def test_a_silence_that_began_by_a_wrong_time_ends_by_the_right_one(open_s
     voice = ScriptedVoice()
     voice.status = status  # type: ignore[method-assign]
     clock = ShiftedClock()
-    config = attrs.evolve(CALLS, call_silence_seconds=0.5, call_status_seconds=0.1)
+    config = attrs.evolve(CALLS, call_timeout_seconds=0.5, call_status_seconds=0.1)
     async with dispatching(open_storage(clock), voice=voice, config=config, clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
         agent = await given_agent(rig.engine, workspace)
@@ -398,7 +413,7 @@ async def test_an_agent_that_is_switched_off_pauses_its_campaign(open_storage: O
         campaign = await given_calls(rig.engine, workspace, 3, agent_id=agent_id, batch_concurrency=1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await rig.voice.wait_for_requests(1)
-        await rig.engine.agents.update(workspace.id, agent_id, AgentChange(is_active=False))
+        await rig.engine.agents.update(workspace.id, agent_id, AgentUpdate(is_active=False))
         hear(rig.voice, rig.voice.requests[0], **POSITIVE)
         paused = await reaches(rig.engine, campaign, "paused")
         assert (paused.pause_reason, paused.counters.pending) == ("agent_unavailable", 2)
@@ -406,7 +421,7 @@ async def test_an_agent_that_is_switched_off_pauses_its_campaign(open_storage: O
         assert len(rig.voice.requests) == 1
         with pytest.raises(CannotStart, match="is inactive"):
             await rig.engine.campaigns.resume(workspace.id, campaign.id)
-        await rig.engine.agents.update(workspace.id, agent_id, AgentChange(is_active=True))
+        await rig.engine.agents.update(workspace.id, agent_id, AgentUpdate(is_active=True))
         await rig.engine.campaigns.resume(workspace.id, campaign.id)
         await rig.voice.wait_for_requests(2)
 
@@ -441,8 +456,8 @@ async def _rests(rig: Rig) -> None:
     """Wait until the dispatcher has looked around several times, and check that it does not spin."""
     failures, before, began = rig.dispatcher.health().failures, rig.storage.writes, anyio.current_time()
     # That nothing happens can only be seen by watching for a while: this is a measure, not a wait.
-    await anyio.sleep(25 * CALLS.poll_seconds)
-    assert rig.storage.writes - before < 20 + (anyio.current_time() - began) / CALLS.heartbeat_seconds
+    await anyio.sleep(25 * CALLS.change_poll_seconds)
+    assert rig.storage.writes - before < 20 + (anyio.current_time() - began) / CALLS.heartbeat_interval_seconds
     assert rig.dispatcher.health().failures == failures
 
 

@@ -7,19 +7,19 @@ from typing import Any, TypeAlias
 import pytest
 
 from outreach.errors import CannotStart, IllegalTransition, NotFound, WorkspaceUnavailable
-from outreach.models.business_hours import BusinessHours
-from outreach.models.campaign import Campaign, CliGroupEntry
+from outreach.models.campaign import CallerIdAllocation, Campaign
+from outreach.models.hours import BusinessHours
 from outreach.models.states import (
     CAMPAIGN_TRANSITIONS,
     TERMINAL_CAMPAIGN_STATUSES,
-    CampaignMove,
+    CampaignAction,
     CampaignStatus,
     WorkspaceMode,
     WorkspaceStatus,
     next_campaign_status,
 )
-from outreach.models.work import Unit
-from outreach.operations import campaign_moves as moves
+from outreach.models.work import WorkUnit
+from outreach.operations.campaigns import transitions as moves
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
@@ -32,14 +32,19 @@ from outreach.testing.builders import (
     make_workspace,
     new_id,
 )
-from outreach.testing.storage_tables.base_contract import HERE, THERE, given_campaign, given_recipients
+from outreach.testing.storage_tables.base_contract import (
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
+    given_campaign,
+    given_recipients,
+)
 from outreach.working_set import Transaction
 from tests.engine.given import SECOND, reread
 
 pytestmark = pytest.mark.anyio
 
 S: TypeAlias = CampaignStatus
-M: TypeAlias = CampaignMove
+M: TypeAlias = CampaignAction
 HOUR = timedelta(hours=1)
 
 DESIGN_TABLE = {
@@ -63,7 +68,7 @@ DESIGN_TABLE = {
     (S.SCHEDULED, M.EXPIRE): S.EXPIRED,
     (S.PAUSED, M.EXPIRE): S.EXPIRED,
 }
-"""Design, section 4, written down a second time: the code's table must say the same."""
+"""docs/states.md#campaigns, written down a second time: the code's table must say the same."""
 
 
 def to_ask_for(status: S) -> tuple[str, ...]:
@@ -76,7 +81,7 @@ def to_ask_for(status: S) -> tuple[str, ...]:
 @pytest.mark.parametrize("status", S)
 @pytest.mark.parametrize("move", M)
 def test_every_pair_of_status_and_move_is_as_the_design_says(status: S, move: M) -> None:
-    """Design, section 4: one table; what it lacks raises with the state and the moves to ask for."""
+    """docs/states.md#campaigns: one table; what it lacks raises with the state and the moves to ask for."""
     wanted = DESIGN_TABLE.get((status, move))
     if wanted is not None:
         assert next_campaign_status(status, move) is wanted
@@ -91,7 +96,7 @@ def test_every_pair_of_status_and_move_is_as_the_design_says(status: S, move: M)
 
 
 def test_the_table_has_no_other_moves_and_terminal_states_have_none() -> None:
-    """Design, section 4: completed, cancelled and expired are terminal."""
+    """docs/states.md#campaigns: completed, cancelled and expired are terminal."""
     assert dict(CAMPAIGN_TRANSITIONS) == DESIGN_TABLE
     assert {s for s in S if not any(state is s for state, _ in CAMPAIGN_TRANSITIONS)} == TERMINAL_CAMPAIGN_STATUSES
 
@@ -112,15 +117,17 @@ async def test_every_move_carries_along_its_times_its_work_and_its_entry(storage
         assert stored.started_at == (later if wanted is S.ACTIVE else None)
         assert stored.completed_at == (later if wanted in TERMINAL_CAMPAIGN_STATUSES else None)
         assert stored.pause_reason == ("operator" if wanted is S.PAUSED else None)
-        work = await storage.read(lambda tx, campaign=campaign: tx.work.get(Unit("campaign", HERE, campaign.id)))  # type: ignore[misc]
+        work = await storage.read(
+            lambda tx, campaign=campaign: tx.work.get(WorkUnit("campaign", THIS_WORKSPACE, campaign.id))
+        )  # type: ignore[misc]
         assert work is not None
         assert work.due_at == (later if wanted in {S.ACTIVE, S.SCHEDULED} else None)
-        (entry, *_) = await storage.read(lambda tx: tx.audit.list(HERE))
+        (entry, *_) = await storage.read(lambda tx: tx.audit.list(THIS_WORKSPACE))
         assert (entry.actor, entry.action, entry.subject) == ("cli:ann", f"campaign.{move}", campaign.id)
 
 
 async def test_started_at_is_that_of_the_first_start(storage: Storage) -> None:
-    """Interface, section 3, rule 3: started_at is set when the campaign first becomes active, and stays."""
+    """docs/interface.md#3, rule 3: started_at is set when the campaign first becomes active, and stays."""
     campaign = await given_recipients(storage, 1)
     operations: tuple[Callable[..., Campaign], ...] = (moves.start, moves.pause, moves.resume)
     for minutes, operation in enumerate(operations):
@@ -133,7 +140,7 @@ async def test_started_at_is_that_of_the_first_start(storage: Storage) -> None:
     [(None, S.ACTIVE), (NOW - SECOND, S.ACTIVE), (NOW, S.ACTIVE), (NOW + SECOND, S.SCHEDULED)],
 )
 async def test_start_schedules_while_the_start_is_ahead(storage: Storage, start_at: Any, status: S) -> None:
-    """Design, section 4: ready becomes active when its start has passed, scheduled when it is ahead."""
+    """docs/states.md#campaigns: ready becomes active when its start has passed, scheduled when it is ahead."""
     campaign = await given_campaign(
         storage,
         campaign=make_campaign(schedule_type="scheduled" if start_at else "immediate", scheduled_start_at=start_at),
@@ -141,7 +148,7 @@ async def test_start_schedules_while_the_start_is_ahead(storage: Storage, start_
     started = await _do(storage, moves.start, campaign)
     assert started.status is status
     if status is S.SCHEDULED:
-        work = await storage.read(lambda tx: tx.work.get(Unit("campaign", HERE, campaign.id)))
+        work = await storage.read(lambda tx: tx.work.get(WorkUnit("campaign", THIS_WORKSPACE, campaign.id)))
         assert work is not None
         assert work.due_at == start_at
 
@@ -158,9 +165,7 @@ async def test_only_a_ready_campaign_is_started_by_hand(storage: Storage, status
 
 async def test_a_draft_says_by_field_what_it_lacks(storage: Storage) -> None:
     """Not a move that nobody can ask for; what else is in the way of the start is named too."""
-    draft = make_campaign(
-        status=S.DRAFT, sms_message_body=" ", sms_from_number=None, sms_carrier=None, scheduled_expires_at=NOW
-    )
+    draft = make_campaign(status=S.DRAFT, body=" ", from_number=None, carrier=None, scheduled_expires_at=NOW)
     campaign = await given_campaign(storage, campaign=draft)
     with pytest.raises(CannotStart) as caught:
         await _do(storage, moves.start, campaign)
@@ -173,7 +178,7 @@ async def test_a_draft_says_by_field_what_it_lacks(storage: Storage) -> None:
 
 async def test_a_flow_campaign_without_a_flow_lacks_that(storage: Storage) -> None:
     """And no message of its own."""
-    draft = make_campaign(status=S.DRAFT, sms_message_source="flow", sms_message_body=None, sms_flow_id=None)
+    draft = make_campaign(status=S.DRAFT, message_source="flow", body=None, flow_id=None)
     campaign = await given_campaign(storage, campaign=draft)
     with pytest.raises(CannotStart) as caught:
         await _do(storage, moves.start, campaign)
@@ -195,7 +200,7 @@ async def test_pause_and_cancel_a_second_time_change_nothing(
     first = await _do(storage, operation, campaign)
     again = await _do(storage, operation, campaign, now=NOW + HOUR)
     assert again == first
-    assert len(await storage.read(lambda tx: tx.audit.list(HERE))) == 1
+    assert len(await storage.read(lambda tx: tx.audit.list(THIS_WORKSPACE))) == 1
 
 
 @pytest.mark.parametrize("status", sorted(TERMINAL_CAMPAIGN_STATUSES))
@@ -203,7 +208,7 @@ async def test_pause_and_cancel_a_second_time_change_nothing(
 async def test_nothing_moves_a_campaign_that_is_over(
     storage: Storage, operation: Callable[..., Campaign], status: S
 ) -> None:
-    """Design, section 4: terminal states are final; only cancelling the cancelled is quiet."""
+    """docs/states.md#campaigns: terminal states are final; only cancelling the cancelled is quiet."""
     campaign = await given_campaign(storage, campaign=make_campaign(status=status, completed_at=NOW))
     if operation is moves.cancel and status is S.CANCELLED:
         assert (await _do(storage, operation, campaign)).revision == campaign.revision
@@ -219,7 +224,7 @@ async def test_nothing_moves_a_campaign_that_is_over(
 async def test_nothing_starts_after_its_expiry(
     storage: Storage, operation: Callable[..., Campaign], expiry: Any
 ) -> None:
-    """Design, section 4: never after expiry, and expired means now >= expiry."""
+    """docs/states.md#campaigns: never after expiry, and expired means now >= expiry."""
     status = S.READY if operation is moves.start else S.PAUSED
     campaign = await given_campaign(storage, campaign=make_campaign(status=status, scheduled_expires_at=expiry))
     with pytest.raises(CannotStart) as caught:
@@ -239,7 +244,7 @@ async def test_nothing_starts_after_its_expiry(
 async def test_resume_schedules_while_the_start_is_still_ahead(
     storage: Storage, started_at: Any, start_at: Any, status: S
 ) -> None:
-    """Design, section 4: paused becomes scheduled when the start is still ahead, else active."""
+    """docs/states.md#campaigns: paused becomes scheduled when the start is still ahead, else active."""
     campaign = await given_campaign(
         storage,
         campaign=make_campaign(
@@ -254,7 +259,7 @@ async def test_resume_schedules_while_the_start_is_still_ahead(
 async def test_nothing_starts_in_a_workspace_that_may_not_work(
     storage: Storage, operation: Callable[..., Campaign], workspace_status: WorkspaceStatus
 ) -> None:
-    """Interface, section 5: an unavailable, suspended or paywalled workspace starts nothing."""
+    """docs/interface.md#5: an unavailable, suspended or paywalled workspace starts nothing."""
     campaign = await given_campaign(storage, campaign=make_campaign(status=S.PAUSED))
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(status=workspace_status)))
     with pytest.raises(WorkspaceUnavailable):
@@ -274,7 +279,7 @@ async def test_everything_that_is_in_the_way_of_a_start_is_named(storage: Storag
 
 
 async def test_a_live_campaign_starts_once_its_workspace_has_an_account(storage: Storage) -> None:
-    """Design, section 8: a live workspace sends by real providers, and without an account it does not start."""
+    """docs/rules.md#sandbox: a live workspace sends by real providers, and without an account it does not start."""
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(mode=WorkspaceMode.LIVE)))
     campaign = await given_campaign(storage)
     await storage.write(lambda tx: tx.accounts.insert(make_account(provider="telnyx")))
@@ -303,13 +308,16 @@ async def test_a_campaign_whose_hours_never_open_does_not_start(storage: Storage
             {"is_active": False, "direction": "inbound"},
             ("Its agent 'Ada' is inactive.", "Its agent 'Ada' is inbound and may not call out."),
         ),
-        ({"workspace_id": THERE}, ("It has no agent.",)),
+        ({"workspace_id": OTHER_WORKSPACE}, ("It has no agent.",)),
     ],
 )
 async def test_a_calling_campaign_does_not_start_without_an_agent_that_may_call_out(
     storage: Storage, operation: Callable[..., Campaign], changes: dict[str, Any] | None, words: tuple[str, ...]
 ) -> None:
-    """Design, section 3: it is ready when its agent is active and may call out; that is asked again at the start."""
+    """It is ready when its agent is active and may call out; that is asked again at the start.
+
+    docs/interface.md#campaigns.
+    """
     agent_id = None if changes is None else await _given_agent(storage, **changes)
     status = S.READY if operation is moves.start else S.PAUSED
     campaign = await given_campaign(storage, campaign=make_call_campaign(agent_id=agent_id, status=status))
@@ -334,7 +342,7 @@ async def test_a_calling_campaign_starts_with_an_agent_that_may_call_out(
 async def test_the_clock_expires_what_runs_waits_or_is_paused(
     storage: Storage, status: S, expiry: Any, expired: bool
 ) -> None:
-    """Design, section 4: scheduled, active and paused expire by the clock, at the moment itself."""
+    """docs/states.md#campaigns: scheduled, active and paused expire by the clock, at the moment itself."""
     campaign = await given_campaign(
         storage,
         campaign=make_campaign(
@@ -349,7 +357,7 @@ async def test_the_clock_expires_what_runs_waits_or_is_paused(
 
 @pytest.mark.parametrize("status", [S.DRAFT, S.READY, *sorted(TERMINAL_CAMPAIGN_STATUSES)])
 async def test_the_clock_never_moves_a_campaign_that_was_not_started(storage: Storage, status: S) -> None:
-    """Design, section 3: the raw status of a draft or ready campaign never changes by time."""
+    """docs/interface.md#expiry: the raw status of a draft or ready campaign never changes by time."""
     campaign = await given_campaign(
         storage, campaign=make_campaign(status=status, scheduled_expires_at=NOW - HOUR, scheduled_start_at=NOW - HOUR)
     )
@@ -369,7 +377,7 @@ async def test_the_clock_never_moves_a_campaign_that_was_not_started(storage: St
 async def test_a_start_missed_by_more_than_the_grace_pauses(
     storage: Storage, late: timedelta, status: S, reason: str | None
 ) -> None:
-    """Design, section 4: later than the grace it is paused, `missed_start`, not sent by surprise."""
+    """docs/states.md#campaigns: later than the grace it is paused, `missed_start`, not sent by surprise."""
     campaign = await given_campaign(
         storage,
         campaign=make_campaign(status=S.SCHEDULED, schedule_type="scheduled", scheduled_start_at=NOW - late),
@@ -385,7 +393,10 @@ async def test_a_start_missed_by_more_than_the_grace_pauses(
 async def test_nothing_starts_while_its_workspace_may_not_work(
     storage: Storage, suspended: WorkspaceStatus, late: timedelta, status: S, reason: str | None
 ) -> None:
-    """Design, section 4: it keeps its campaigns' states; a start that is missed over it is no surprise afterwards."""
+    """It keeps its campaigns' states; a start that is missed over it is no surprise afterwards.
+
+    docs/states.md#workspaces.
+    """
     campaign = await given_campaign(
         storage,
         campaign=make_campaign(status=S.SCHEDULED, schedule_type="scheduled", scheduled_start_at=NOW - late),
@@ -430,8 +441,8 @@ async def test_expiry_goes_before_a_start_that_is_due(storage: Storage) -> None:
 async def test_pause_all_pauses_what_runs_and_what_is_scheduled_in_its_workspace(storage: Storage) -> None:
     """The stop command pauses active and scheduled campaigns of one workspace, or of all."""
     mine = {s: await given_campaign(storage, campaign=make_campaign(status=s)) for s in S}
-    other = await given_campaign(storage, campaign=make_campaign(status=S.ACTIVE, workspace_id=THERE))
-    paused = await storage.write(lambda tx: moves.pause_all(tx, HERE, now=NOW, actor="cli"))
+    other = await given_campaign(storage, campaign=make_campaign(status=S.ACTIVE, workspace_id=OTHER_WORKSPACE))
+    paused = await storage.write(lambda tx: moves.pause_all(tx, THIS_WORKSPACE, now=NOW, actor="cli"))
     assert {campaign.id for campaign in paused} == {mine[S.ACTIVE].id, mine[S.SCHEDULED].id}
     for status, campaign in mine.items():
         wanted = S.PAUSED if status in {S.ACTIVE, S.SCHEDULED} else status
@@ -444,7 +455,7 @@ async def test_pause_all_pauses_what_runs_and_what_is_scheduled_in_its_workspace
 async def test_another_workspaces_campaign_is_not_there(storage: Storage, operation: Callable[..., Campaign]) -> None:
     """Every move is within its workspace: a foreign campaign is not found, and stays as it is."""
     campaign = await given_recipients(storage, 1)
-    for workspace_id, campaign_id in ((THERE, campaign.id), (HERE, new_id())):
+    for workspace_id, campaign_id in ((OTHER_WORKSPACE, campaign.id), (THIS_WORKSPACE, new_id())):
         with pytest.raises(NotFound):
             await storage.write(
                 lambda tx, w=workspace_id, c=campaign_id: operation(tx, w, c, now=NOW, actor="t")  # type: ignore[misc]
@@ -463,7 +474,7 @@ async def _given_agent(storage: Storage, **changes: Any) -> str:
 
 
 async def _advance(storage: Storage, campaign: Campaign) -> Campaign:
-    moved = await storage.write(lambda tx: moves.advance(tx, HERE, campaign.id, now=NOW, grace=HOUR))
+    moved = await storage.write(lambda tx: moves.apply_schedule(tx, THIS_WORKSPACE, campaign.id, now=NOW, grace=HOUR))
     assert moved is not None
     return moved
 
@@ -478,14 +489,14 @@ async def test_a_calling_campaign_that_would_show_other_numbers_does_not_start(
     trunk = make_trunk(provider_trunk_id=None)
     known, another = make_number(phone="+14155550191"), make_number(phone="+14155550192")
     group = (
-        CliGroupEntry(phone_number_id=known.id, phone_e164=known.phone, count=1),
-        CliGroupEntry(phone_number_id=known.id, phone_e164=another.phone, count=1),
-        CliGroupEntry(phone_number_id="PN-1", phone_e164=another.phone, count=1),
-        CliGroupEntry(phone_number_id="PN-2", phone_e164="+14155550193", count=1),
+        CallerIdAllocation(number_id=known.id, phone=known.phone, count=1),
+        CallerIdAllocation(number_id=known.id, phone=another.phone, count=1),
+        CallerIdAllocation(number_id="PN-1", phone=another.phone, count=1),
+        CallerIdAllocation(number_id="PN-2", phone="+14155550193", count=1),
     )
 
     def given(tx: Transaction) -> None:
-        tx.workspaces.update(make_workspace(id=HERE, mode=mode))
+        tx.workspaces.update(make_workspace(id=THIS_WORKSPACE, mode=mode))
         tx.agents.insert(agent)
         tx.trunks.insert(trunk)
         tx.numbers.insert(known)
@@ -493,7 +504,7 @@ async def test_a_calling_campaign_that_would_show_other_numbers_does_not_start(
 
     await storage.write(given)
     made = make_campaign(
-        status=S.READY, channel="call", agent_id=agent.id, sip_trunk_id=trunk.id, cli_mode="group", cli_group=group
+        status=S.READY, channel="call", agent_id=agent.id, trunk_id=trunk.id, cli_mode="group", cli_group=group
     )
     campaign = await given_campaign(storage, campaign=made)
     if mode is WorkspaceMode.SANDBOX:

@@ -17,11 +17,11 @@ from outreach import InvalidRequest, NotFound, Outreach, write_campaign
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Operation, Storage
-from outreach.services.kept import Kept
+from outreach.services.kept import SizeBoundedCache
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, make_workspace
 from outreach.testing.clock import ManualClock
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK, publish
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK, publish
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 
@@ -66,7 +66,7 @@ class Place:
         for operation in operations:
             await self.storage.write(operation)
 
-    async def shown(self, workspace_id: str = HERE, **asked: Any) -> Any:
+    async def shown(self, workspace_id: str = THIS_WORKSPACE, **asked: Any) -> Any:
         """Return the campaigns of a page as JSON, after comparing it with what the list says."""
         page = await self.engine.campaigns.list_json(workspace_id, **asked)
         true = await self.engine.campaigns.list(workspace_id, **asked)
@@ -81,7 +81,7 @@ async def place(open_storage: OpenStorage, clock: ManualClock) -> AsyncIterator[
     """Open an engine over a database that holds two workspaces."""
     storage = Counted(open_storage(clock))
     async with Outreach(storage, clock=clock) as engine:
-        for workspace in (make_workspace(id=HERE), make_workspace(id=THERE, name="Other")):
+        for workspace in (make_workspace(id=THIS_WORKSPACE), make_workspace(id=OTHER_WORKSPACE, name="Other")):
             await storage.write(lambda tx, workspace=workspace: tx.workspaces.insert(workspace))
         yield Place(engine, storage, clock)
 
@@ -99,19 +99,19 @@ def publishing(*campaigns: Campaign) -> Callable[[Transaction], None]:
 async def test_a_page_is_read_once_while_nothing_of_its_workspace_changes(place: Place) -> None:
     """Each other answer is the same bytes, and waits for nobody, whatever is written elsewhere."""
     await place.write(publishing(*(make_campaign(name=f"n{number}") for number in range(3))))
-    first = await place.engine.campaigns.list_json(HERE, page_size=2)
+    first = await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2)
     reads = place.storage.reads
     for _ in range(5):
-        assert await place.engine.campaigns.list_json(HERE, page_size=2) is first
+        assert await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2) is first
     assert place.storage.reads == reads
     await place.write(
         lambda tx: tx.workspaces.insert(make_workspace(id="w3", name="Third")),
-        publishing(make_campaign(workspace_id=THERE)),
+        publishing(make_campaign(workspace_id=OTHER_WORKSPACE)),
     )
-    assert await place.engine.campaigns.list_json(HERE, page_size=2) is first
+    assert await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2) is first
     assert place.storage.reads == reads
     await place.write(publishing(make_campaign()))
-    assert await place.engine.campaigns.list_json(HERE, page_size=2) != first
+    assert await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2) != first
     assert place.storage.reads == reads + 1
 
 
@@ -126,7 +126,7 @@ async def test_whatever_is_changed_shows_at_once(place: Place) -> None:
     assert [one["name"] for one in await place.shown()] == ["Renamed", "Call"]
     assert await place.shown(search="text") == []
     assert [one["name"] for one in await place.shown(search="RENAMED")] == ["Renamed"]
-    await place.write(lambda tx: tx.campaigns.add_counters(HERE, call.id, Counters(total=5, failed=2)))
+    await place.write(lambda tx: tx.campaigns.add_counters(THIS_WORKSPACE, call.id, Counters(total=5, failed=2)))
     assert [(one["total_recipients"], one["failed_calls"]) for one in await place.shown()] == [(0, 0), (5, 2)]
     assert len(await place.shown(status=CampaignStatus.READY)) == 2
     paused = attrs.evolve(text, name="Renamed", status=CampaignStatus.PAUSED)
@@ -140,18 +140,18 @@ async def test_whatever_is_changed_shows_at_once(place: Place) -> None:
 
 async def test_no_workspace_sees_the_page_of_another(place: Place) -> None:
     """Also where both ask for the same, one after the other, again and again."""
-    await place.write(publishing(make_campaign(name="Mine"), make_campaign(name="Yours", workspace_id=THERE)))
+    await place.write(publishing(make_campaign(name="Mine"), make_campaign(name="Yours", workspace_id=OTHER_WORKSPACE)))
     for _ in range(3):
-        assert [one["name"] for one in await place.shown(HERE)] == ["Mine"]
-        assert [one["name"] for one in await place.shown(THERE)] == ["Yours"]
-        assert await place.shown(HERE, search="yours") == []
-        assert await place.shown(THERE, search="mine") == []
+        assert [one["name"] for one in await place.shown(THIS_WORKSPACE)] == ["Mine"]
+        assert [one["name"] for one in await place.shown(OTHER_WORKSPACE)] == ["Yours"]
+        assert await place.shown(THIS_WORKSPACE, search="yours") == []
+        assert await place.shown(OTHER_WORKSPACE, search="mine") == []
     with pytest.raises(NotFound):
         await place.engine.campaigns.list_json("0195554e-0000-7000-8000-00000000dead")
 
 
 async def test_expiry_shows_when_its_moment_comes_and_not_when_the_clock_is_set_back(place: Place) -> None:
-    """Interface, section 3, rule 1: no commit tells of it."""
+    """docs/interface.md#3, rule 1: no commit tells of it."""
     over = make_campaign(status=CampaignStatus.COMPLETED, scheduled_expires_at=NOW + HOUR)
     made = [make_campaign(scheduled_expires_at=NOW + hours * HOUR, created_at=NOW + hours * TICK) for hours in (1, 2)]
     await place.write(publishing(over, *made))
@@ -178,7 +178,11 @@ async def test_pages_are_true_whatever_is_written_between(place: Place, seed: in
 
     def some(tx: Transaction) -> None:
         if not there or rng.random() < 0.3:
-            there.append(make_campaign(name=rng.choice(("Spring", "Autumn")), workspace_id=rng.choice((HERE, THERE))))
+            there.append(
+                make_campaign(
+                    name=rng.choice(("Spring", "Autumn")), workspace_id=rng.choice((THIS_WORKSPACE, OTHER_WORKSPACE))
+                )
+            )
             publish(tx, there[-1])
         index = rng.randrange(len(there))
         change = rng.choice(({"name": "Spring offer"}, {"name": "Autumn"}, {"status": CampaignStatus.PAUSED}))
@@ -195,7 +199,7 @@ async def test_pages_are_true_whatever_is_written_between(place: Place, seed: in
             "page": rng.choice((1, 2)),
             "page_size": rng.choice((3, 20)),
         }
-        for workspace_id in (HERE, THERE):
+        for workspace_id in (THIS_WORKSPACE, OTHER_WORKSPACE):
             await place.shown(workspace_id, **asked)
 
 
@@ -206,7 +210,7 @@ async def test_what_another_process_writes_shows_at_once(tmp_path: Path, clock: 
     storage = Counted(SqliteStorage(path, clock=clock))
     async with Outreach(storage, clock=clock) as engine, SqliteStorage(path, clock=clock) as other:
         place = Place(engine, storage, clock)
-        await place.write(lambda tx: tx.workspaces.insert(make_workspace(id=HERE)), publishing(campaign))
+        await place.write(lambda tx: tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE)), publishing(campaign))
         for number in range(3):
             assert len(await place.shown()) == 1
             await other.write(lambda tx, name=f"Name {number}": tx.campaigns.update(attrs.evolve(campaign, name=name)))  # type: ignore[misc]
@@ -230,11 +234,13 @@ async def test_a_storage_that_cannot_tell_is_asked_each_time(
     storage = Counted(open_storage(clock))
     async with Outreach(storage, clock=clock) as engine:
         place = Place(engine, storage, clock)
-        await place.write(lambda tx: tx.workspaces.insert(make_workspace(id=HERE)), publishing(make_campaign()))
-        monkeypatch.setattr(storage._storage, "list_change", lambda _: None)
+        await place.write(
+            lambda tx: tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE)), publishing(make_campaign())
+        )
+        monkeypatch.setattr(storage._storage, "campaign_list_revision", lambda _: None)
         reads = storage.reads
         for number in range(1, 4):
-            await engine.campaigns.list_json(HERE)
+            await engine.campaigns.list_json(THIS_WORKSPACE)
             assert storage.reads == reads + number
 
 
@@ -252,13 +258,13 @@ async def test_a_storage_that_cannot_tell_is_asked_each_time(
 async def test_what_is_no_query_is_refused_by_its_place(place: Place, name: str, wrong: dict[str, Any]) -> None:
     """As by the list itself."""
     with pytest.raises(InvalidRequest) as caught:
-        await place.engine.campaigns.list_json(HERE, **wrong)
+        await place.engine.campaigns.list_json(THIS_WORKSPACE, **wrong)
     assert [detail.path for detail in caught.value.details] == [name]
 
 
 def test_what_is_kept_is_bounded() -> None:
     """Who was not asked for the longest time goes first; what is far too large is not kept at all."""
-    kept: Kept[str, str] = Kept(80)
+    kept: SizeBoundedCache[str, str] = SizeBoundedCache(80)
     for name in "abcdefgh":
         kept.put(name, name.upper(), 10)
     assert kept.get("a") == "A"

@@ -6,17 +6,18 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import NewRecipient, WorkspaceChange
+from outreach import NewRecipient, WorkspaceUpdate
+from outreach.models.plans import Postponement
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
-from outreach.models.trail import Rule
-from outreach.operations import holds
-from outreach.operations.wave import Hold
+from outreach.models.trail import TrailRule
+from outreach.operations.waves import postponements
+from outreach.policy.contact_hours import contact_rules_key
 from outreach.policy.settlement import RECEIPT_WAIT
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_workspace
 from outreach.testing.clock import ShiftedClock
-from outreach.testing.storage_tables.base_contract import HERE
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active, plan_wave, recipient
@@ -48,7 +49,7 @@ async def test_who_was_put_off_by_contact_hours_is_contacted_once_they_are_off(o
         campaign = await given_campaign(rig.engine, workspace, 3)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await given_held(rig, campaign, "contact_hours")
-        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(contact_hours=False))
+        await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(contact_hours=False))
         await reaches(rig.engine, campaign, "completed")
         assert len(rig.carrier.requests) == 3
 
@@ -66,7 +67,7 @@ async def test_who_was_put_off_by_the_cap_is_contacted_under_a_looser_one(open_s
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await given_held(rig, campaign, "frequency_cap")
         await rig.engine.campaigns.pause(workspace.id, campaign.id)
-        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(frequency_cap=2))
+        await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(frequency_cap=2))
         await rig.engine.campaigns.resume(workspace.id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
         assert len(rig.carrier.requests) == 2
@@ -81,11 +82,11 @@ async def test_who_is_released_is_put_off_again_where_the_new_rule_says_so(open_
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await given_held(rig, campaign, "contact_hours")
         before = [one.due_at for one in await people(rig.engine, campaign)]
-        after = await rig.engine.workspaces.update(workspace.id, WorkspaceChange(frequency_cap=5))
+        after = await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(frequency_cap=5))
 
         async def decided_again() -> bool:
             run = await rig.storage.read(lambda tx: tx.runs.get(workspace.id, campaign.id))
-            return run is not None and run.held_under == holds.rules_of(after)
+            return run is not None and run.held_under == contact_rules_key(after)
 
         await until(decided_again)
         await given_held(rig, campaign, "contact_hours")
@@ -101,12 +102,15 @@ async def given_put_off(storage: Storage, *reasons: str) -> Any:
     """Write an active campaign whose recipients wait, each for its reason, until the same moment."""
     campaign = await given_active(storage, len(reasons))
     held = [
-        Hold(
-            recipient=await recipient(storage, campaign, position), due_at=LATER, reason=reason, rule=Rule.CONTACT_HOURS
+        Postponement(
+            recipient=await recipient(storage, campaign, position),
+            due_at=LATER,
+            reason=reason,
+            rule=TrailRule.CONTACT_HOURS,
         )
         for position, reason in enumerate(reasons)
     ]
-    await commit(storage, campaign, 99, holds=held)
+    await commit(storage, campaign, 99, postponements=held)
     return campaign
 
 
@@ -117,10 +121,10 @@ async def test_a_release_goes_in_slices_and_touches_nobody_else(storage: Storage
     moment = NOW + timedelta(minutes=1)
 
     def slice_of(tx: Transaction) -> tuple[bool, list[Recipient]]:
-        holds.release(tx, HERE, campaign.id, receipt=RECEIPT_WAIT, now=moment, limit=2)
-        plan = plan_wave(tx, HERE, campaign.id, now=moment, limit=9)
+        postponements.release_postponed(tx, THIS_WORKSPACE, campaign.id, receipt=RECEIPT_WAIT, now=moment, limit=2)
+        plan = plan_wave(tx, THIS_WORKSPACE, campaign.id, now=moment, limit=9)
         assert plan is not None
-        return plan.holds_outdated, list(plan.due)
+        return plan.contact_rules_outdated, list(plan.due)
 
     assert await storage.write(slice_of) == (False, [])
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(frequency_cap=3)))
@@ -135,9 +139,9 @@ async def test_what_is_no_rule_of_contact_releases_nobody(storage: Storage, chan
     """A changed name does not have a million recipients decided about again."""
     campaign = await given_put_off(storage, "contact_hours")
     await storage.write(lambda tx: tx.workspaces.update(attrs.evolve(make_workspace(), **change)))
-    plan = await storage.read(lambda tx: plan_wave(tx, HERE, campaign.id, now=NOW, limit=9))
+    plan = await storage.read(lambda tx: plan_wave(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=9))
     assert plan is not None
-    assert not plan.holds_outdated
+    assert not plan.contact_rules_outdated
 
 
 async def test_a_campaign_that_has_put_nobody_off_is_never_outdated(storage: Storage) -> None:
@@ -145,6 +149,6 @@ async def test_a_campaign_that_has_put_nobody_off_is_never_outdated(storage: Sto
     campaign = await given_active(storage, 2)
     await commit(storage, campaign, 0)
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(frequency_cap=3)))
-    plan = await storage.read(lambda tx: plan_wave(tx, HERE, campaign.id, now=NOW, limit=9))
+    plan = await storage.read(lambda tx: plan_wave(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=9))
     assert plan is not None
-    assert not plan.holds_outdated
+    assert not plan.contact_rules_outdated

@@ -9,18 +9,18 @@ import pytest
 
 from outreach import (
     UNSET,
-    AgentChange,
+    AgentUpdate,
     BusinessHours,
-    CallSettingsChange,
+    CallSettingsUpdate,
     CampaignUpdate,
     Holiday,
     HolidayCalendar,
     InvalidRequest,
     Outreach,
-    ReplySettingsChange,
-    SmsSettingsChange,
-    Window,
-    WorkspaceChange,
+    ReplySettingsUpdate,
+    SmsSettingsUpdate,
+    TimeWindow,
+    WorkspaceUpdate,
 )
 from outreach.clock import SystemClock
 from tests.engine.rig import given_campaign, given_workspace
@@ -32,8 +32,8 @@ Update = Callable[[Any], Awaitable[Any]]
 STORED_AS = {"message_body": "sms_message_body"}
 
 CLEARABLE: dict[type[Any], dict[str, Any]] = {
-    WorkspaceChange: {"request_limit": None, "default_region": None, "frequency_cap": None},
-    AgentChange: dict.fromkeys(
+    WorkspaceUpdate: {"request_limit": None, "default_region": None, "frequency_cap": None},
+    AgentUpdate: dict.fromkeys(
         ("from_number", "provider_agent_id", "placeholders", "voicemail", "max_call_seconds"), None
     ),
     CampaignUpdate: dict.fromkeys(
@@ -43,9 +43,9 @@ CLEARABLE: dict[type[Any], dict[str, Any]] = {
         ),
         None,
     ),
-    SmsSettingsChange: {},
-    CallSettingsChange: {},
-    ReplySettingsChange: dict.fromkeys(("stop_text", "start_text", "help_text"), ""),
+    SmsSettingsUpdate: {},
+    CallSettingsUpdate: {},
+    ReplySettingsUpdate: dict.fromkeys(("stop_text", "start_text", "help_text"), ""),
 }
 """What can be cleared, and what it is then."""
 
@@ -58,7 +58,7 @@ WHEN = CampaignUpdate(
     business_hours=BusinessHours(
         enabled=True,
         timezone="Europe/Oslo",
-        schedule={"monday": (Window(start_minute=540, end_minute=1020),)},
+        schedule={"monday": (TimeWindow(start_minute=540, end_minute=1020),)},
         batch_concurrency=5,
     ),
     holidays=HolidayCalendar(country="NO", holidays=(Holiday(date=date(2026, 12, 24), name="", enabled=True),)),
@@ -73,9 +73,9 @@ async def given(engine: Outreach, change: type[Any]) -> tuple[Any, Update]:
     workspace = await engine.workspaces.create(
         "Acme", request_limit=10, default_region="US", frequency_cap=3, contact_hours=True
     )
-    if change is WorkspaceChange:
+    if change is WorkspaceUpdate:
         return workspace, lambda some: engine.workspaces.update(workspace.id, some)
-    if change is AgentChange:
+    if change is AgentUpdate:
         agent = await engine.agents.create(
             workspace.id,
             "Ada",
@@ -91,10 +91,12 @@ async def given(engine: Outreach, change: type[Any]) -> tuple[Any, Update]:
         campaign = await given_campaign(engine, workspace)
         campaign = await engine.campaigns.update(workspace.id, campaign.id, WHEN)
         return campaign, lambda some: engine.campaigns.update(workspace.id, campaign.id, some)
-    if change is ReplySettingsChange:
-        texts = ReplySettingsChange(stop_text="Bye", start_text="Hi", help_text="Ask", enabled=False)
-        return await engine.replies.update(workspace.id, texts), lambda some: engine.replies.update(workspace.id, some)
-    service: Any = engine.settings if change is SmsSettingsChange else engine.call_settings
+    if change is ReplySettingsUpdate:
+        texts = ReplySettingsUpdate(stop_text="Bye", start_text="Hi", help_text="Ask", enabled=False)
+        return await engine.reply_settings.update(workspace.id, texts), lambda some: engine.reply_settings.update(
+            workspace.id, some
+        )
+    service: Any = engine.sms_settings if change is SmsSettingsUpdate else engine.call_settings
     return await service.get(workspace.id), lambda some: service.update(workspace.id, some)
 
 
@@ -128,15 +130,15 @@ async def test_none_clears_a_field_or_is_refused_by_its_name(engine: Outreach, c
 
 async def test_what_is_said_to_machines_goes_with_the_policy_that_leaves_it(engine: Outreach) -> None:
     """One cannot be there without the other."""
-    agent, update = await given(engine, AgentChange)
+    agent, update = await given(engine, AgentUpdate)
     with pytest.raises(InvalidRequest, match="voicemail_message"):
-        await update(AgentChange(voicemail_message=None))
-    after = await update(AgentChange(voicemail=None))
+        await update(AgentUpdate(voicemail_message=None))
+    after = await update(AgentUpdate(voicemail=None))
     assert (agent.voicemail_message, after.voicemail, after.voicemail_message) == ("Hello", None, None)
 
 
 async def test_a_campaign_from_which_something_is_taken_is_a_draft(engine: Outreach) -> None:
-    """By the condition of the interface, section 3."""
+    """By the condition of docs/interface.md#3."""
     workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace)
     assert campaign.status == "ready"
@@ -187,5 +189,5 @@ async def test_a_time_that_cannot_be_is_refused_by_its_path(engine: Outreach, wr
 
 async def test_unset_says_its_name_and_is_nothing() -> None:
     """As it stands in the representation of a change."""
-    assert repr(CallSettingsChange()) == "CallSettingsChange(retry_max_attempts=UNSET, retry_delay_minutes=UNSET)"
+    assert repr(CallSettingsUpdate()) == "CallSettingsUpdate(retry_max_attempts=UNSET, retry_delay_minutes=UNSET)"
     assert not UNSET

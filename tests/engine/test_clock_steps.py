@@ -11,19 +11,32 @@ import pytest
 from outreach import Outreach
 from outreach.clock import Clock, StepWatch
 from outreach.models.campaign import Campaign
-from outreach.models.directory import FlowStep
+from outreach.models.resources import FlowStep
 from outreach.models.states import DispatchState, RecipientStatus
-from outreach.models.work import Unit
-from outreach.operations import account_holds, clock_steps, holds, leases
-from outreach.operations.limits import cap_reached
+from outreach.models.work import WorkUnit
+from outreach.operations.waves import (
+    clock_steps,
+    leases,
+    postponements,
+    provider_throttles,
+)
+from outreach.operations.waves.pace import frequency_capped_until
+from outreach.policy.contact_hours import CONTACT_HOURS
 from outreach.protocols.storage import Storage
 from outreach.runners.worker import Worker
 from outreach.storage.sqlite import SqliteStorage
-from outreach.testing.builders import NOW, make_account_hold, make_dispatch, make_flow, make_message, make_workspace
-from outreach.testing.carriers import ScriptedCarrier
+from outreach.testing.builders import (
+    NOW,
+    make_dispatch,
+    make_flow,
+    make_message,
+    make_provider_throttle,
+    make_workspace,
+)
 from outreach.testing.clock import ManualClock, ShiftedClock
-from outreach.testing.storage_tables.base_contract import HERE
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.scripted import ScriptedCarrier
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from outreach.voice.base import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import given_active, given_settings, recipient, reread
@@ -58,13 +71,13 @@ async def test_what_was_noted_by_a_time_that_lasted_for_less_than_a_heartbeat_is
 ) -> None:
     """Between two heartbeats the clock was set forth and back again, so that these alone would notice nothing."""
     clock = ShiftedClock()
-    unit = Unit("call", HERE, "call")
+    unit = WorkUnit("call", THIS_WORKSPACE, "call")
     async with open_storage(clock) as storage:
-        worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderVerdict())
-        epoch = await worker.take()
+        worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser())
+        epoch = await worker.acquire()
         assert epoch is not None
         clock.shift(HOUR)
-        await storage.write(lambda tx: (tx.workspaces.insert(make_workspace()), tx.work.touch(unit, clock.now())))
+        await storage.write(lambda tx: (tx.workspaces.insert(make_workspace()), tx.work.schedule(unit, clock.now())))
         clock.shift(-HOUR)
         worker.note_set_back(HOUR)
         await worker.renew(epoch)
@@ -84,14 +97,14 @@ async def test_a_server_that_starts_again_after_the_clock_was_set_sends_at_once(
     clock.shift(step)
     async with dispatching(_file(tmp_path, clock), carrier=ScriptedCarrier(), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 100, sms_rate_per_minute=120)
+        campaign = await given_campaign(rig.engine, workspace, 100, rate_per_minute=120)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await rig.carrier.wait_for_requests(2)
     clock.shift(-step)
     carrier = ScriptedCarrier()
     async with dispatching(_file(tmp_path, clock), carrier=carrier, clock=clock) as rig:
         await carrier.wait_for_requests(2)
-        await rig.engine.campaigns.stop_all()
+        await rig.engine.campaigns.pause_all()
 
 
 async def test_what_was_started_by_a_wrong_clock_is_sent_when_a_server_starts(tmp_path: Path) -> None:
@@ -114,10 +127,10 @@ async def test_an_intent_from_before_the_clock_was_set_back_is_withdrawn_and_dec
     """Its hours were open by a time that was wrong; and its place is not kept until the old time comes again."""
     clock = ShiftedClock()
     carrier = ScriptedCarrier()
-    config = attrs.evolve(QUICK, single_look_ahead_seconds=1.5, look_ahead_seconds=1.5)
+    config = attrs.evolve(QUICK, sparse_look_ahead_seconds=1.5, look_ahead_seconds=1.5)
     async with dispatching(open_storage(clock), carrier=carrier, clock=clock, config=config) as rig:
         workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 20, sms_rate_per_minute=60)
+        campaign = await given_campaign(rig.engine, workspace, 20, rate_per_minute=60)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await carrier.wait_for_requests(1)
 
@@ -128,7 +141,7 @@ async def test_an_intent_from_before_the_clock_was_set_back_is_withdrawn_and_dec
         [position, *_] = await until(ahead)
         clock.shift(-HOUR)
         await carrier.wait_for_requests(4)
-        await rig.engine.campaigns.stop_all()
+        await rig.engine.campaigns.pause_all()
         tried = await rig.storage.read(lambda tx: tx.dispatches.of_recipient(workspace.id, campaign.id, position))
     assert (DispatchState.WITHDRAWN, "clock_set_back") in {(one.state, one.reason) for one in tried}
 
@@ -144,21 +157,21 @@ async def test_who_waits_since_a_time_ahead_waits_no_longer_than_who_begins_now(
         (RecipientStatus.WAITING, "retry", HOUR),
         (RecipientStatus.WAITING, "retry", timedelta(minutes=10)),
         (RecipientStatus.WAITING, "deferred", HOUR),
-        (RecipientStatus.WAITING, holds.CONTACT_HOURS, 9 * HOUR),
+        (RecipientStatus.WAITING, CONTACT_HOURS, 9 * HOUR),
         (RecipientStatus.IN_PROGRESS, "awaiting_receipt", 5 * HOUR),
         (RecipientStatus.IN_PROGRESS, "awaiting_receipt", 3 * HOUR),
     ]
     await _given_waits(storage, campaign, waits)
-    await storage.write(lambda tx: clock_steps.distrust(tx, timedelta(minutes=back), epoch=1, now=NOW))
+    await storage.write(lambda tx: clock_steps.repair_after_clock_step(tx, timedelta(minutes=back), epoch=1, now=NOW))
     # One at a time: what was given its time is not gone through again.
     for _ in range(9):
         await _release(storage, campaign, limit=1)
     due = [(await recipient(storage, campaign, position)).due_at for position in range(6)]
     minutes = [None if at is None else (at - NOW) / timedelta(minutes=1) for at in due]
     assert minutes == [retry, 10, 0, 0, 240, 180]
-    run = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
     assert run is not None
-    assert clock_steps.noted(run) is None
+    assert clock_steps.recorded_setback(run) is None
 
 
 async def test_a_step_of_a_flow_waits_for_its_own_wait_again(storage: Storage) -> None:
@@ -172,9 +185,9 @@ async def test_a_step_of_a_flow_waits_for_its_own_wait_again(storage: Storage) -
     ]
     flow = make_flow(steps=tuple(steps))
     await storage.write(lambda tx: tx.flows.insert(flow))
-    campaign = await given_active(storage, 2, sms_message_source="flow", sms_flow_id=flow.id)
+    campaign = await given_active(storage, 2, message_source="flow", flow_id=flow.id)
     await _given_waits(storage, campaign, [(RecipientStatus.WAITING, "flow_wait", 400 * 24 * HOUR)] * 2, steps=(2, 4))
-    await storage.write(lambda tx: clock_steps.distrust(tx, BACK, epoch=1, now=NOW))
+    await storage.write(lambda tx: clock_steps.repair_after_clock_step(tx, BACK, epoch=1, now=NOW))
     await _release(storage, campaign, limit=9)
     due = [(await recipient(storage, campaign, position)).due_at for position in range(2)]
     assert due == [NOW + timedelta(minutes=20), NOW + timedelta(minutes=4320)]
@@ -188,35 +201,37 @@ async def test_a_takeover_finds_out_that_the_clock_was_set_back(storage: Storage
     later = NOW + HOUR
     await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=later if ahead else NOW))
     await storage.write(lambda tx: tx.messages.insert(message))
-    await storage.write(lambda tx: tx.work.touch(Unit("message", HERE, message.id), later))
-    await storage.write(lambda tx: tx.work.touch(Unit("campaign", HERE, campaign.id), later))
+    await storage.write(lambda tx: tx.work.schedule(WorkUnit("message", THIS_WORKSPACE, message.id), later))
+    await storage.write(lambda tx: tx.work.schedule(WorkUnit("campaign", THIS_WORKSPACE, campaign.id), later))
     await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=NOW))
     due = {work.unit.id: work.due_at for work in await storage.read(lambda tx: tx.work.due())}
-    run = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
     # Units are looked at in any case: that changes nothing.
     assert due == dict.fromkeys((message.id, campaign.id), NOW)
     assert run is not None or not ahead
-    assert (run and clock_steps.noted(run)) == (HOUR if ahead else None)
+    assert (run and clock_steps.recorded_setback(run)) == (HOUR if ahead else None)
 
 
 async def test_a_campaign_was_changed_and_started_before_now(storage: Storage) -> None:
     """Else its failures and its replies of the next hour would count for nothing."""
     campaign = await given_active(storage, updated_at=NOW + HOUR, started_at=NOW + HOUR)
-    await storage.write(lambda tx: clock_steps.distrust(tx, BACK, epoch=1, now=NOW))
+    await storage.write(lambda tx: clock_steps.repair_after_clock_step(tx, BACK, epoch=1, now=NOW))
     after = await reread(storage, campaign)
     assert (after.updated_at, after.started_at, after.revision) == (NOW, NOW, campaign.revision + 1)
 
 
 async def test_a_hold_lasts_as_long_as_it_was_meant_to(storage: Storage) -> None:
     """From now on, for what of it has passed cannot be known; one that began before now stays as it is."""
-    ahead = make_account_hold(since=NOW + HOUR, until=NOW + HOUR + timedelta(seconds=30))
-    stands = make_account_hold(provider="vonage", since=NOW, until=NOW + HOUR)
+    ahead = make_provider_throttle(since=NOW + HOUR, until=NOW + HOUR + timedelta(seconds=30))
+    stands = make_provider_throttle(provider="vonage", since=NOW, until=NOW + HOUR)
     for hold in (ahead, stands):
-        await storage.write(lambda tx, hold=hold: tx.account_holds.put(hold))  # type: ignore[misc]
-    await storage.write(lambda tx: account_holds.restart(tx, HERE, "twilio", NOW))
-    await storage.write(lambda tx: account_holds.restart(tx, HERE, "vonage", NOW))
-    await storage.write(lambda tx: account_holds.restart(tx, HERE, "telnyx", NOW))
-    after = await storage.read(lambda tx: [tx.account_holds.get(HERE, name) for name in ("twilio", "vonage")])
+        await storage.write(lambda tx, hold=hold: tx.provider_throttles.put(hold))  # type: ignore[misc]
+    await storage.write(lambda tx: provider_throttles.restart_throttle(tx, THIS_WORKSPACE, "twilio", NOW))
+    await storage.write(lambda tx: provider_throttles.restart_throttle(tx, THIS_WORKSPACE, "vonage", NOW))
+    await storage.write(lambda tx: provider_throttles.restart_throttle(tx, THIS_WORKSPACE, "telnyx", NOW))
+    after = await storage.read(
+        lambda tx: [tx.provider_throttles.get(THIS_WORKSPACE, name) for name in ("twilio", "vonage")]
+    )
     assert after == [attrs.evolve(ahead, since=NOW, until=NOW + timedelta(seconds=30)), stands]
 
 
@@ -232,16 +247,22 @@ async def _given_waits(
 ) -> None:
     def operation(tx: Transaction) -> None:
         for position, (status, reason, ahead) in enumerate(waits):
-            known = tx.recipients.get(HERE, campaign.id, position)
+            known = tx.recipients.get(THIS_WORKSPACE, campaign.id, position)
             assert known is not None
             step = steps[position] if steps else known.step
-            tx.recipients.put(HERE, attrs.evolve(known, status=status, reason=reason, due_at=NOW + ahead, step=step))
+            tx.recipients.put(
+                THIS_WORKSPACE, attrs.evolve(known, status=status, reason=reason, due_at=NOW + ahead, step=step)
+            )
 
     await storage.write(operation)
 
 
 async def _release(storage: Storage, campaign: Campaign, *, limit: int) -> None:
-    await storage.write(lambda tx: holds.release(tx, HERE, campaign.id, receipt=RECEIPT, now=NOW, limit=limit))
+    await storage.write(
+        lambda tx: postponements.release_postponed(
+            tx, THIS_WORKSPACE, campaign.id, receipt=RECEIPT, now=NOW, limit=limit
+        )
+    )
 
 
 async def test_a_start_of_a_time_ahead_outweighs_no_stop(storage: Storage) -> None:
@@ -253,11 +274,11 @@ async def test_a_start_of_a_time_ahead_outweighs_no_stop(storage: Storage) -> No
 
 async def test_the_frequency_cap_holds_nobody_longer_than_a_day(storage: Storage) -> None:
     """What was sent before the clock was set back lies ahead of now."""
-    await storage.write(lambda tx: tx.workspaces.update(make_workspace(id=HERE, frequency_cap=1)))
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(id=THIS_WORKSPACE, frequency_cap=1)))
     campaign = await given_active(storage)
     dispatch = make_dispatch(
         campaign_id=campaign.id, position=0, message_id=None, state=DispatchState.ACCEPTED, created_at=NOW + HOUR
     )
     await storage.write(lambda tx: tx.dispatches.insert(dispatch))
-    until = await storage.read(lambda tx: cap_reached(tx, HERE, dispatch.to, NOW))
+    until = await storage.read(lambda tx: frequency_capped_until(tx, THIS_WORKSPACE, dispatch.to, NOW))
     assert until == NOW + 24 * HOUR

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from outreach import NewRecipient
-from outreach.models.business_hours import DAYS, BusinessHours, Window
-from outreach.models.directory import FlowStep
-from outreach.models.holidays import Holiday, HolidayCalendar
+from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
+from outreach.models.resources import FlowStep
 from outreach.models.states import RecipientStatus, WorkspaceMode
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import make_campaign, make_prepared, make_workspace
@@ -38,8 +37,8 @@ async def given_course(storage: Storage, clock: ManualClock, now: datetime, *pho
     campaign = make_campaign(
         status=course.campaign.status,
         started_at=now,
-        sms_message_source="flow",
-        sms_flow_id=course.campaign.sms_flow_id,
+        message_source="flow",
+        flow_id=course.campaign.flow_id,
         **changes,
     )
     contacts = [make_prepared(phone_number=phone, phone=phone) for phone in phones]
@@ -52,7 +51,7 @@ async def given_course(storage: Storage, clock: ManualClock, now: datetime, *pho
 
 
 async def test_who_has_night_waits_for_the_morning(storage: Storage, clock: ManualClock) -> None:
-    """Design, section 6, hours: noon in New York is six in Hawaii; nowhere is never; nobody has failed."""
+    """docs/rules.md#contact-hours: noon in New York is six in Hawaii; nowhere is never; nobody has failed."""
     course = await given_course(storage, clock, NOON_IN_NEW_YORK, NEW_YORK, HONOLULU, NOWHERE)
     (dispatch,) = await course.wave()
     assert dispatch.to == NEW_YORK
@@ -72,14 +71,14 @@ async def test_who_has_night_waits_for_the_morning(storage: Storage, clock: Manu
 def hours_in_new_york(friday_until: int) -> BusinessHours:
     """Return hours of 12 to 13, and on Fridays from 12 to this hour."""
     ends = {day: friday_until if day == "friday" else 13 for day in DAYS}
-    windows = {day: (Window(start_minute=12 * 60, end_minute=end * 60),) for day, end in ends.items()}
+    windows = {day: (TimeWindow(start_minute=12 * 60, end_minute=end * 60),) for day, end in ends.items()}
     return BusinessHours(enabled=True, timezone="America/New_York", schedule=windows, batch_concurrency=1)
 
 
 async def test_who_is_asleep_while_the_campaign_is_open_waits_once_for_a_day_that_has_both(
     storage: Storage, clock: ManualClock
 ) -> None:
-    """Design, section 6, hours: put off until the one day of the week at which both are open, not day by day."""
+    """docs/rules.md#contact-hours: put off until the one day of the week at which both are open, not day by day."""
     course = await given_course(
         storage, clock, NOON_IN_NEW_YORK, HONOLULU, business_hours=hours_in_new_york(friday_until=16)
     )
@@ -95,7 +94,7 @@ async def test_who_is_asleep_while_the_campaign_is_open_waits_once_for_a_day_tha
 async def test_who_is_always_asleep_while_the_campaign_is_open_is_skipped(
     storage: Storage, clock: ManualClock, closed: bool
 ) -> None:
-    """Design, section 6, hours: no common open time within 7 days: by the campaign's hours, or by its holidays."""
+    """docs/rules.md#contact-hours: no common open time within 7 days: by the campaign's hours, or by its holidays."""
     holiday = Holiday(date=date(2026, 7, 3), name="Closed", enabled=closed)
     course = await given_course(
         storage,
@@ -148,7 +147,7 @@ async def test_a_whole_campaign_is_put_off_in_few_writes(open_storage: OpenStora
     async with dispatching(open_storage(clock), clock=clock) as rig:
         workspace = await given_workspace(rig.engine, contact_hours=True)
         contacts = [NewRecipient(phone_number=f"+1212555{n:04d}") for n in range(2000, 2600)]
-        campaign = await given_campaign(rig.engine, workspace, contacts, message_body="Hi", sms_rate_per_minute=60)
+        campaign = await given_campaign(rig.engine, workspace, contacts, body="Hi", rate_per_minute=60)
         before = rig.storage.writes
         await rig.engine.campaigns.start(workspace.id, campaign.id)
 
@@ -157,7 +156,7 @@ async def test_a_whole_campaign_is_put_off_in_few_writes(open_storage: OpenStora
 
         await until(all_wait)
         assert rig.storage.writes - before < 100
-        awake = await given_campaign(rig.engine, workspace, INDIA, message_body="Hi")
+        awake = await given_campaign(rig.engine, workspace, INDIA, body="Hi")
         await rig.engine.campaigns.start(workspace.id, awake.id)
         await reaches(rig.engine, awake, "completed")
         assert [message.to for message in rig.carrier.requests] == ["+919876543210"]
@@ -167,6 +166,6 @@ async def test_a_whole_campaign_is_put_off_in_few_writes(open_storage: OpenStora
 async def test_contact_hours_are_on_where_people_are_real(
     open_storage: OpenStorage, clock: ManualClock, mode: WorkspaceMode, on: bool
 ) -> None:
-    """Design, section 6, hours: by default on for live workspaces, off in a sandbox."""
+    """docs/rules.md#contact-hours: by default on for live workspaces, off in a sandbox."""
     async with dispatching(open_storage(clock), clock=clock) as rig:
         assert (await given_workspace(rig.engine, mode=mode)).contact_hours is on

@@ -15,23 +15,24 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from outreach.errors import OutreachError
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.plans import Ending
 from outreach.models.recipient import Recipient
 from outreach.models.reports import MessageReport
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.trail import Rule
-from outreach.operations import campaign_moves as moves
-from outreach.operations import closing, settling
-from outreach.operations.wave import Ending
-from outreach.policy.standing import REACHED_NOBODY
+from outreach.models.trail import TrailRule
+from outreach.operations.campaigns import closing
+from outreach.operations.campaigns import transitions as moves
+from outreach.operations.settling import ledger
+from outreach.policy.dispatch_history import REACHED_NOBODY
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, make_unsubscribe, make_workspace
 from outreach.testing.clock import ManualClock
-from outreach.testing.storage_tables.base_contract import HERE, pending, publish
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
+from outreach.voice.base import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, commit_wave, make_wave
 from tests.engine.trail import check_history
@@ -76,7 +77,7 @@ class CountersMachine(RuleBasedStateMachine):
 
         def operation(tx: Transaction) -> None:
             tx.workspaces.insert(make_workspace())
-            tx.settings.put(HERE, wanted)
+            tx.settings.put(THIS_WORKSPACE, wanted)
             tx.leases.put(make_lease())
             publish(tx, self._campaign, pending(*people))
 
@@ -85,7 +86,7 @@ class CountersMachine(RuleBasedStateMachine):
     @rule(move=st.sampled_from(MOVES))
     def move(self, move: Callable[..., Campaign]) -> None:
         """Pause, resume or cancel."""
-        self._both(lambda tx: move(tx, HERE, self._campaign.id, now=self._now, actor="test"))
+        self._both(lambda tx: move(tx, THIS_WORKSPACE, self._campaign.id, now=self._now, actor="test"))
 
     @rule(positions=st.lists(st.integers(0, COUNT - 1), unique=True, max_size=3), end=st.none() | st.integers(0, 3))
     def wave(self, positions: list[int], end: int | None) -> None:
@@ -93,7 +94,9 @@ class CountersMachine(RuleBasedStateMachine):
         self._ids += 10
 
         def operation(tx: Transaction) -> list[Any]:
-            due = {one.position: one for one in tx.recipients.due(HERE, self._campaign.id, self._now, limit=99)}
+            due = {
+                one.position: one for one in tx.recipients.due(THIS_WORKSPACE, self._campaign.id, self._now, limit=99)
+            }
             rows = [due[position] for position in positions if position in due and position != end]
             endings = (
                 [
@@ -101,7 +104,7 @@ class CountersMachine(RuleBasedStateMachine):
                         recipient=due[end],
                         status=RecipientStatus.FAILED,
                         reason="over_segment_cap",
-                        rule=Rule.SEGMENT_CAP,
+                        rule=TrailRule.SEGMENT_CAP,
                     )
                 ]
                 if end in due
@@ -124,8 +127,10 @@ class CountersMachine(RuleBasedStateMachine):
         if not self._sent:
             return
         dispatch_id = self._sent[-1 - which % len(self._sent)]
-        outcome = Outcome(state=state, reason=None if state is DispatchState.ACCEPTED else reason)
-        self._both(lambda tx: settling.settle(tx, HERE, dispatch_id, outcome, backoff=BACKOFF, now=self._now) and None)
+        outcome = DispatchOutcome(state=state, reason=None if state is DispatchState.ACCEPTED else reason)
+        self._both(
+            lambda tx: ledger.settle(tx, THIS_WORKSPACE, dispatch_id, outcome, backoff=BACKOFF, now=self._now) and None
+        )
 
     @rule(which=st.integers(0, 5), status=st.sampled_from(REPORTS))
     def report(self, which: int, status: MessageStatus) -> None:
@@ -133,7 +138,7 @@ class CountersMachine(RuleBasedStateMachine):
         if not self._sent:
             return
         event = MessageReport(
-            workspace_id=HERE,
+            workspace_id=THIS_WORKSPACE,
             provider="twilio",
             dispatch_id=self._sent[-1 - which % len(self._sent)],
             provider_id=None,
@@ -141,7 +146,9 @@ class CountersMachine(RuleBasedStateMachine):
             at=self._now,
             reason="unreachable" if status is MessageStatus.FAILED else None,
         )
-        self._both(lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=self._now))
+        self._both(
+            lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=self._now)
+        )
 
     @rule(position=st.integers(0, COUNT - 1))
     def opt_out(self, position: int) -> None:
@@ -152,8 +159,12 @@ class CountersMachine(RuleBasedStateMachine):
     @rule(limit=st.integers(1, 3))
     def close(self, limit: int) -> None:
         """Close a slice, and end the waits for receipts."""
-        self._both(lambda tx: closing.close_slice(tx, HERE, self._campaign.id, now=self._now, limit=limit))
-        self._both(lambda tx: closing.end_receipt_waits(tx, HERE, self._campaign.id, now=self._now, limit=limit))
+        self._both(
+            lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, self._campaign.id, now=self._now, limit=limit)
+        )
+        self._both(
+            lambda tx: closing.expire_receipt_waits(tx, THIS_WORKSPACE, self._campaign.id, now=self._now, limit=limit)
+        )
 
     @rule(minutes=st.sampled_from([0, 1, 20, 300]))
     def wait(self, minutes: int) -> None:
@@ -162,7 +173,7 @@ class CountersMachine(RuleBasedStateMachine):
 
     @invariant()
     def counters_equal_a_recount_and_both_storages_agree(self) -> None:
-        """Design, section 5, rule 9, and what else must hold whatever has happened."""
+        """docs/delivery-contract.md#rule-9, and what else must hold whatever has happened."""
         if not self._storages:
             return
         campaign, rows = self._both(self._look)
@@ -179,7 +190,12 @@ class CountersMachine(RuleBasedStateMachine):
     def the_trail_tells_how_it_is_and_both_storages_agree(self) -> None:
         """Whatever has happened, its last word on each recipient and each dispatch is the ledger's."""
         if self._storages:
-            self._both(lambda tx: [check_history(tx, HERE, one) for one in tx.recipients.page(HERE, self._campaign.id)])
+            self._both(
+                lambda tx: [
+                    check_history(tx, THIS_WORKSPACE, one)
+                    for one in tx.recipients.page(THIS_WORKSPACE, self._campaign.id)
+                ]
+            )
 
     def teardown(self) -> None:
         """Close both."""
@@ -187,14 +203,15 @@ class CountersMachine(RuleBasedStateMachine):
         self._portal_context.__exit__(None, None, None)
 
     def _look(self, tx: Transaction) -> tuple[Campaign, list[Recipient]]:
-        campaign = tx.campaigns.get(HERE, self._campaign.id)
+        campaign = tx.campaigns.get(THIS_WORKSPACE, self._campaign.id)
         assert campaign is not None
-        assert campaign.counters == tx.recipients.recount(HERE, campaign.id)
-        return campaign, list(tx.recipients.page(HERE, campaign.id))
+        assert campaign.counters == tx.recipients.recount(THIS_WORKSPACE, campaign.id)
+        return campaign, list(tx.recipients.page(THIS_WORKSPACE, campaign.id))
 
     def _opened(self, tx: Transaction) -> dict[int, list[Dispatch]]:
         return {
-            position: list(tx.dispatches.of_recipient(HERE, self._campaign.id, position)) for position in range(COUNT)
+            position: list(tx.dispatches.of_recipient(THIS_WORKSPACE, self._campaign.id, position))
+            for position in range(COUNT)
         }
 
     def _check_nobody_is_contacted_again(self, tx: Transaction, dispatch: Dispatch) -> None:
@@ -222,7 +239,10 @@ class CountersMachine(RuleBasedStateMachine):
 
 @pytest.mark.field(16)
 def test_counters_equal_a_recount_whatever_happens_and_memory_agrees_with_sqlite(tmp_path: Path) -> None:
-    """Field, test 16 (Dograh: a batch writes one number for all); design, section 5, rules 2 and 9: a recount."""
+    """A recount.
+
+    Field, test 16 (Dograh: a batch writes one number for all); docs/delivery-contract.md#rule-2 and #rule-9.
+    """
     reached: set[RecipientStatus] = set()
     machine: Any = type("Machine", (CountersMachine,), {"directory": tmp_path, "reached": reached})
     plain_course(machine())

@@ -26,7 +26,10 @@ pytestmark = pytest.mark.anyio
 async def test_every_contacts_message_reaches_the_carrier_exactly_once(
     open_storage: OpenStorage, tmp_path: Path
 ) -> None:
-    """Design, section 5: no contact is reached twice, none is lost: the carrier's own log is the witness."""
+    """No contact is reached twice, none is lost: the carrier's own log is the witness.
+
+    docs/delivery-contract.md#the-promise.
+    """
     log = tmp_path / "carrier.jsonl"
     async with _engine(open_storage, log) as engine:
         workspace = await given_workspace(engine)
@@ -51,11 +54,11 @@ async def test_every_contacts_message_reaches_the_carrier_exactly_once(
 async def test_starts_are_a_spacing_apart_over_pauses_and_never_more_than_the_rate(
     open_storage: OpenStorage, tmp_path: Path, rate: int
 ) -> None:
-    """Design, section 6, pace: over every half-open window of 60 s, and each start a spacing after the last."""
+    """docs/rules.md#pace: over every half-open window of 60 s, and each start a spacing after the last."""
     log = tmp_path / "carrier.jsonl"
     async with _engine(open_storage, log) as engine:
         workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 7, sms_rate_per_minute=rate)
+        campaign = await given_campaign(engine, workspace, 7, rate_per_minute=rate)
         await engine.campaigns.start(workspace.id, campaign.id)
         for heard in (2, 4):
             await until(lambda heard=heard: _logged(log, heard))  # type: ignore[misc]
@@ -66,12 +69,12 @@ async def test_starts_are_a_spacing_apart_over_pauses_and_never_more_than_the_ra
 
 
 async def test_the_pace_holds_over_a_restart(tmp_path: Path) -> None:
-    """Design, section 6, pace: over restarts: the first start of the new worker is a spacing after the old one's."""
+    """docs/rules.md#pace: over restarts: the first start of the new worker is a spacing after the old one's."""
     log, url = tmp_path / "carrier.jsonl", f"sqlite:///{tmp_path / 'pace.db'}"
-    simulator = SimulatorConfig(log=log, latency_ms=1.0)
+    simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
     async with Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator) as engine:
         workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 5, sms_rate_per_minute=120)
+        campaign = await given_campaign(engine, workspace, 5, rate_per_minute=120)
         await engine.campaigns.start(workspace.id, campaign.id)
         await until(lambda: _logged(log, 2))
     async with Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator) as engine:
@@ -80,12 +83,12 @@ async def test_the_pace_holds_over_a_restart(tmp_path: Path) -> None:
 
 
 async def test_a_sandbox_takes_every_carrier_to_the_simulator(open_storage: OpenStorage, tmp_path: Path) -> None:
-    """Design, section 8: a sandbox sends everything to the simulators, whatever carrier is named."""
+    """docs/rules.md#sandbox: a sandbox sends everything to the simulators, whatever carrier is named."""
     log = tmp_path / "carrier.jsonl"
     async with _engine(open_storage, log) as engine:
         workspace = await given_workspace(engine)
         for n, carrier in enumerate(("twilio", "telnyx", "vonage")):
-            campaign = await given_campaign(engine, workspace, contacts(1, first=n), sms_carrier=carrier)
+            campaign = await given_campaign(engine, workspace, contacts(1, first=n), carrier=carrier)
             await engine.campaigns.start(workspace.id, campaign.id)
             await reaches(engine, campaign, "completed")
             (dispatch,) = await engine.campaigns.dispatches(workspace.id, campaign.id, 0)
@@ -94,7 +97,7 @@ async def test_a_sandbox_takes_every_carrier_to_the_simulator(open_storage: Open
 
 
 async def test_a_single_call_is_placed_and_followed_to_its_end(open_storage: OpenStorage, tmp_path: Path) -> None:
-    """Interface, section 4.1: queued, dispatched through the agent's provider, and to be polled until it has ended."""
+    """docs/interface.md#4.1: queued, dispatched through the agent's provider, and to be polled until it has ended."""
     log = tmp_path / "calls.jsonl"
     async with _engine(open_storage, log) as engine:
         workspace = await given_workspace(engine)
@@ -117,7 +120,7 @@ async def test_a_single_call_is_placed_and_followed_to_its_end(open_storage: Ope
 
 
 async def test_without_dispatch_nothing_is_sent(open_storage: OpenStorage) -> None:
-    """Design, section 6: an engine does not dispatch unless asked."""
+    """docs/rules.md#dispatching: an engine does not dispatch unless asked."""
     async with Outreach(open_storage(SystemClock()), config=QUICK) as engine:
         workspace = await given_workspace(engine)
         campaign = await given_campaign(engine, workspace, 2)
@@ -130,9 +133,12 @@ async def test_without_dispatch_nothing_is_sent(open_storage: OpenStorage) -> No
 
 
 async def test_two_engines_on_one_file_one_dispatches_and_the_other_takes_over(tmp_path: Path) -> None:
-    """Design, section 6: a second server on the same file serves and does not dispatch; it takes over at once."""
+    """A second server on the same file serves and does not dispatch; it takes over at once.
+
+    docs/rules.md#dispatching.
+    """
     log, url = tmp_path / "carrier.jsonl", f"sqlite:///{tmp_path / 'two.db'}"
-    simulator = SimulatorConfig(log=log, latency_ms=1.0)
+    simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
 
     def engine() -> Outreach:
         return Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator)
@@ -184,7 +190,7 @@ async def test_an_engine_that_was_closed_and_opened_again_creates_campaigns(open
 
 
 async def test_an_error_of_the_host_closes_the_engine_and_stays_the_hosts(open_storage: OpenStorage) -> None:
-    """Design, section 6: the engine's work and the host's code do not disturb each other."""
+    """docs/rules.md#dispatching: the engine's work and the host's code do not disturb each other."""
     engine = Outreach(open_storage(SystemClock()), dispatch=True, config=QUICK)
     with pytest.raises(ZeroDivisionError):
         async with engine:
@@ -244,13 +250,13 @@ async def test_cancelling_the_host_closes_the_engine(open_storage: OpenStorage) 
 async def test_a_wall_clock_that_is_put_back_does_not_send_twice(open_storage: OpenStorage, tmp_path: Path) -> None:
     """The operating system may set the wall clock at any time; each contact is reached once all the same."""
     clock, log = ShiftedClock(), tmp_path / "carrier.jsonl"
-    config = attrs.evolve(QUICK, intent_seconds=5.0)
+    config = attrs.evolve(QUICK, max_intent_age_seconds=5.0)
     async with Outreach(
         open_storage(clock),
         dispatch=True,
         clock=clock,
         config=config,
-        simulator=SimulatorConfig(log=log, latency_ms=1.0),
+        simulator=SimulatorConfig(log_file=log, latency_ms=1.0),
     ) as engine:
         workspace = await given_workspace(engine)
         campaign = await given_campaign(engine, workspace, 6)
@@ -262,7 +268,7 @@ async def test_a_wall_clock_that_is_put_back_does_not_send_twice(open_storage: O
 
 
 def test_another_event_loop_is_told_so() -> None:
-    """Design, section 6: asyncio is the loop; under trio the engine says so with a ConfigError."""
+    """docs/rules.md#dispatching: asyncio is the loop; under trio the engine says so with a ConfigError."""
     # A coroutine that is driven by no asyncio loop sees what it would see under trio.
     entering = Outreach.open("memory://").__aenter__()
     with pytest.raises(ConfigError, match="asyncio"):
@@ -280,8 +286,8 @@ def _engine(open_storage: OpenStorage, log: Path, *, config: EngineConfig = QUIC
     return Outreach(
         open_storage(SystemClock()),
         dispatch=True,
-        config=attrs.evolve(config, call_acceptance_seconds=10.0),
-        simulator=SimulatorConfig(log=log, latency_ms=2.0, call_seconds=0.0),
+        config=attrs.evolve(config, acceptance_wait_seconds=10.0),
+        simulator=SimulatorConfig(log_file=log, latency_ms=2.0, call_seconds=0.0),
     )
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from outreach import (
     CallEnded,
-    CampaignMoved,
+    CampaignStatusChanged,
     Conflict,
     Event,
     EventStream,
     InvalidRequest,
     MessageReceived,
-    MessageReported,
+    MessageStatusChanged,
     NewCall,
     NewMessage,
     NewRecipient,
@@ -34,7 +34,7 @@ from outreach.models.states import MessageStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import make_trail_entry, new_id
-from outreach.testing.carriers import ScriptedVoice
+from outreach.testing.scripted import ScriptedVoice
 from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, POSITIVE, ends, given_agent
 from tests.engine.conftest import OpenStorage
@@ -76,7 +76,10 @@ def phones(events: Sequence[Event]) -> list[str]:
 
 
 async def test_a_campaign_is_heard_from_its_creation_to_its_end(open_storage: OpenStorage) -> None:
-    """Design, section 7: campaign moved, recipient ended, message reported, in the order of their commits."""
+    """Campaign moved, recipient ended, message reported, in the order of their commits.
+
+    docs/decision-trail.md#events.
+    """
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         async with rig.engine.events.subscribe(workspace_id=workspace.id) as stream:
@@ -84,11 +87,11 @@ async def test_a_campaign_is_heard_from_its_creation_to_its_end(open_storage: Op
             await rig.engine.campaigns.start(workspace.id, campaign.id, actor="cli:ann")
             events = await take(stream, 4)
         created, started, ended, completed = events
-        assert isinstance(created, CampaignMoved)
+        assert isinstance(created, CampaignStatusChanged)
         assert (created.campaign_id, created.status, created.rule, created.actor) == (
             campaign.id, "ready", "load", "library",
         )  # fmt: skip
-        assert isinstance(started, CampaignMoved)
+        assert isinstance(started, CampaignStatusChanged)
         assert (started.status, started.rule, started.actor, started.reason) == ("active", "operator", "cli:ann", None)
         assert isinstance(ended, RecipientEnded)
         (dispatch,) = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 0)
@@ -96,7 +99,7 @@ async def test_a_campaign_is_heard_from_its_creation_to_its_end(open_storage: Op
             campaign.id, 0, "completed", None, "provider_answer", dispatch.id,
         )  # fmt: skip
         assert ended.at == dispatch.settled_at
-        assert isinstance(completed, CampaignMoved)
+        assert isinstance(completed, CampaignStatusChanged)
         assert (completed.status, completed.rule, completed.actor) == ("completed", "ledger", None)
         assert [event.number for event in events] == sorted({event.number for event in events})
         assert {event.workspace_id for event in events} == {workspace.id}
@@ -109,7 +112,7 @@ async def test_single_calls_and_messages_are_heard(open_storage: OpenStorage) ->
         ends(voice, lambda request, _: POSITIVE)
         workspace = await given_workspace(rig.engine)
         agent = await given_agent(rig.engine, workspace)
-        async with rig.engine.events.subscribe(CallEnded, MessageReported) as stream:
+        async with rig.engine.events.subscribe(CallEnded, MessageStatusChanged) as stream:
             call = await rig.engine.calls.create(workspace.id, NewCall(agent_id=agent, to="+14155550101"))
             (ended,) = await take(stream, 1)
             assert isinstance(ended, CallEnded)
@@ -122,7 +125,7 @@ async def test_single_calls_and_messages_are_heard(open_storage: OpenStorage) ->
             (request,) = rig.carrier.requests
             rig.carrier.report(_delivered(workspace.id, request.dispatch_id))
             (reported,) = await take(stream, 1)
-            assert isinstance(reported, MessageReported)
+            assert isinstance(reported, MessageStatusChanged)
             assert (reported.message_id, reported.dispatch_id) == (message.id, request.dispatch_id)
             assert (reported.campaign_id, reported.status, reported.reason) == (None, "delivered", None)
 
@@ -151,8 +154,12 @@ async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None
                     source="keyword",
                     actor="cli:ann",
                 )
-            received = await engine.messages.receive(workspace.id, sender="+14155550101", to="+14155550199", body="Hi")
-            await engine.messages.receive(workspace.id, sender="+14155550102", to="+14155550199", body="Don't stop!")
+            received = await engine.messages.receive(
+                workspace.id, from_number="+14155550101", to="+14155550199", body="Hi"
+            )
+            await engine.messages.receive(
+                workspace.id, from_number="+14155550102", to="+14155550199", body="Don't stop!"
+            )
             first, grown, reply, unclear = await take(stream, 4)
         assert isinstance(first, OptedOut)
         assert (first.phone, first.scope, first.source, first.actor) == ("+14155550101", "sms", "keyword", "cli:ann")
@@ -160,9 +167,9 @@ async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None
         assert (grown.phone, grown.scope) == ("+14155550101", "all")
         assert isinstance(reply, MessageReceived)
         assert received is not None
-        assert (reply.message_id, reply.sender, reply.unclear) == (received.id, "+14155550101", False)
+        assert (reply.message_id, reply.from_number, reply.unclear) == (received.id, "+14155550101", False)
         assert isinstance(unclear, MessageReceived)
-        assert (unclear.sender, unclear.unclear) == ("+14155550102", True)
+        assert (unclear.from_number, unclear.unclear) == ("+14155550102", True)
 
 
 async def test_that_a_number_left_the_register_is_heard(open_storage: OpenStorage) -> None:
@@ -174,7 +181,7 @@ async def test_that_a_number_left_the_register_is_heard(open_storage: OpenStorag
             removed = await engine.unsubscribes.remove(workspace.id, "+14155550102", "+14155550101", actor="cli:ann")
             assert removed == 1
             for body in ("STOP", "START", "START"):
-                await engine.messages.receive(workspace.id, sender="+14155550103", to="+14155550199", body=body)
+                await engine.messages.receive(workspace.id, from_number="+14155550103", to="+14155550199", body=body)
             await engine.unsubscribes.add(workspace.id, "+14155550104")
             await engine.unsubscribes.remove(workspace.id, "+14155550104")
             heard = await take(stream, 3)

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outreach.models.directory import FlowStep
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport
+from outreach.models.resources import FlowStep
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
-from outreach.operations import settling
+from outreach.operations.settling import ledger
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_inbound, make_unsubscribe, make_workspace
 from outreach.testing.clock import ManualClock
-from outreach.testing.storage_tables.base_contract import HERE
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from outreach.voice.base import ProviderAnalyser
 from tests.engine.flow_course import Course
 from tests.engine.given import ACCEPTED, BACKOFF, given_settings, recipient, refused, reread, settle
 
@@ -36,18 +36,18 @@ async def report(
 ) -> None:
     """Hand in a receipt."""
     event = MessageReport(
-        workspace_id=HERE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None, status=status,
+        workspace_id=THIS_WORKSPACE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None, status=status,
         reason=reason, at=at.now(),
     )  # fmt: skip
     await storage.write(
-        lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=at.now())
+        lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=at.now())
     )
 
 
 async def test_a_step_that_is_refused_for_good_ends_the_recipient_as_failed(
     storage: Storage, clock: ManualClock
 ) -> None:
-    """Design, section 6, flows: a failed step ends the recipient as failed, though an earlier one was accepted."""
+    """docs/rules.md#flows: a failed step ends the recipient as failed, though an earlier one was accepted."""
     course = await Course.begin(storage, clock, HELLO, WAIT, AGAIN)
     (first,) = await course.wave()
     await settle(storage, first, ACCEPTED, now=clock.now())
@@ -63,7 +63,7 @@ async def test_a_step_that_is_refused_for_good_ends_the_recipient_as_failed(
 async def test_a_step_is_tried_again_by_the_settings_with_attempts_of_its_own(
     storage: Storage, clock: ManualClock
 ) -> None:
-    """Design, section 6, retry: total attempts count for each step; only failures that may pass are retried."""
+    """docs/rules.md#retry: total attempts count for each step; only failures that may pass are retried."""
     await given_settings(storage, retry_enabled=True, retry_max_attempts=2, retry_delay_minutes=15)
     course = await Course.begin(storage, clock, HELLO, WAIT, AGAIN)
     tried = []
@@ -118,12 +118,12 @@ async def test_the_due_time_of_a_wait_is_stored(storage: Storage, clock: ManualC
 async def test_a_deferral_before_anything_was_sent_leaves_a_recipient_pending(
     storage: Storage, clock: ManualClock
 ) -> None:
-    """Design, section 3, counters: pending is never attempted; a wait that comes first is no attempt."""
+    """docs/interface.md#counters: pending is never attempted; a wait that comes first is no attempt."""
     course = await Course.begin(storage, clock, WAIT, HELLO)
     await course.wave()
     await course.rest()
     (dispatch,) = await course.wave()
-    await settle(storage, dispatch, Outcome(state=S.DEFERRED), now=clock.now())
+    await settle(storage, dispatch, DispatchOutcome(state=S.DEFERRED), now=clock.now())
     after = await recipient(storage, course.campaign)
     assert (after.reason, after.dispatched, after.attempts) == ("deferred", False, 0)
     assert (await reread(storage, course.campaign)).counters.pending == 1
@@ -135,7 +135,7 @@ async def test_a_deferral_in_a_later_step_forgets_nothing_of_the_first(storage: 
     (first,) = await course.wave()
     await settle(storage, first, ACCEPTED, now=clock.now())
     (second,) = await course.wave()
-    await settle(storage, second, Outcome(state=S.NOT_SENT), now=clock.now())
+    await settle(storage, second, DispatchOutcome(state=S.NOT_SENT), now=clock.now())
     after = await recipient(storage, course.campaign)
     assert (after.step, after.dispatched, after.successful) == (1, True, True)
     await reread(storage, course.campaign)
@@ -145,7 +145,7 @@ async def test_a_deferral_in_a_later_step_forgets_nothing_of_the_first(storage: 
 async def test_who_opts_out_during_a_request_is_skipped_at_once(
     storage: Storage, clock: ManualClock, step: int
 ) -> None:
-    """Design, section 6, flows: the opt-out ends the recipient; it does not wait for its next step before."""
+    """docs/rules.md#flows: the opt-out ends the recipient; it does not wait for its next step before."""
     course = await Course.begin(storage, clock, HELLO, WAIT, AGAIN, AGAIN)
     (dispatch,) = await course.wave()
     if step:
@@ -172,13 +172,13 @@ async def test_who_opts_out_after_the_last_message_has_completed(storage: Storag
 async def test_a_reply_that_comes_while_the_message_is_put_off_still_stops_it(
     storage: Storage, clock: ManualClock
 ) -> None:
-    """Design, section 5, rule 3: everything again at the commit; the question had been answered before."""
+    """docs/delivery-contract.md#rule-3: everything again at the commit; the question had been answered before."""
     course = await Course.begin(storage, clock, HELLO, STOP, AGAIN)
     (first,) = await course.wave()
     await settle(storage, first, ACCEPTED, now=clock.now())
     (second,) = await course.wave()
-    await settle(storage, second, Outcome(state=S.DEFERRED), now=clock.now())
-    await storage.write(lambda tx: tx.inbound.insert(make_inbound(sender=first.to, received_at=clock.now())))
+    await settle(storage, second, DispatchOutcome(state=S.DEFERRED), now=clock.now())
+    await storage.write(lambda tx: tx.inbound.insert(make_inbound(from_number=first.to, received_at=clock.now())))
     await course.rest()
     assert await course.wave() == ()
     after = await recipient(storage, course.campaign)
@@ -190,7 +190,7 @@ async def test_a_reply_that_comes_while_the_message_is_put_off_still_stops_it(
 async def test_a_failed_receipt_of_the_last_message_is_told_and_retried_by_the_settings(
     storage: Storage, clock: ManualClock, retry: bool, status: RecipientStatus
 ) -> None:
-    """Design, section 6, retry: also failures that a receipt reports, as in a campaign without a flow."""
+    """docs/rules.md#retry: also failures that a receipt reports, as in a campaign without a flow."""
     await given_settings(storage, retry_enabled=retry)
     course = await Course.begin(storage, clock, HELLO, STOP)
     (dispatch,) = await course.wave()
@@ -205,7 +205,7 @@ async def test_a_failed_receipt_of_the_last_message_is_told_and_retried_by_the_s
 async def test_a_failed_receipt_during_a_wait_ends_the_recipient_as_failed(
     storage: Storage, clock: ManualClock
 ) -> None:
-    """Design, section 6, flows: a failed step ends as failed: no second message to who did not get the first."""
+    """docs/rules.md#flows: a failed step ends as failed: no second message to who did not get the first."""
     course = await Course.begin(storage, clock, HELLO, WAIT, AGAIN)
     (dispatch,) = await course.wave()
     await settle(storage, dispatch, ACCEPTED, now=clock.now())
@@ -280,7 +280,7 @@ async def test_a_failed_receipt_of_a_step_that_was_followed_by_another_changes_n
 
 
 async def test_the_delivery_of_an_earlier_step_does_not_mend_a_later_one(storage: Storage, clock: ManualClock) -> None:
-    """Design, section 6, flows: a failed step ends the recipient as failed, whatever is told of those before it."""
+    """docs/rules.md#flows: a failed step ends the recipient as failed, whatever is told of those before it."""
     course = await Course.begin(storage, clock, HELLO, AGAIN)
     (first,) = await course.wave()
     await settle(storage, first, ACCEPTED, now=clock.now())
@@ -297,7 +297,7 @@ async def test_the_delivery_of_an_earlier_step_does_not_mend_a_later_one(storage
 async def test_a_step_that_cannot_be_composed_ends_the_recipient_as_failed_and_not_as_successful(
     storage: Storage, clock: ManualClock, body: str, reason: str
 ) -> None:
-    """Design, section 3, counters: successful is accepted and not failed; an earlier step that arrives mends it not."""
+    """docs/interface.md#counters: successful is accepted and not failed; an earlier step that arrives mends it not."""
     await given_settings(storage, footer_enabled=False)
     course = await Course.begin(storage, clock, HELLO, FlowStep(kind="send", body=body))
     (first,) = await course.wave()
@@ -321,10 +321,10 @@ outcomes = st.lists(
             ACCEPTED,
             refused("temporary"),
             refused(),
-            Outcome(state=S.DEFERRED, retry_after_seconds=3),
-            Outcome(state=S.NOT_SENT),
-            Outcome(state=S.WITHDRAWN),
-            Outcome(state=S.UNKNOWN, reason="timeout"),
+            DispatchOutcome(state=S.DEFERRED, retry_after_seconds=3),
+            DispatchOutcome(state=S.NOT_SENT),
+            DispatchOutcome(state=S.WITHDRAWN),
+            DispatchOutcome(state=S.UNKNOWN, reason="timeout"),
         ]
     ),
     max_size=25,
@@ -337,12 +337,12 @@ happenings = st.lists(
 @settings(max_examples=60)
 @given(steps, outcomes, happenings, st.booleans())
 async def test_no_step_is_sent_twice_and_every_flow_ends(
-    flow: list[FlowStep], planned: list[Outcome], events: list[str | None], retry: bool
+    flow: list[FlowStep], planned: list[DispatchOutcome], events: list[str | None], retry: bool
 ) -> None:
     """Whatever the flow, the provider and the contacts do: counters equal a recount, and the ledger has no doubles."""
     clock = ManualClock()
     async with MemoryStorage(clock=clock) as storage:
-        await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=HERE)))
+        await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE)))
         await given_settings(storage, retry_enabled=retry, retry_max_attempts=2, retry_delay_minutes=1)
         course = await Course.begin(storage, clock, *flow, count=2)
         sent: list[Dispatch] = []
@@ -360,7 +360,7 @@ async def test_no_step_is_sent_twice_and_every_flow_ends(
         assert done.counters.open == 0
         accepted: dict[tuple[int | None, int], list[Dispatch]] = defaultdict(list)
         for dispatch in sent:
-            known = await storage.read(lambda tx, one=dispatch: tx.dispatches.get(HERE, one.id))  # type: ignore[misc]
+            known = await storage.read(lambda tx, one=dispatch: tx.dispatches.get(THIS_WORKSPACE, one.id))  # type: ignore[misc]
             if known is not None and known.state is S.ACCEPTED and known.report is None:
                 accepted[known.position, known.step].append(known)
         assert all(len(group) == 1 for group in accepted.values())
@@ -371,14 +371,16 @@ async def _happen(storage: Storage, clock: ManualClock, sent: list[Dispatch], ev
     last = sent[-1]
     match event:
         case "reply":
-            await storage.write(lambda tx: tx.inbound.insert(make_inbound(sender=last.to, received_at=clock.now())))
+            await storage.write(
+                lambda tx: tx.inbound.insert(make_inbound(from_number=last.to, received_at=clock.now()))
+            )
         case "opt_out":
             await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=last.to, created_at=clock.now())))
         case "failed" | "delivered":
-            known = await storage.read(lambda tx: tx.dispatches.get(HERE, last.id))
+            known = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, last.id))
             if known is not None and known.state is S.ACCEPTED:
                 await report(storage, last, MessageStatus(event), "unreachable", clock)
         case "evidence" | "not_found" | "deadline":
             state = {"evidence": S.ACCEPTED, "not_found": S.NOT_SENT, "deadline": S.UNCONFIRMED}[event]
-            for dispatch in await storage.read(lambda tx: tx.dispatches.unknown(HERE, limit=99)):
-                await settle(storage, dispatch, Outcome(state=state), now=clock.now())
+            for dispatch in await storage.read(lambda tx: tx.dispatches.unknown(THIS_WORKSPACE, limit=99)):
+                await settle(storage, dispatch, DispatchOutcome(state=state), now=clock.now())

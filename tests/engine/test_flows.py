@@ -28,7 +28,7 @@ async def given_flow_campaign(engine: Outreach, *steps: FlowStep, count: int = 3
     """Create a campaign that a flow drives, ready to start."""
     workspace = await given_workspace(engine)
     flow = await engine.flows.create(workspace.id, "Reminder", steps=steps)
-    return await given_campaign(engine, workspace, count, sms_message_source="flow", sms_flow_id=flow.id, **changes)
+    return await given_campaign(engine, workspace, count, message_source="flow", flow_id=flow.id, **changes)
 
 
 async def all_wait(rig: Rig, campaign: Campaign) -> None:
@@ -71,7 +71,7 @@ async def test_a_flow_is_checked_when_it_is_made(engine: Outreach, steps: list[F
 async def test_a_text_that_cannot_be_kept_is_named_with_its_step(
     engine: Outreach, step: FlowStep, place: str, problem: str
 ) -> None:
-    """Design, section 3, row "text": what cannot be stored everywhere is refused where it comes in."""
+    """docs/interface.md#text: what cannot be stored everywhere is refused where it comes in."""
     workspace = await given_workspace(engine)
     with pytest.raises(InvalidRequest) as raised:
         await engine.flows.create(workspace.id, "Reminder", steps=[HELLO, step])
@@ -80,16 +80,16 @@ async def test_a_text_that_cannot_be_kept_is_named_with_its_step(
 
 
 async def test_who_has_replied_gets_no_second_message(open_storage: OpenStorage) -> None:
-    """Design, section 6, flows: a reply since the start stops; one from before it does not."""
+    """docs/rules.md#flows: a reply since the start stops; one from before it does not."""
     clock = ShiftedClock()
     async with dispatching(open_storage(clock), clock=clock) as rig:
         campaign = await given_flow_campaign(rig.engine, HELLO, WAIT, STOP, AGAIN)
         workspace_id = campaign.workspace_id
-        await rig.engine.messages.receive(workspace_id, sender="+14155550000", to="+14155550199", body="Early")
+        await rig.engine.messages.receive(workspace_id, from_number="+14155550000", to="+14155550199", body="Early")
         clock.shift(timedelta(seconds=1))
         await rig.engine.campaigns.start(workspace_id, campaign.id)
         await all_wait(rig, campaign)
-        await rig.engine.messages.receive(workspace_id, sender="4155550001", to="+14155550199", body="Yes")
+        await rig.engine.messages.receive(workspace_id, from_number="4155550001", to="+14155550199", body="Yes")
         await rig.engine.unsubscribes.add(workspace_id, "+14155550002")
         clock.shift(HOUR)
         done = await reaches(rig.engine, campaign, "completed")
@@ -113,7 +113,7 @@ async def test_who_has_replied_gets_no_second_message(open_storage: OpenStorage)
 async def test_a_campaign_that_ends_during_a_wait_sends_no_more(
     open_storage: OpenStorage, way: str, status: RecipientStatus
 ) -> None:
-    """Design, section 4: open recipients close with their campaign; what was sent still counts."""
+    """docs/states.md#recipients: open recipients close with their campaign; what was sent still counts."""
     clock = ShiftedClock()
     async with dispatching(open_storage(clock), clock=clock) as rig:
         expiry = datetime.now(UTC) + timedelta(minutes=30)
@@ -134,7 +134,7 @@ async def test_a_campaign_that_ends_during_a_wait_sends_no_more(
 
 
 async def test_a_wait_survives_a_restart(tmp_path: Path) -> None:
-    """Design, section 6, flows: the due time of a wait is stored."""
+    """docs/rules.md#flows: the due time of a wait is stored."""
     clock = ShiftedClock()
     async with dispatching(SqliteStorage(tmp_path / "flow.db", clock=clock), clock=clock) as rig:
         campaign = await given_flow_campaign(rig.engine, HELLO, WAIT, AGAIN)

@@ -11,7 +11,7 @@ from tests.fake_provider import CREDENTIALS
 
 pytestmark = pytest.mark.anyio
 
-WITHOUT = {"callbacks.receive", "callbacks.most_bytes"}
+WITHOUT = {"callbacks.receive", "callbacks.max_body_bytes"}
 """The address that a provider calls names the account alone, and its signature proves it."""
 
 
@@ -35,16 +35,16 @@ async def test_an_account_of_another_workspace_is_neither_asked_nor_removed(engi
         with pytest.raises(NotFound):
             await call(here.id, account.id)
     assert await engine.accounts.get(there.id, account.id) == account
-    assert await engine.accounts.find(account.id) == account
+    assert await engine.accounts.get_anywhere(account.id) == account
 
 
 async def test_a_key_of_another_workspace_is_not_revoked(engine: Outreach) -> None:
     """It goes on opening its own workspace."""
     here, there = await given_workspace(engine), await given_workspace(engine)
-    key = await engine.workspaces.create_key(there.id)
+    key = await engine.api_keys.create(there.id)
     with pytest.raises(NotFound):
-        await engine.workspaces.revoke_key(here.id, key.id)
+        await engine.api_keys.revoke(here.id, key.id)
     assert await engine.workspaces.authenticate(key.api_key) == there
-    assert (await engine.workspaces.find_key(key.id)).workspace_id == there.id
+    assert (await engine.api_keys.get_anywhere(key.id)).workspace_id == there.id
     with pytest.raises(NotFound):
-        await engine.workspaces.find_key(there.id)
+        await engine.api_keys.get_anywhere(there.id)

@@ -10,12 +10,12 @@ from outreach import Outreach
 from outreach.errors import Conflict, InvalidRequest
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.operations import last_check
-from outreach.operations.register import HOLD, is_held, lift_hold
+from outreach.operations.register.entries import HELD_RECHECK_AFTER, is_number_held, release_number
+from outreach.operations.waves.intents import withdrawal_reason
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_inbound, make_prepared, make_unsubscribe
 from outreach.testing.clock import ManualClock
-from outreach.testing.storage_tables.base_contract import HERE, THERE, pending, publish
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active, given_dispatch, recipient
@@ -46,18 +46,18 @@ async def test_campaigns_wait_for_who_has_written_something_unclear(storage: Sto
     assert UNCLEAR in (found.evidence or "")
     assert (await commit(storage, campaign)).dispatches == ()
     held = await recipient(storage, campaign)
-    assert (held.status, held.reason, held.due_at) == (R.WAITING, "unclear_reply", NOW + HOLD)
-    assert (await commit(storage, campaign, now=NOW + HOLD)).dispatches == ()
+    assert (held.status, held.reason, held.due_at) == (R.WAITING, "unclear_reply", NOW + HELD_RECHECK_AFTER)
+    assert (await commit(storage, campaign, now=NOW + HELD_RECHECK_AFTER)).dispatches == ()
 
 
 async def test_nothing_but_campaigns_is_kept_from_the_number(storage: Storage) -> None:
     """Somebody may answer; another workspace knows nothing of it; and the register counts nobody as opted out."""
     await write(storage, UNCLEAR)
     for channel in ("sms", "call"):
-        assert not await storage.read(lambda tx, c=channel: tx.register.stopped(HERE, c, {PERSON}))  # type: ignore[misc]
-        standing = await storage.read(lambda tx, c=channel: tx.register.standing(HERE, c, {PERSON}))  # type: ignore[misc]
+        assert not await storage.read(lambda tx, c=channel: tx.register.stopped(THIS_WORKSPACE, c, {PERSON}))  # type: ignore[misc]
+        standing = await storage.read(lambda tx, c=channel: tx.register.restrictions(THIS_WORKSPACE, c, {PERSON}))  # type: ignore[misc]
         assert standing == {PERSON: "held"}
-    assert await storage.read(lambda tx: tx.register.standing(THERE, "sms", {PERSON})) == {}
+    assert await storage.read(lambda tx: tx.register.restrictions(OTHER_WORKSPACE, "sms", {PERSON})) == {}
 
 
 async def test_what_was_committed_before_is_not_sent(storage: Storage) -> None:
@@ -65,7 +65,7 @@ async def test_what_was_committed_before_is_not_sent(storage: Storage) -> None:
     campaign = await given_waiting(storage)
     dispatch = await given_dispatch(storage, campaign)
     await write(storage, UNCLEAR)
-    assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) == "unclear_reply"
+    assert await storage.read(lambda tx: withdrawal_reason(tx, dispatch)) == "unclear_reply"
 
 
 async def test_an_opt_out_takes_the_place_of_a_doubt_and_no_doubt_that_of_an_opt_out(storage: Storage) -> None:
@@ -95,10 +95,10 @@ async def test_a_start_decides_for_oneself(storage: Storage) -> None:
 
 async def test_a_hold_is_lifted_once(storage: Storage) -> None:
     """And of nobody else."""
-    assert not await storage.write(lambda tx: lift_hold(tx, HERE, PERSON, now=NOW))
+    assert not await storage.write(lambda tx: release_number(tx, THIS_WORKSPACE, PERSON, now=NOW))
     await write(storage, "STOP")
-    assert not await storage.write(lambda tx: lift_hold(tx, HERE, PERSON, now=NOW))
-    assert not await storage.read(lambda tx: is_held(tx, HERE, None))
+    assert not await storage.write(lambda tx: release_number(tx, THIS_WORKSPACE, PERSON, now=NOW))
+    assert not await storage.read(lambda tx: is_number_held(tx, THIS_WORKSPACE, None))
     assert await entry(storage) is not None
 
 
@@ -108,17 +108,17 @@ async def test_somebody_decides(open_storage: OpenStorage, opted_out: bool) -> N
     clock = ManualClock()
     async with Outreach(open_storage(clock), clock=clock) as engine:
         workspace = await engine.workspaces.create("Acme")
-        await engine.messages.receive(workspace.id, sender=PERSON, to="+14155550199", body=UNCLEAR)
-        [held] = await engine.unsubscribes.held(workspace.id)
+        await engine.messages.receive(workspace.id, from_number=PERSON, to="+14155550199", body=UNCLEAR)
+        [held] = await engine.unsubscribes.list_pending(workspace.id)
         assert held.phone == PERSON
-        await engine.unsubscribes.decide(workspace.id, PERSON, opted_out=opted_out)
-        assert await engine.unsubscribes.held(workspace.id) == []
-        stopped = await engine.unsubscribes.stopped(workspace.id, "sms", [PERSON])
+        await engine.unsubscribes.resolve(workspace.id, PERSON, opted_out=opted_out)
+        assert await engine.unsubscribes.list_pending(workspace.id) == []
+        stopped = await engine.unsubscribes.filter_unsubscribed(workspace.id, "sms", [PERSON])
         assert stopped == ({PERSON} if opted_out else set())
         with pytest.raises(Conflict, match="not held back"):
-            await engine.unsubscribes.decide(workspace.id, PERSON, opted_out=False)
+            await engine.unsubscribes.resolve(workspace.id, PERSON, opted_out=False)
         with pytest.raises(InvalidRequest):
-            await engine.unsubscribes.decide(workspace.id, "nobody", opted_out=False)
+            await engine.unsubscribes.resolve(workspace.id, "nobody", opted_out=False)
 
 
 async def test_who_is_held_back_is_found_behind_a_thousand_other_messages(open_storage: OpenStorage) -> None:
@@ -127,7 +127,7 @@ async def test_who_is_held_back_is_found_behind_a_thousand_other_messages(open_s
     storage = open_storage(clock)
     async with Outreach(storage, clock=clock) as engine:
         workspace = await engine.workspaces.create("Acme")
-        await engine.messages.receive(workspace.id, sender=PERSON, to="+14155550199", body=UNCLEAR)
+        await engine.messages.receive(workspace.id, from_number=PERSON, to="+14155550199", body=UNCLEAR)
 
         def write_more(tx: Transaction) -> None:
             for second in range(1001):
@@ -135,4 +135,4 @@ async def test_who_is_held_back_is_found_behind_a_thousand_other_messages(open_s
                 tx.inbound.insert(make_inbound(workspace_id=workspace.id, unclear=True, received_at=later))
 
         await storage.write(write_more)
-        assert [entry.phone for entry in await engine.unsubscribes.held(workspace.id)] == [PERSON]
+        assert [entry.phone for entry in await engine.unsubscribes.list_pending(workspace.id)] == [PERSON]

@@ -12,14 +12,14 @@ from outreach import (
     Holiday,
     HolidayCalendar,
     Outreach,
-    Window,
-    WorkspaceChange,
+    TimeWindow,
     WorkspaceStatus,
+    WorkspaceUpdate,
 )
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import Lease
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import make_account_hold, make_dispatch
+from outreach.testing.builders import make_dispatch, make_provider_throttle
 from outreach.testing.clock import ManualClock
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import given_campaign, given_workspace
@@ -31,7 +31,7 @@ HOUR = timedelta(hours=1)
 MORNINGS = BusinessHours(
     enabled=True,
     timezone="UTC",
-    schedule={"wednesday": (Window(start_minute=9 * 60, end_minute=10 * 60),)},
+    schedule={"wednesday": (TimeWindow(start_minute=9 * 60, end_minute=10 * 60),)},
     batch_concurrency=10,
 )
 TODAY = HolidayCalendar(country=None, holidays=(Holiday(date=NOON.date(), name="", enabled=True),))
@@ -51,7 +51,7 @@ async def beat(storage: Storage, at: datetime) -> None:
 
 async def holds(engine: Outreach, campaign: Campaign) -> list[tuple[str, datetime | None]]:
     """Return what keeps a campaign from going on, and until when."""
-    found = await engine.holdups.of_campaign(campaign.workspace_id, campaign.id)
+    found = await engine.campaigns.blockers(campaign.workspace_id, campaign.id)
     assert all(hold.why.endswith(".") for hold in found)
     return [(hold.by, hold.until) for hold in found]
 
@@ -62,17 +62,17 @@ async def test_what_keeps_a_campaign_from_going_on_is_told(open_storage: OpenSto
     storage = open_storage(clock)
     async with Outreach(storage, clock=clock) as engine:
         campaign = await started(engine)
-        assert await holds(engine, campaign) == [("nobody is dispatching", None)]
+        assert await holds(engine, campaign) == [("no_dispatcher", None)]
         await beat(storage, NOON - timedelta(seconds=10))
         assert await holds(engine, campaign) == []
         await beat(storage, NOON - timedelta(minutes=1))
-        hold = make_account_hold(workspace_id=campaign.workspace_id, provider="twilio", until=NOON + HOUR)
-        await storage.write(lambda tx: tx.account_holds.put(hold))
-        suspended = WorkspaceChange(status=WorkspaceStatus.SUSPENDED)
+        hold = make_provider_throttle(workspace_id=campaign.workspace_id, provider="twilio", until=NOON + HOUR)
+        await storage.write(lambda tx: tx.provider_throttles.put(hold))
+        suspended = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
         await engine.workspaces.update(campaign.workspace_id, suspended)
         assert await holds(engine, campaign) == [
             ("workspace_suspended", None),
-            ("nobody is dispatching", None),
+            ("no_dispatcher", None),
             ("provider_hold", NOON + HOUR),
         ]
         await engine.campaigns.pause(campaign.workspace_id, campaign.id)
@@ -107,7 +107,7 @@ async def test_who_waits_waits_until_a_moment(open_storage: OpenStorage) -> None
                 tx.recipients.put(campaign.workspace_id, later)
 
         await storage.write(wait)
-        waits = await engine.holdups.of_recipients(campaign.workspace_id, campaign.id)
+        waits = await engine.campaigns.next_due_times(campaign.workspace_id, campaign.id)
         assert dict(waits) == {("waiting", "contact_hours"): NOON + 2 * HOUR}
 
 
@@ -134,5 +134,5 @@ async def test_who_is_unknown_is_given_up_at_a_moment(open_storage: OpenStorage)
                 tx.dispatches.insert(dispatch)
 
         await storage.write(lose)
-        waits = await engine.holdups.of_recipients(campaign.workspace_id, campaign.id)
+        waits = await engine.campaigns.next_due_times(campaign.workspace_id, campaign.id)
         assert dict(waits) == {("unknown", "worker_lost"): NOON + timedelta(minutes=53)}

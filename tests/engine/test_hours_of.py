@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outreach.models.business_hours import BusinessHours, Window
-from outreach.models.holidays import Holiday, HolidayCalendar
-from outreach.runners.hours import hours_of
+from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
+from outreach.policy.opening import opening_state
 from outreach.testing.builders import NOW, make_campaign
 from tests.policy.wall_clock import CHANGES, SCHEDULES, slowly
 
@@ -28,13 +27,13 @@ LOOKED_AT = timedelta(days=2)
 )
 def test_a_campaign_is_open_as_the_wall_clock_and_its_calendar_say_minute_by_minute(
     change: tuple[str, datetime],
-    schedule: dict[str, tuple[Window, ...]],
+    schedule: dict[str, tuple[TimeWindow, ...]],
     enabled: bool,
     before: int,
     seconds: int,
     holidays: list[tuple[int, bool]],
 ) -> None:
-    """Design, section 6, hours: windows, holidays that are observed and those that are not, over every change."""
+    """docs/rules.md#hours: windows, holidays that are observed and those that are not, over every change."""
     zone, moment = change
     hours = BusinessHours(enabled=enabled, timezone=zone, schedule=schedule, batch_concurrency=10)
     day = moment.astimezone(ZoneInfo(zone)).date()
@@ -51,10 +50,10 @@ def test_a_campaign_is_open_as_the_wall_clock_and_its_calendar_say_minute_by_min
     moments = [each for each in moments if each >= now]
     expected = slowly(hours, moments, closed)
 
-    found = hours_of(make_campaign(business_hours=hours, holidays=calendar), now)
+    found = opening_state(make_campaign(business_hours=hours, holidays=calendar), now)
     assert found.open is expected[0]
     change_at = next((each for each, is_it in zip(moments, expected, strict=True) if is_it is not found.open), None)
-    told = found.until if found.open else found.again_at
+    told = found.until if found.open else found.reopens_at
     if change_at is not None:
         assert told == change_at
     else:
@@ -64,5 +63,5 @@ def test_a_campaign_is_open_as_the_wall_clock_and_its_calendar_say_minute_by_min
 @pytest.mark.parametrize("calendar", [None, HolidayCalendar(country=None, holidays=())])
 def test_a_campaign_without_hours_is_always_open(calendar: HolidayCalendar | None) -> None:
     """There is no end of which a request would have to be told."""
-    found = hours_of(make_campaign(business_hours=None, holidays=calendar), NOW)
+    found = opening_state(make_campaign(business_hours=None, holidays=calendar), NOW)
     assert (found.open, found.until) == (True, None)

@@ -14,11 +14,12 @@ from outreach.models.message import Message
 from outreach.models.settings import ReplySettings
 from outreach.models.states import MessageStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.unsubscribe import UnsubscribeScope
-from outreach.operations import last_check, singles
-from outreach.operations.singles import IntentTerms
+from outreach.operations.waves import singles
+from outreach.operations.waves.intents import withdrawal_reason
+from outreach.operations.waves.singles import IntentTerms
 from outreach.protocols.storage import Storage
+from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.memory import empty_database, open_image, write_now
-from outreach.storage.sqlite.session import Session
 from outreach.testing.builders import (
     NOW,
     make_lease,
@@ -28,7 +29,7 @@ from outreach.testing.builders import (
     make_workspace,
     new_id,
 )
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, EPOCH
 from tests.engine.writing import OURS, PERSON, answers, entry, make_text, messages_of, take_in, write
@@ -76,10 +77,15 @@ async def test_a_stop_is_on_the_register_with_its_evidence_and_confirmed_once(st
     assert (found.scope, found.source, found.created_at) == ("all", "keyword", NOW)
     assert found.evidence == r'wrote "  Stop!\n" (exact; twilio SM-77), 2026-03-02T09:30:14.123456Z'
     (reply,) = await answers(storage)
-    assert (reply.to, reply.sender, reply.carrier, reply.purpose) == (PERSON, OURS, "twilio", "opt_out_confirmation")
+    assert (reply.to, reply.from_number, reply.carrier, reply.purpose) == (
+        PERSON,
+        OURS,
+        "twilio",
+        "opt_out_confirmation",
+    )
     assert reply.body == "Acme: You are unsubscribed and will get no more messages. Reply START to subscribe again."
     assert (reply.segments, reply.send_until) == (1, written + MINUTES)
-    audit = await storage.read(lambda tx: tx.audit.list(HERE, limit=9))
+    audit = await storage.read(lambda tx: tx.audit.list(THIS_WORKSPACE, limit=9))
     assert [(one.action, one.subject, one.detail) for one in audit] == [("unsubscribes.add", message.id, "keyword")]
 
 
@@ -90,7 +96,7 @@ async def test_a_message_comes_once_however_often_it_is_handed_over(storage: Sto
     taken = [await storage.write(functools.partial(take_in, text=text, now=now)) for now in moments]
     assert [one is not None for one in taken] == [True, False, False, False, False]
     assert len(await answers(storage)) == 1
-    assert len(await storage.read(lambda tx: tx.inbound.list(HERE))) == 1
+    assert len(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE))) == 1
 
 
 async def test_a_repeat_of_a_stop_does_not_undo_a_start(storage: Storage) -> None:
@@ -131,7 +137,7 @@ async def test_a_start_lifts_what_a_keyword_set_and_is_confirmed(storage: Storag
     assert message.keyword == "start"
     assert await entry(storage) is None
     assert [reply.purpose for reply in await answers(storage)] == ["opt_out_confirmation", "opt_in_confirmation"]
-    audit = await storage.read(lambda tx: tx.audit.list(HERE, limit=9))
+    audit = await storage.read(lambda tx: tx.audit.list(THIS_WORKSPACE, limit=9))
     assert [one.action for one in audit] == ["unsubscribes.remove", "unsubscribes.add"]
 
 
@@ -211,13 +217,13 @@ def test_what_stands_in_the_end_does_not_depend_on_the_order_of_arrival(
     arrivals = data.draw(st.permutations(texts + texts))
 
     def arrive(tx: Transaction) -> None:
-        tx.workspaces.insert(make_workspace(id=HERE))
+        tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE))
         for later, text in enumerate(arrivals):
             take_in(tx, text, now=NOW + (10 + later) * SECOND)
         last_stop = max((second for body, second in written if body == "STOP"), default=-1)
         last_start = max((second for body, second in written if body == "START"), default=-1)
         opted_out = last_stop >= 0 and last_stop >= last_start
-        assert bool(tx.register.stopped(HERE, "sms", {PERSON})) is opted_out
+        assert bool(tx.register.stopped(THIS_WORKSPACE, "sms", {PERSON})) is opted_out
         purposes = [message.purpose for message in messages_of(tx)]
         # They take turns: nothing is confirmed that did not change anything.
         assert purposes == ["opt_out_confirmation", "opt_in_confirmation"] * (len(purposes) // 2) + (
@@ -232,19 +238,19 @@ async def test_a_keyword_counts_in_its_workspace_alone(storage: Storage) -> None
     """Everything is per workspace: the register, the order of keywords, the answers, the identifiers."""
     text = make_text("STOP")
     await storage.write(lambda tx: take_in(tx, text))
-    assert await entry(storage, workspace_id=THERE) is None
+    assert await entry(storage, workspace_id=OTHER_WORKSPACE) is None
     start = make_text("START", at=NOW + SECOND)
-    await storage.write(lambda tx: take_in(tx, start, now=NOW + SECOND, workspace_id=THERE))
+    await storage.write(lambda tx: take_in(tx, start, now=NOW + SECOND, workspace_id=OTHER_WORKSPACE))
     assert await entry(storage) is not None
     late = NOW + SECOND
-    assert await storage.write(lambda tx: take_in(tx, text, now=late, workspace_id=THERE)) is not None
-    assert await entry(storage, workspace_id=THERE) is None
-    assert {reply.workspace_id for reply in await answers(storage)} == {HERE}
+    assert await storage.write(lambda tx: take_in(tx, text, now=late, workspace_id=OTHER_WORKSPACE)) is not None
+    assert await entry(storage, workspace_id=OTHER_WORKSPACE) is None
+    assert {reply.workspace_id for reply in await answers(storage)} == {THIS_WORKSPACE}
 
 
 @pytest.mark.parametrize(
     ("how", "changes"),
-    [({"own_starts": {"start"}}, {}), ({}, {"answered": True}), ({}, {"answered": True, "keyword": "stop"})],
+    [({"carrier_start_words": {"start"}}, {}), ({}, {"answered": True}), ({}, {"answered": True, "keyword": "stop"})],
 )
 async def test_nothing_is_answered_where_the_carrier_answers(storage: Storage, how: Any, changes: Any) -> None:
     """Providers, F.1: by the account's flag, or because the carrier says that it has; the STOP counts all the same."""
@@ -269,7 +275,7 @@ async def test_a_stop_that_the_carrier_does_not_know_is_confirmed_by_us_once(
     storage: Storage, body: str, confirmed: bool
 ) -> None:
     """A carrier that answers by itself answers its own words alone; whoever used others is not left without one."""
-    how = {"own_starts": {"start"}}
+    how = {"carrier_start_words": {"start"}}
     for later, again in enumerate((body, "please stop", body)):
         await write(storage, again, now=NOW + later * SECOND, how=how)
     assert await entry(storage) is not None
@@ -279,7 +285,9 @@ async def test_a_stop_that_the_carrier_does_not_know_is_confirmed_by_us_once(
 @pytest.mark.parametrize("keyword", ["stop", None])
 async def test_what_the_carrier_says_it_has_answered_is_not_confirmed_again(storage: Storage, keyword: Any) -> None:
     """Whatever was written: it may have words of its own."""
-    await write(storage, "please stop", answered=True, keyword=keyword, how={"own_starts": {"start"}})
+    await write(
+        storage, "please stop", replied_by_carrier=True, keyword=keyword, how={"carrier_start_words": {"start"}}
+    )
     assert await entry(storage) is not None
     assert await answers(storage) == []
 
@@ -319,7 +327,7 @@ async def test_only_the_carriers_own_start_lifts_where_it_answers_by_itself(
     storage: Storage, body: str, changes: Any, lifted: bool
 ) -> None:
     """It goes on blocking after any other; a person reads that one, and the carrier's own START lifts it later."""
-    how = {"own_starts": {"start"}}
+    how = {"carrier_start_words": {"start"}}
     await write(storage, "STOP", how=how)
     message = await write(storage, body, now=NOW + SECOND, how=how, **changes)
     assert (await entry(storage) is None) is lifted
@@ -330,7 +338,7 @@ async def test_only_the_carriers_own_start_lifts_where_it_answers_by_itself(
 
 async def test_a_start_that_the_carrier_does_not_know_does_not_hold_back_an_earlier_stop(storage: Storage) -> None:
     """It lifted nothing at the carrier, so the STOP that arrives after it counts; alone it says nothing unclear."""
-    how = {"own_starts": {"start"}}
+    how = {"carrier_start_words": {"start"}}
     message = await write(storage, "JOIN", now=NOW + SECOND, how=how)
     assert (message.keyword, message.unclear) == (None, False)
     await write(storage, "STOP", now=NOW + 2 * SECOND, at=NOW, how=how)
@@ -353,29 +361,29 @@ async def test_help_of_who_has_opted_out_is_answered_where_the_workspace_says_so
     storage: Storage, allowed: bool
 ) -> None:
     """Not all carriers permit it; the rule is asked at the commit and before the request again."""
-    await storage.write(lambda tx: tx.reply_settings.put(HERE, ReplySettings(help_when_opted_out=allowed)))
+    await storage.write(lambda tx: tx.reply_settings.put(THIS_WORKSPACE, ReplySettings(help_when_opted_out=allowed)))
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PERSON)))
     await write(storage, "HELP")
     replies = await answers(storage)
     assert [reply.purpose for reply in replies] == ["help"] * allowed
     if allowed:
         dispatch = await commit_at(storage, replies[0], NOW + SECOND)
-        assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) is None
-        await storage.write(lambda tx: tx.reply_settings.put(HERE, ReplySettings()))
-        assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) == "opted_out"
+        assert await storage.read(lambda tx: withdrawal_reason(tx, dispatch)) is None
+        await storage.write(lambda tx: tx.reply_settings.put(THIS_WORKSPACE, ReplySettings()))
+        assert await storage.read(lambda tx: withdrawal_reason(tx, dispatch)) == "opted_out"
 
 
 async def test_a_workspace_answers_with_its_own_texts_or_not_at_all(storage: Storage) -> None:
     """An empty text takes the default, whatever the workspace's name holds."""
     own = ReplySettings(stop_text="Bye", help_text="Call 1")
-    await storage.write(lambda tx: tx.reply_settings.put(HERE, own))
+    await storage.write(lambda tx: tx.reply_settings.put(THIS_WORKSPACE, own))
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(name="{x} é")))
     for later, body in enumerate(("HELP", "STOP", "START")):
         await write(storage, body, now=NOW + later * SECOND)
     bodies = [reply.body for reply in await answers(storage)]
     assert bodies[:2] == ["Call 1", "Bye"]
     assert bodies[2].startswith("{x} é: You are subscribed again.")
-    await storage.write(lambda tx: tx.reply_settings.put(HERE, attrs.evolve(own, enabled=False)))
+    await storage.write(lambda tx: tx.reply_settings.put(THIS_WORKSPACE, attrs.evolve(own, enabled=False)))
     await write(storage, "STOP", now=NOW + 9 * SECOND)
     assert await entry(storage) is not None
     assert len(await answers(storage)) == 3
@@ -391,7 +399,7 @@ async def test_a_confirmation_passes_the_register_and_nothing_else_does(storage:
     assert await state_of(storage, ordinary) == (MessageStatus.CANCELED, "opted_out")
     dispatch = await commit_at(storage, reply, NOW + SECOND)
     assert dispatch is not None
-    assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) is None
+    assert await storage.read(lambda tx: withdrawal_reason(tx, dispatch)) is None
 
 
 @pytest.mark.parametrize(("body", "ahead"), [("START", "opted_in"), ("STOP", "opted_out")])
@@ -403,7 +411,7 @@ async def test_a_confirmation_that_is_no_longer_true_is_not_sent(storage: Storag
     reply = (await answers(storage))[-1]
     dispatch = await commit_at(storage, reply, NOW + 5 * SECOND)
     await write(storage, body, now=NOW + 6 * SECOND)
-    assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) == ahead
+    assert await storage.read(lambda tx: withdrawal_reason(tx, dispatch)) == ahead
     await storage.write(
         lambda tx: (
             tx.dispatches.update(attrs.evolve(dispatch, state="withdrawn")),
@@ -421,14 +429,14 @@ async def test_a_confirmation_goes_out_within_five_minutes_or_never(storage: Sto
     assert reply.send_until == NOW + 240 * SECOND
     last = await commit_at(storage, reply, NOW + 240 * SECOND - TICK)
     assert last.valid_until == NOW + 240 * SECOND
-    await write(storage, "STOP", now=NOW, sender="+14155550124", at=NOW - MINUTES)
+    await write(storage, "STOP", now=NOW, from_number="+14155550124", at=NOW - MINUTES)
     assert await entry(storage, "+14155550124") is not None
     assert len(await answers(storage)) == 1
 
 
 async def test_a_confirmation_that_waited_too_long_is_stale(storage: Storage) -> None:
     """A server that was down does not confirm an hour later; HELP waits as any single message does."""
-    await write(storage, "HELP", sender="+14155550124")
+    await write(storage, "HELP", from_number="+14155550124")
     await write(storage, "STOP")
     help_, confirmation = await answers(storage)
     assert await commit_at(storage, confirmation, NOW + MINUTES) is None
@@ -454,26 +462,26 @@ async def test_the_answer_goes_by_the_way_that_the_message_came(storage: Storage
     await storage.write(lambda tx: tx.numbers.insert(number))
     ways = [("telnyx", "+14155550197"), (None, "(415) 555-0198"), (None, "+14155550197"), ("other", "12345")]
     for n, (provider, to) in enumerate(ways):
-        await write(storage, "STOP", sender=f"+1415555020{n}", to=to, how={"provider": provider})
-    assert [(reply.carrier, reply.sender) for reply in await answers(storage)] == [
+        await write(storage, "STOP", from_number=f"+1415555020{n}", to=to, how={"provider": provider})
+    assert [(reply.carrier, reply.from_number) for reply in await answers(storage)] == [
         ("telnyx", "+14155550197"),
         ("vonage", "+14155550198"),
         ("twilio", "+14155550197"),
         ("twilio", "12345"),
     ]
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(mode=WorkspaceMode.LIVE)))
-    await write(storage, "STOP", sender="+14155550209", to="+14155550197", how={"provider": None})
+    await write(storage, "STOP", from_number="+14155550209", to="+14155550197", how={"provider": None})
     assert await entry(storage, "+14155550209") is not None
     assert len(await answers(storage)) == 4
 
 
 async def test_a_message_of_no_phone_number_is_kept_and_not_obeyed(storage: Storage) -> None:
     """A name or a short code cannot be contacted either; nothing that comes from outside breaks the storage."""
-    message = await write(storage, "STOP\x00\ud800", sender="DHL\x00" + "x" * 99, provider_id="\x00" * 300)
-    assert (message.sender, message.body) == ("DHL\ufffd" + "x" * 60, "STOP\ufffd\ufffd")
+    message = await write(storage, "STOP\x00\ud800", from_number="DHL\x00" + "x" * 99, provider_id="\x00" * 300)
+    assert (message.from_number, message.body) == ("DHL\ufffd" + "x" * 60, "STOP\ufffd\ufffd")
     assert message.provider_id == "\ufffd" * 255
-    assert list(await storage.read(lambda tx: tx.inbound.list(HERE))) == [message]
-    assert list(await storage.read(lambda tx: tx.register.list(HERE))) == []
+    assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE))) == [message]
+    assert list(await storage.read(lambda tx: tx.register.list(THIS_WORKSPACE))) == []
     assert await answers(storage) == []
 
 
@@ -494,29 +502,29 @@ async def test_what_may_be_an_opt_out_and_is_none_is_marked_for_a_person(storage
         held = later < 3
         found = await entry(storage)
         assert (found.scope if found else None) == ("held" if held else "all" if body != "START" else None), body
-    listed = await storage.read(lambda tx: tx.inbound.list(HERE, unclear=True))
+    listed = await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, unclear=True))
     assert [message.body for message in listed] == ["don't stop", "cancel my appointment", "Can you stop by tomorrow?"]
     assert {message.keyword for message in listed} == {None}
-    told = await storage.read(lambda tx: tx.trail.between(HERE, 0, 99))
+    told = await storage.read(lambda tx: tx.trail.between(THIS_WORKSPACE, 0, 99))
     assert {message.id for message in listed} == {one.message_id for one in told if one.reason == "unclear"}
 
 
 async def test_whoever_can_be_reached_can_opt_out(storage: Storage) -> None:
     """47 CFR 64.1200(a)(10): also by a number that no numbering plan knows, which is sent to as it stands."""
     unknown = "+999123456789"
-    message = await write(storage, "STOP", sender=unknown)
-    assert (message.sender, message.keyword) == (unknown, "stop")
+    message = await write(storage, "STOP", from_number=unknown)
+    assert (message.from_number, message.keyword) == (unknown, "stop")
     assert await entry(storage, unknown) is not None
     assert [reply.to for reply in await answers(storage)] == [unknown]
-    await write(storage, "START", sender=unknown, now=NOW + SECOND)
+    await write(storage, "START", from_number=unknown, now=NOW + SECOND)
     assert await entry(storage, unknown) is None
 
 
 @pytest.mark.parametrize("channel", ["whatsapp", "rcs"])
 async def test_a_stop_on_another_channel_counts_and_is_not_answered(storage: Storage, channel: str) -> None:
     """The person wants no more from us; an SMS would come from where they have not written to."""
-    message = await write(storage, "Stop", sender=f"{channel}:{PERSON}", to=f"{channel}:{OURS}")
-    assert (message.sender, message.to, message.keyword) == (PERSON, f"{channel}:{OURS}", "stop")
+    message = await write(storage, "Stop", from_number=f"{channel}:{PERSON}", to=f"{channel}:{OURS}")
+    assert (message.from_number, message.to, message.keyword) == (PERSON, f"{channel}:{OURS}", "stop")
     found = await entry(storage)
     assert found is not None
     assert (found.scope, found.source) == ("all", "keyword")
@@ -527,11 +535,11 @@ async def test_a_stop_on_another_channel_counts_and_is_not_answered(storage: Sto
 async def test_another_channel_opts_nobody_in(storage: Storage, body: str) -> None:
     """What is agreed to there is not SMS and calls; nor does it make a STOP that is under way the older word."""
     await write(storage, "STOP")
-    message = await write(storage, body, sender=f"whatsapp:{PERSON}", now=NOW + 2 * SECOND)
+    message = await write(storage, body, from_number=f"whatsapp:{PERSON}", now=NOW + 2 * SECOND)
     assert message.keyword is None
     assert await entry(storage) is not None
     assert len(await answers(storage)) == 1
-    assert await storage.read(lambda tx: tx.inbound.last_keyword(HERE, PERSON, "start")) is None
+    assert await storage.read(lambda tx: tx.inbound.last_keyword(THIS_WORKSPACE, PERSON, "start")) is None
 
 
 async def test_the_evidence_is_bounded(storage: Storage) -> None:
@@ -550,4 +558,4 @@ async def test_answers_do_not_count_against_the_frequency_cap(storage: Storage) 
     await write(storage, "STOP")
     (reply,) = await answers(storage)
     assert await commit_at(storage, reply, NOW + SECOND) is not None
-    assert list(await storage.read(lambda tx: tx.dispatches.sent_to(HERE, PERSON, since=NOW))) == []
+    assert list(await storage.read(lambda tx: tx.dispatches.sent_to(THIS_WORKSPACE, PERSON, since=NOW))) == []

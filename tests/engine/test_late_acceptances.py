@@ -4,24 +4,27 @@ import attrs
 import pytest
 
 from outreach import SystemClock
-from outreach.models.settings import SmsSettingsChange
-from outreach.testing.carriers import ScriptedCarrier, accept
+from outreach.models.settings import SmsSettingsUpdate
+from outreach.testing.scripted import ScriptedCarrier, accept
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, reaches
 
 pytestmark = pytest.mark.anyio
 
-HASTY = attrs.evolve(QUICK, receipt_wait_seconds=0.3)
+HASTY = attrs.evolve(QUICK, receipt_timeout_seconds=0.3)
 
 
 async def test_a_campaign_whose_receipts_never_come_ends_when_they_have_been_waited_for(
     open_storage: OpenStorage,
 ) -> None:
-    """Design, section 5: the wait begins with the answer, after the last wave, and ends without other news."""
+    """The wait begins with the answer, after the last wave, and ends without other news.
+
+    docs/delivery-contract.md#rule-13.
+    """
     carrier = ScriptedCarrier([accept(seconds=0.4)] * 3)
     async with dispatching(open_storage(SystemClock()), carrier=carrier, config=HASTY) as rig:
         workspace = await given_workspace(rig.engine)
-        await rig.engine.settings.update(workspace.id, SmsSettingsChange(retry_enabled=True))
+        await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(retry_enabled=True))
         campaign = await given_campaign(rig.engine, workspace)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         done = await reaches(rig.engine, campaign, "completed")

@@ -6,27 +6,27 @@ import attrs
 import pytest
 
 from outreach.errors import LeaseLost
-from outreach.models.carriers import Channel
-from outreach.models.dispatch import Outcome
+from outreach.models.base import Channel
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.message import Message
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus
-from outreach.models.work import HighWater, Home
-from outreach.operations import leases, singles
-from outreach.operations.leases import Takeover
+from outreach.models.work import DatabaseHome, HighWaterMark
+from outreach.operations.waves import leases, singles
+from outreach.operations.waves.leases import Takeover
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_campaign, make_dispatch, make_message, make_run
-from outreach.testing.storage_tables.base_contract import HERE, TICK, given_campaign
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, given_campaign
 from outreach.working_set import Transaction
 from tests.engine.given import reread, settle
 
 pytestmark = pytest.mark.anyio
 
-HOME = Home(host="machine-1", path="/srv/outreach.db")
-ELSEWHERE = [Home(host="machine-2", path=HOME.path), Home(host=HOME.host, path="/tmp/copy.db")]  # noqa: S108
+HOME = DatabaseHome(host="machine-1", path="/srv/outreach.db")
+ELSEWHERE = [DatabaseHome(host="machine-2", path=HOME.path), DatabaseHome(host=HOME.host, path="/tmp/copy.db")]  # noqa: S108
 
 
 async def test_each_takeover_has_a_higher_epoch_and_the_old_worker_finds_out(storage: Storage) -> None:
-    """Design, section 6: a worker has one lease; its epoch is the fencing number."""
+    """docs/delivery-contract.md#rule-11: a worker has one lease; its epoch is the fencing number."""
     first, second = await _take(storage), await _take(storage)
     assert (first.epoch, second.epoch) == (1, 2)
     await storage.write(lambda tx: leases.renew(tx, epoch=2, now=NOW + timedelta(seconds=2)))
@@ -38,23 +38,25 @@ async def test_each_takeover_has_a_higher_epoch_and_the_old_worker_finds_out(sto
 
 
 async def test_a_takeover_keeps_how_far_the_caller_ids_have_gone_round(storage: Storage) -> None:
-    """Design, section 6, caller ID: the numbers of a group go on in turn, also after a restart."""
+    """docs/rules.md#caller-id: the numbers of a group go on in turn, also after a restart."""
     campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
     run = make_run(campaign_id=campaign.id, owner_epoch=0, assigned=7)
     await storage.write(lambda tx: tx.runs.put(run))
     taken = await _take(storage)
-    after = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    after = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
     assert after is not None
     assert (after.assigned, after.owner_epoch) == (7, taken.epoch)
 
 
 @pytest.mark.parametrize("elsewhere", ELSEWHERE)
-async def test_a_database_on_another_host_or_path_does_not_start_sending(storage: Storage, elsewhere: Home) -> None:
-    """Design, section 5, rule 10: active and scheduled campaigns are paused as `moved`, once."""
+async def test_a_database_on_another_host_or_path_does_not_start_sending(
+    storage: Storage, elsewhere: DatabaseHome
+) -> None:
+    """docs/delivery-contract.md#rule-10: active and scheduled campaigns are paused as `moved`, once."""
     running = {
         status: await given_campaign(storage, campaign=make_campaign(status=status)) for status in CampaignStatus
     }
-    assert (await _take(storage, home=HOME)).held_back == ()
+    assert (await _take(storage, home=HOME)).paused_campaigns == ()
     moved = await _take(storage, home=elsewhere)
     assert moved.reason == "moved"
     for status, campaign in running.items():
@@ -84,7 +86,10 @@ async def test_a_database_that_lacks_a_heartbeat_was_restored(
 async def test_a_database_older_than_what_was_noted_beside_it_does_not_start_sending(
     storage: Storage, noted: tuple[int, int]
 ) -> None:
-    """Design, section 5, rule 10: a restored file pauses its campaigns as `restored`, and epochs never repeat."""
+    """A restored file pauses its campaigns as `restored`, and epochs never repeat.
+
+    docs/delivery-contract.md#rule-10.
+    """
     campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
     await _take(storage, home=HOME)
     taken = await _take(storage, home=HOME, noted=noted)
@@ -102,14 +107,16 @@ async def test_a_note_of_another_database_holds_nothing_back(storage: Storage) -
 
 
 async def test_queued_singles_of_a_moved_database_are_canceled(storage: Storage) -> None:
-    """Design, section 5, rule 10: what was queued before the copy is not sent from it."""
+    """docs/delivery-contract.md#rule-10: what was queued before the copy is not sent from it."""
     agent, message = make_agent(), make_message()
     call = make_call(agent_id=agent.id)
     await storage.write(lambda tx: tx.agents.insert(agent))
     await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))
     await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
-    assert await storage.write(lambda tx: singles.hold_back_singles(tx, reason="moved", now=NOW)) == 2
-    held = await storage.read(lambda tx: (tx.messages.get(HERE, message.id), tx.calls.get(HERE, call.id)))
+    assert await storage.write(lambda tx: singles.cancel_queued_singles(tx, reason="moved", now=NOW)) == 2
+    held = await storage.read(
+        lambda tx: (tx.messages.get(THIS_WORKSPACE, message.id), tx.calls.get(THIS_WORKSPACE, call.id))
+    )
     assert held[0] is not None
     assert held[1] is not None
     assert (held[0].status, held[0].reason, held[1].status, held[1].error) == ("canceled", "moved", "canceled", "moved")
@@ -121,7 +128,7 @@ async def test_queued_singles_of_a_moved_database_are_canceled(storage: Storage)
 async def test_a_single_that_was_not_sent_before_the_move_is_not_sent_after_it(
     storage: Storage, channel: Channel, decided: bool
 ) -> None:
-    """Design, section 5, rule 10: the original may send it again too; only an operator's word lets it go."""
+    """docs/delivery-contract.md#rule-10: the original may send it again too; only an operator's word lets it go."""
     agent = make_agent()
     message, call = make_message(), make_call(agent_id=agent.id)
     of = {"message_id": message.id} if channel == "sms" else {"call_id": call.id}
@@ -136,9 +143,11 @@ async def test_a_single_that_was_not_sent_before_the_move_is_not_sent_after_it(
     await _take(storage, home=ELSEWHERE[0])
     assert moved.reason == "moved"
     state = DispatchState.GIVEN_UP if decided else DispatchState.NOT_SENT
-    await settle(storage, dispatch, Outcome(state=state))
+    await settle(storage, dispatch, DispatchOutcome(state=state))
     found = await storage.read(
-        lambda tx: tx.messages.get(HERE, message.id) if channel == "sms" else tx.calls.get(HERE, call.id)
+        lambda tx: (
+            tx.messages.get(THIS_WORKSPACE, message.id) if channel == "sms" else tx.calls.get(THIS_WORKSPACE, call.id)
+        )
     )
     assert found is not None
     told = found.reason if isinstance(found, Message) else found.error
@@ -150,18 +159,18 @@ async def test_a_single_that_was_not_sent_before_the_move_is_not_sent_after_it(
 async def test_a_new_worker_keeps_a_spacing_from_the_last_start_of_the_old_one(
     storage: Storage, status: CampaignStatus, slot: int, floor: int
 ) -> None:
-    """Design, section 6, pace: it holds over restarts, also for one that is resumed; no slot lies 30 s ahead."""
-    campaign = await given_campaign(storage, campaign=make_campaign(status=status, sms_rate_per_minute=60))
+    """docs/rules.md#pace: it holds over restarts, also for one that is resumed; no slot lies 30 s ahead."""
+    campaign = await given_campaign(storage, campaign=make_campaign(status=status, rate_per_minute=60))
     run = make_run(campaign_id=campaign.id, next_slot_at=NOW + timedelta(seconds=slot))
     await storage.write(lambda tx: tx.runs.put(run))
     await _take(storage)
-    after = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    after = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
     assert after is not None
     assert after.next_slot_at == NOW + timedelta(seconds=floor)
 
 
 async def test_a_new_worker_lets_calls_start_at_once(storage: Storage) -> None:
-    """Design, section 6, concurrency: places are the pace of calls; a restart keeps no campaign from those free."""
+    """docs/rules.md#concurrency: places are the pace of calls; a restart keeps no campaign from those free."""
     agent = make_agent()
     await storage.write(lambda tx: tx.agents.insert(agent))
     campaign = await given_campaign(
@@ -169,7 +178,7 @@ async def test_a_new_worker_lets_calls_start_at_once(storage: Storage) -> None:
     )
     await storage.write(lambda tx: tx.runs.put(make_run(campaign_id=campaign.id, next_slot_at=NOW)))
     taken = await _take(storage)
-    after = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    after = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
     assert after is not None
     assert (after.next_slot_at, after.owner_epoch) == (NOW, taken.epoch)
 
@@ -177,14 +186,14 @@ async def test_a_new_worker_lets_calls_start_at_once(storage: Storage) -> None:
 async def _take(
     storage: Storage,
     *,
-    home: Home | None = None,
+    home: DatabaseHome | None = None,
     noted: tuple[int, int] | None = None,
     database: str | None = None,
 ) -> Takeover:
     def operation(tx: Transaction) -> Takeover:
         mark = None
         if noted is not None:
-            mark = HighWater(database=database or tx.leases.database_id(), epoch=noted[0], change=noted[1])
+            mark = HighWaterMark(database=database or tx.leases.database_id(), epoch=noted[0], change=noted[1])
         return leases.take_over(tx, home=home, noted=mark, now=NOW)
 
     return await storage.write(operation)

@@ -8,16 +8,18 @@ import pytest
 
 from outreach import NewMessage, SystemClock
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import Message
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.states import DispatchState as S
-from outreach.models.work import Unit
+from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
-from outreach.operations import campaign_moves, settling, singles
-from outreach.operations.limits import LOOK_AGAIN
-from outreach.operations.singles import IntentTerms
+from outreach.operations.campaigns import transitions
+from outreach.operations.settling import ledger
+from outreach.operations.waves import singles
+from outreach.operations.waves.pace import CAP_RECHECK_AFTER
+from outreach.operations.waves.singles import IntentTerms
 from outreach.protocols.storage import Storage
 from outreach.runners.outbox import Outbox
 from outreach.testing.builders import (
@@ -33,10 +35,10 @@ from outreach.testing.builders import (
     make_workspace,
     new_id,
 )
-from outreach.testing.carriers import ScriptedCarrier, Step, accept
 from outreach.testing.clock import ManualClock
-from outreach.testing.storage_tables.base_contract import HERE, TICK, pending, publish
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.scripted import ScriptedCarrier, Step, accept
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, pending, publish
+from outreach.voice.base import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (
@@ -89,19 +91,21 @@ async def test_two_campaigns_share_the_frequency_cap(storage: Storage) -> None:
     await reread(storage, second)
 
 
-@pytest.mark.parametrize(("outcome", "again"), [(ACCEPTED, False), (Outcome(state=S.NOT_SENT, reason="down"), True)])
+@pytest.mark.parametrize(
+    ("outcome", "again"), [(ACCEPTED, False), (DispatchOutcome(state=S.NOT_SENT, reason="down"), True)]
+)
 async def test_who_is_capped_by_what_is_under_way_is_looked_at_again_soon(
-    storage: Storage, outcome: Outcome, again: bool
+    storage: Storage, outcome: DispatchOutcome, again: bool
 ) -> None:
     """It may have reached nobody; the campaign that waited a day for it could be over by then."""
     await given_cap(storage, 1)
     first, second = await given_contact(storage), await given_contact(storage)
-    under_way = await given_dispatch(storage, first)
+    in_flight = await given_dispatch(storage, first)
     assert (await commit(storage, second)).dispatches == ()
     held = await recipient(storage, second)
-    assert (held.reason, held.due_at) == ("frequency_cap", NOW + LOOK_AGAIN)
-    await settle(storage, under_way, outcome)
-    assert bool((await commit(storage, second, now=NOW + LOOK_AGAIN)).dispatches) is again
+    assert (held.reason, held.due_at) == ("frequency_cap", NOW + CAP_RECHECK_AFTER)
+    await settle(storage, in_flight, outcome)
+    assert bool((await commit(storage, second, now=NOW + CAP_RECHECK_AFTER)).dispatches) is again
     assert again or (await recipient(storage, second)).due_at == NOW + DAY
 
 
@@ -121,9 +125,9 @@ async def test_a_plan_tells_who_is_capped(storage: Storage) -> None:
     await given_cap(storage, 1)
     first, second = await given_contact(storage), await given_contact(storage)
     await settle(storage, await given_dispatch(storage, first), ACCEPTED)
-    plan = await storage.read(lambda tx: plan_wave(tx, HERE, second.id, now=NOW, limit=9))
+    plan = await storage.read(lambda tx: plan_wave(tx, THIS_WORKSPACE, second.id, now=NOW, limit=9))
     assert plan is not None
-    assert plan.capped == {0: NOW + DAY}
+    assert plan.capped_until == {0: NOW + DAY}
 
 
 async def test_the_rate_of_a_number_holds_over_its_campaigns_however_they_spell_it(
@@ -132,7 +136,7 @@ async def test_the_rate_of_a_number_holds_over_its_campaigns_however_they_spell_
     """Field, test 12: at most so many starts in any 60 s, whichever campaign they are of."""
     await storage.write(lambda tx: tx.numbers.insert(make_number(phone=SENDER, rate_per_minute=30)))
     campaigns = [
-        await given_active(storage, 50, sms_from_number=spelling)
+        await given_active(storage, 50, from_number=spelling)
         for spelling in (SENDER, "+1 (415) 555-0199", "14155550199")
     ]
     slots: list[datetime] = []
@@ -150,18 +154,20 @@ async def test_the_rate_of_a_number_holds_over_its_campaigns_however_they_spell_
 
 
 async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> None:
-    """Design, sections 5 and 6: single messages follow the same rules; a number's rate is that of all it sends.
+    """Single messages follow the same rules; a number's rate is that of all it sends.
+
+    docs/delivery-contract.md#rule-14 and docs/rules.md#pace.
 
     One that has no slot soon waits for it, and takes it before any campaign would.
     """
     await storage.write(lambda tx: tx.numbers.insert(make_number(phone=SENDER, rate_per_minute=30)))
-    campaign = await given_active(storage, 5, sms_from_number=SENDER)
+    campaign = await given_active(storage, 5, from_number=SENDER)
     first, second, third = (
-        make_message(sender="+1 (415) 555-0199"),
-        make_message(sender=SENDER),
-        make_message(sender=SENDER),
+        make_message(from_number="+1 (415) 555-0199"),
+        make_message(from_number=SENDER),
+        make_message(from_number=SENDER),
     )
-    elsewhere = make_message(sender="+14155550188")
+    elsewhere = make_message(from_number="+14155550188")
     for message in (first, second, third, elsewhere):
         await storage.write(lambda tx, message=message: singles.create_message(tx, message, now=NOW))  # type: ignore[misc]
 
@@ -183,7 +189,7 @@ async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> 
             not_before=not_before,
         )
         made = await storage.write(
-            lambda tx: singles.commit_message(tx, HERE, message.id, terms, clock_now=lambda: now)
+            lambda tx: singles.commit_message(tx, THIS_WORKSPACE, message.id, terms, clock_now=lambda: now)
         )
         if made is None:
             return None
@@ -191,13 +197,13 @@ async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> 
         return made.slot_at
 
     async def due(message: Message) -> datetime | None:
-        work = await storage.read(lambda tx: tx.work.get(Unit("message", HERE, message.id)))
+        work = await storage.read(lambda tx: tx.work.get(WorkUnit("message", THIS_WORKSPACE, message.id)))
         return work.due_at if work is not None else None
 
     assert [one.slot_at for one in (await commit(storage, campaign, 0)).dispatches] == [NOW]
     assert await send(first) == NOW + 2 * SECOND
     assert await send(second) is None
-    assert await due(second) == NOW + 4 * SECOND - singles.SLOT_AHEAD
+    assert await due(second) == NOW + 4 * SECOND - singles.SLOT_LEAD_TIME
     assert (await commit(storage, campaign, 1, now=NOW + 2 * SECOND, look_ahead=SECOND)).dispatches == ()
     assert await send(second, now=NOW + 2 * SECOND, not_before=NOW + 4 * SECOND + TICK) is None
     assert await send(second, now=NOW + 2 * SECOND) == NOW + 4 * SECOND
@@ -218,9 +224,9 @@ async def test_an_answer_to_a_keyword_takes_no_slot_at_the_moment_when_it_is_non
     """At `send_until` it is canceled as stale: a slot then would be taken for nothing."""
     await storage.write(lambda tx: tx.numbers.insert(make_number(phone=SENDER, rate_per_minute=60)))
     await given_active(storage)
-    answer = make_message(sender=SENDER, purpose="help", send_until=NOW + until)
+    answer = make_message(from_number=SENDER, purpose="help", send_until=NOW + until)
     await storage.write(lambda tx: singles.create_message(tx, answer, now=NOW))
-    await storage.write(lambda tx: tx.runs.put_sender_slot(HERE, SENDER, NOW + SECOND))
+    await storage.write(lambda tx: tx.runs.put_sender_slot(THIS_WORKSPACE, SENDER, NOW + SECOND))
     terms = IntentTerms(
         dispatch_id=new_id(),
         epoch=EPOCH,
@@ -229,7 +235,9 @@ async def test_an_answer_to_a_keyword_takes_no_slot_at_the_moment_when_it_is_non
         stale_after=timedelta(minutes=10),
         backoff=BACKOFF,
     )
-    made = await storage.write(lambda tx: singles.commit_message(tx, HERE, answer.id, terms, clock_now=lambda: NOW))
+    made = await storage.write(
+        lambda tx: singles.commit_message(tx, THIS_WORKSPACE, answer.id, terms, clock_now=lambda: NOW)
+    )
     assert (made is not None) == sent
 
 
@@ -251,8 +259,8 @@ async def test_the_rate_of_a_number_holds_over_campaigns_and_single_messages(ope
         outboxes.append(runner._outbox)
         workspace = await given_workspace(rig.engine)
         workspaces.append(workspace)
-        await rig.engine.numbers.add(workspace.id, SENDER, carrier="twilio", rate_per_minute=600)
-        campaign = await given_campaign(rig.engine, workspace, 6, sms_from_number=SENDER)
+        await rig.engine.numbers.create(workspace.id, SENDER, carrier="twilio", rate_per_minute=600)
+        campaign = await given_campaign(rig.engine, workspace, 6, from_number=SENDER)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         singles_sent = [
             await rig.engine.messages.send(
@@ -276,8 +284,8 @@ async def test_the_rate_of_a_number_holds_over_campaigns_and_single_messages(ope
 async def test_a_slow_number_does_not_hold_up_another(storage: Storage) -> None:
     """Field, test 18: the pace is the number's own."""
     await storage.write(lambda tx: tx.numbers.insert(make_number(phone=SENDER, rate_per_minute=1)))
-    slow = await given_active(storage, 3, sms_from_number=SENDER)
-    quick = await given_active(storage, 3, sms_from_number="+14155550188")
+    slow = await given_active(storage, 3, from_number=SENDER)
+    quick = await given_active(storage, 3, from_number="+14155550188")
     assert len((await commit(storage, slow, 0, 1, 2, look_ahead=9 * SECOND)).dispatches) == 1
     committed = await commit(storage, quick, 0, 1, 2, look_ahead=9 * SECOND)
     assert [dispatch.slot_at for dispatch in committed.dispatches] == [NOW, NOW + SECOND, NOW + 2 * SECOND]
@@ -285,9 +293,9 @@ async def test_a_slow_number_does_not_hold_up_another(storage: Storage) -> None:
 
 @pytest.mark.parametrize("reason", ["provider_auth", "provider_funds"])
 async def test_trouble_with_the_account_pauses_every_campaign_of_it(storage: Storage, reason: str) -> None:
-    """Design, section 6, error budget: all of that carrier, with the reason; another carrier's goes on."""
+    """docs/rules.md#error-budget: all of that carrier, with the reason; another carrier's goes on."""
     first, second = await given_active(storage, 2), await given_active(storage, 2)
-    other = await given_active(storage, 2, sms_carrier="telnyx")
+    other = await given_active(storage, 2, carrier="telnyx")
     await settle(storage, await given_dispatch(storage, first), refused(reason))
     for campaign in (first, second):
         paused = await reread(storage, campaign)
@@ -299,22 +307,22 @@ async def test_trouble_with_the_account_pauses_every_campaign_of_it(storage: Sto
 
 
 async def test_trouble_with_the_account_pauses_what_is_scheduled_too(storage: Storage) -> None:
-    """Design, section 4: active and scheduled become paused by the engine; resumed, it is scheduled again."""
+    """docs/states.md#campaigns: active and scheduled become paused by the engine; resumed, it is scheduled again."""
     failing = await given_active(storage, 2)
     changes = {"schedule_type": "scheduled", "scheduled_start_at": NOW + DAY, "started_at": None}
     ahead = await given_active(storage, 2, status=CampaignStatus.SCHEDULED, **changes)
-    other = await given_active(storage, 2, status=CampaignStatus.SCHEDULED, sms_carrier="telnyx", **changes)
+    other = await given_active(storage, 2, status=CampaignStatus.SCHEDULED, carrier="telnyx", **changes)
     await settle(storage, await given_dispatch(storage, failing), refused("provider_funds"))
     paused = await reread(storage, ahead)
     assert (paused.status, paused.pause_reason) == ("paused", "provider_funds")
     assert (await reread(storage, other)).status == "scheduled"
-    resumed = await storage.write(lambda tx: campaign_moves.resume(tx, HERE, ahead.id, now=NOW, actor="test"))
+    resumed = await storage.write(lambda tx: transitions.resume(tx, THIS_WORKSPACE, ahead.id, now=NOW, actor="test"))
     assert resumed.status == "scheduled"
 
 
 async def test_a_single_message_tells_of_the_account_too(storage: Storage) -> None:
-    """Design, section 6, error budget: every campaign of that account, however its trouble became known."""
-    campaign, other = await given_active(storage, 2), await given_active(storage, 2, sms_carrier="telnyx")
+    """docs/rules.md#error-budget: every campaign of that account, however its trouble became known."""
+    campaign, other = await given_active(storage, 2), await given_active(storage, 2, carrier="telnyx")
     message = make_message(status=MessageStatus.DISPATCHING, tries=1)
     single = make_dispatch(message_id=message.id, provider="twilio")
     await storage.write(lambda tx: (tx.messages.insert(message), tx.dispatches.insert(single)))
@@ -325,7 +333,7 @@ async def test_a_single_message_tells_of_the_account_too(storage: Storage) -> No
 
 
 async def test_five_in_a_row_pause_a_campaign_and_a_resume_begins_anew(storage: Storage) -> None:
-    """Design, section 6, error budget: the campaign alone; what failed before the resume is forgiven."""
+    """docs/rules.md#error-budget: the campaign alone; what failed before the resume is forgiven."""
     campaign, other = await given_active(storage, 20), await given_active(storage, 2)
     for position in range(5):
         assert (await reread(storage, campaign)).status == "active"
@@ -335,7 +343,7 @@ async def test_five_in_a_row_pause_a_campaign_and_a_resume_begins_anew(storage: 
     assert (paused.status, paused.pause_reason) == ("paused", "error_budget")
     assert (await reread(storage, other)).status == "active"
     later = NOW + timedelta(minutes=1)
-    await storage.write(lambda tx: campaign_moves.resume(tx, HERE, campaign.id, now=later, actor="test"))
+    await storage.write(lambda tx: transitions.resume(tx, THIS_WORKSPACE, campaign.id, now=later, actor="test"))
     for position in range(5, 9):
         moment = later + position * SECOND
         await settle(
@@ -351,7 +359,7 @@ async def _taken(storage: Storage, campaign: Campaign, position: int) -> Dispatc
 
 async def _receipt(storage: Storage, dispatch: Dispatch, status: MessageStatus, reason: str | None = None) -> None:
     event = MessageReport(
-        workspace_id=HERE,
+        workspace_id=THIS_WORKSPACE,
         provider=dispatch.provider,
         dispatch_id=dispatch.id,
         provider_id=None,
@@ -360,11 +368,13 @@ async def _receipt(storage: Storage, dispatch: Dispatch, status: MessageStatus, 
         at=NOW,
     )
     now = NOW + 60 * SECOND
-    await storage.write(lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=now))
+    await storage.write(
+        lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=now)
+    )
 
 
 async def test_messages_that_fail_after_their_acceptance_spend_the_budget_each_once(storage: Storage) -> None:
-    """Design, section 6, error budget: provider-class failures count, also those that only a receipt tells."""
+    """docs/rules.md#error-budget: provider-class failures count, also those that only a receipt tells."""
     campaign, other = await given_active(storage, 20), await given_active(storage, 2)
     sent = [await _taken(storage, campaign, position) for position in range(5)]
     for dispatch in sent[:4]:
@@ -379,14 +389,17 @@ async def test_messages_that_fail_after_their_acceptance_spend_the_budget_each_o
 
 
 async def test_a_message_that_is_delivered_in_the_end_was_in_no_trouble(storage: Storage) -> None:
-    """Design, section 5: delivered outranks failed; what is not so any more does not stay in the budget."""
+    """Delivered outranks failed; what is not so any more does not stay in the budget.
+
+    docs/delivery-contract.md#rule-12.
+    """
     campaign = await given_active(storage, 20)
     sent = [await _taken(storage, campaign, position) for position in range(5)]
     for dispatch in sent[:4]:
         await _receipt(storage, dispatch, MessageStatus.FAILED, "rejected")
     await _receipt(storage, sent[0], MessageStatus.DELIVERED)
     await _receipt(storage, sent[4], MessageStatus.FAILED, "rejected")
-    stored = await storage.read(lambda tx: [tx.dispatches.get(HERE, one.id) for one in sent])
+    stored = await storage.read(lambda tx: [tx.dispatches.get(THIS_WORKSPACE, one.id) for one in sent])
     assert [one.reason for one in stored if one is not None] == [None, *["rejected"] * 4]
     assert (await reread(storage, campaign)).status == "active"
 
@@ -395,7 +408,7 @@ async def test_a_message_that_is_delivered_in_the_end_was_in_no_trouble(storage:
     "reason", ["invalid_number", "opted_out", "unreachable", "filtered", "bad_body", "temporary", None]
 )
 async def test_a_receipt_that_speaks_of_the_contact_pauses_nothing(storage: Storage, reason: str | None) -> None:
-    """Design, section 6, error budget: contact-class failures do not count, nor does one of which nobody says why."""
+    """docs/rules.md#error-budget: contact-class failures do not count, nor does one of which nobody says why."""
     campaign = await given_active(storage, 30)
     for position in range(25):
         await _receipt(storage, await _taken(storage, campaign, position), MessageStatus.FAILED, reason)
@@ -407,9 +420,9 @@ async def test_a_receipt_that_speaks_of_the_contact_pauses_nothing(storage: Stor
 async def test_a_receipt_that_speaks_of_the_account_pauses_all_its_campaigns(
     storage: Storage, reason: str, single: bool
 ) -> None:
-    """Design, section 6, error budget: auth and funds, however they became known; another account's go on."""
+    """docs/rules.md#error-budget: auth and funds, however they became known; another account's go on."""
     campaign, beside = await given_active(storage, 2), await given_active(storage, 2)
-    other = await given_active(storage, 2, sms_carrier="telnyx")
+    other = await given_active(storage, 2, carrier="telnyx")
     if single:
         message = make_message(status=MessageStatus.ACCEPTED, tries=1)
         dispatch = make_dispatch(message_id=message.id, provider="twilio", state=DispatchState.ACCEPTED)
@@ -424,14 +437,14 @@ async def test_a_receipt_that_speaks_of_the_account_pauses_all_its_campaigns(
 
 
 async def test_a_single_call_that_ends_for_lack_of_credit_pauses_the_campaigns_of_the_account(storage: Storage) -> None:
-    """Design, section 6, error budget: a call that was placed and then failed tells of the account too."""
+    """docs/rules.md#error-budget: a call that was placed and then failed tells of the account too."""
     agent = make_agent(provider="vapi", direction="outbound")
     await storage.write(lambda tx: tx.agents.insert(agent))
     campaign = make_call_campaign(agent_id=agent.id, status=CampaignStatus.ACTIVE, started_at=NOW)
     call = make_call(agent_id=agent.id, provider="vapi", status=CallStatus.INITIATED, tries=1)
     dispatch = make_dispatch(call_id=call.id, channel="call", provider="vapi", state=DispatchState.ACCEPTED)
     event = CallReport(
-        workspace_id=HERE,
+        workspace_id=THIS_WORKSPACE,
         provider="vapi",
         dispatch_id=dispatch.id,
         provider_id=None,
@@ -444,7 +457,7 @@ async def test_a_single_call_that_ends_for_lack_of_credit_pauses_the_campaigns_o
         publish(tx, campaign, pending(make_prepared()))
         tx.calls.insert(call)
         tx.dispatches.insert(dispatch)
-        return settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW)
+        return ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW)
 
     assert await storage.write(operation)
     paused = await reread(storage, campaign)
@@ -456,11 +469,11 @@ async def test_a_single_call_that_ends_for_lack_of_credit_pauses_the_campaigns_o
     [
         refused("invalid_number"),
         refused("temporary"),
-        Outcome(state=S.UNKNOWN, reason="worker_lost"),
-        Outcome(state=S.DEFERRED),
+        DispatchOutcome(state=S.UNKNOWN, reason="worker_lost"),
+        DispatchOutcome(state=S.DEFERRED),
     ],
 )
-async def test_trouble_that_is_not_the_providers_pauses_nothing(storage: Storage, outcome: Outcome) -> None:
+async def test_trouble_that_is_not_the_providers_pauses_nothing(storage: Storage, outcome: DispatchOutcome) -> None:
     """Field, test 7; contacts that cannot be reached, our own death and a full provider are not in the budget."""
     campaign = await given_active(storage, 30)
     for position in range(25):
@@ -475,7 +488,7 @@ async def test_who_was_lost_with_a_worker_does_not_count_when_the_deadline_has_p
     for position in range(6):
         moment = NOW + position * SECOND
         dispatch = await given_dispatch(storage, campaign, position, now=moment)
-        await settle(storage, dispatch, Outcome(state=S.UNKNOWN, reason="worker_lost"), now=moment)
-        ended = await settle(storage, dispatch, Outcome(state=S.UNCONFIRMED, reason="no_evidence"), now=moment)
+        await settle(storage, dispatch, DispatchOutcome(state=S.UNKNOWN, reason="worker_lost"), now=moment)
+        ended = await settle(storage, dispatch, DispatchOutcome(state=S.UNCONFIRMED, reason="no_evidence"), now=moment)
         assert ended.reason == "worker_lost"
     assert (await reread(storage, campaign)).status == "active"

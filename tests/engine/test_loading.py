@@ -9,18 +9,21 @@ from outreach.errors import InvalidRequest, StorageError
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
-from outreach.operations import loading
-from outreach.operations.loading import ChunkResult
+from outreach.operations.campaigns import loading
+from outreach.operations.campaigns.loading import ChunkResult
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_prepared, make_unsubscribe, new_phone
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from tests.engine.given import reread
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_chunk_leaves_out_the_register_and_ends_duplicates_and_invalid_numbers(storage: Storage) -> None:
-    """Design, section 3: opted out: never written; a later duplicate and what is no number: loaded and ended."""
+    """Opted out: never written; a later duplicate and what is no number: loaded and ended.
+
+    docs/interface.md#register.
+    """
     first, stopped = make_prepared(), make_prepared()
     await _opt_out(storage, stopped)
     campaign = await _begin(storage)
@@ -28,7 +31,7 @@ async def test_a_chunk_leaves_out_the_register_and_ends_duplicates_and_invalid_n
     nonsense = make_prepared(phone_number="call me", phone=None)
     result = await _load(storage, campaign, [first, stopped, twice, nonsense, stopped])
     assert result == ChunkResult(next_position=3, excluded=2, counters=Counters(total=3, pending=1, open=1))
-    rows = await storage.read(lambda tx: tx.recipients.page(HERE, campaign.id))
+    rows = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id))
     assert [(row.position, row.phone_number, row.status, row.reason) for row in rows] == [
         (0, first.phone_number, RecipientStatus.PENDING, None),
         (1, "(415) 555-0102", RecipientStatus.SKIPPED, "duplicate"),
@@ -37,19 +40,19 @@ async def test_a_chunk_leaves_out_the_register_and_ends_duplicates_and_invalid_n
 
 
 async def test_a_duplicate_is_found_over_chunks_and_two_invalid_numbers_are_no_duplicates(storage: Storage) -> None:
-    """Design, section 3: contacted once, however far apart the two rows are."""
+    """docs/interface.md#duplicates: contacted once, however far apart the two rows are."""
     one = make_prepared()
     campaign = await _begin(storage)
     first = await _load(storage, campaign, [one, make_prepared(phone=None)])
     second = await _load(storage, campaign, [one, make_prepared(phone=None)], position=first.next_position)
-    rows = await storage.read(lambda tx: tx.recipients.page(HERE, campaign.id))
+    rows = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id))
     assert [row.reason for row in rows] == [None, "invalid_number", "duplicate", "invalid_number"]
     assert first.counters + second.counters == Counters(total=4, pending=1, open=1)
 
 
 @pytest.mark.parametrize(("scope", "excluded"), [("all", 1), ("sms", 1), ("call", 0)])
 async def test_the_register_stops_by_channel(storage: Storage, scope: str, excluded: int) -> None:
-    """Design, section 3, row "register": scope all (default), sms or call."""
+    """docs/interface.md#register: scope all (default), sms or call."""
     one = make_prepared()
     await _opt_out(storage, one, scope=scope)
     sms, call = await _begin(storage), await _begin(storage, make_call_campaign())
@@ -60,24 +63,24 @@ async def test_the_register_stops_by_channel(storage: Storage, scope: str, exclu
 async def test_another_workspaces_register_stops_nothing(storage: Storage) -> None:
     """The register is the workspace's own."""
     one = make_prepared()
-    await storage.write(lambda tx: tx.register.put(make_unsubscribe(workspace_id=THERE, phone=one.phone)))
+    await storage.write(lambda tx: tx.register.put(make_unsubscribe(workspace_id=OTHER_WORKSPACE, phone=one.phone)))
     assert (await _load(storage, await _begin(storage), [one])).excluded == 0
 
 
 async def test_publishing_makes_it_visible_with_its_counters_and_drops_who_opted_out_meanwhile(
     storage: Storage,
 ) -> None:
-    """Design, section 6: the last transaction drops numbers that opted out while the chunks were written."""
+    """docs/rules.md#loading: the last transaction drops numbers that opted out while the chunks were written."""
     stays, goes = make_prepared(), make_prepared()
     campaign = await _begin(storage)
     result = await _load(storage, campaign, [stays, goes, goes])
-    assert await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id)) is None
+    assert await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id)) is None
     await _opt_out(storage, goes)
     published, excluded = await _publish(storage, campaign, result)
     assert excluded == 2
     assert published.counters == Counters(total=1, pending=1, open=1)
     assert await reread(storage, campaign) == published
-    assert (await storage.read(lambda tx: tx.audit.list(HERE)))[0].action == "campaign.create"
+    assert (await storage.read(lambda tx: tx.audit.list(THIS_WORKSPACE)))[0].action == "campaign.create"
 
 
 async def test_who_opted_out_before_the_chunks_is_not_dropped_twice(storage: Storage) -> None:
@@ -93,7 +96,7 @@ async def test_who_opted_out_before_the_chunks_is_not_dropped_twice(storage: Sto
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
 async def test_a_campaign_whose_every_contact_opted_out_is_refused(storage: Storage, when: str) -> None:
-    """Interface, section 4.3, rule 3: if every supplied contact is opted out, the request fails with 400."""
+    """docs/interface.md#4.3, rule 3: if every supplied contact is opted out, the request fails with 400."""
     contacts = [make_prepared(), make_prepared()]
     if when == "before":
         await _opt_out(storage, *contacts)
@@ -104,7 +107,7 @@ async def test_a_campaign_whose_every_contact_opted_out_is_refused(storage: Stor
     with pytest.raises(InvalidRequest, match="unsubscribe register") as caught:
         await _publish(storage, campaign, result)
     assert [detail.path for detail in caught.value.details] == ["recipients"]
-    assert await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id)) is None
+    assert await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id)) is None
 
 
 async def test_a_campaign_of_invalid_numbers_alone_is_created_with_nobody_to_reach(storage: Storage) -> None:
@@ -119,7 +122,7 @@ async def test_what_was_swept_away_is_not_loaded_or_published(storage: Storage) 
     """A load that came to a halt for too long finds its campaign gone, and says so."""
     campaign = await _begin(storage)
     result = await _load(storage, campaign, [make_prepared()])
-    assert await storage.write(lambda tx: tx.campaigns.delete_loading(HERE, campaign.id, limit=10))
+    assert await storage.write(lambda tx: tx.campaigns.delete_loading(THIS_WORKSPACE, campaign.id, limit=10))
     with pytest.raises(StorageError, match="No contacts came for 120 seconds"):
         await _load(storage, campaign, [make_prepared()], position=1)
     with pytest.raises(StorageError, match="Nothing was created"):

@@ -13,19 +13,19 @@ from outreach import Outreach, SystemClock
 from outreach.errors import LeaseLost
 from outreach.ids import UuidV7Source
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
-from outreach.models.work import Unit
-from outreach.operations import leases
+from outreach.models.work import WorkUnit
+from outreach.operations.waves import leases
 from outreach.protocols.storage import Storage
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
-from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
+from outreach.voice.base import ProviderAnalyser
 from tests.engine.calling import CALLS, POSITIVE, given_calls
 from tests.engine.conftest import OpenStorage
-from tests.engine.desk import desk_of
+from tests.engine.provider_pool import provider_pool_of
 from tests.engine.rig import given_campaign, given_workspace, people, until
 
 pytestmark = pytest.mark.anyio
@@ -41,15 +41,15 @@ class _Gate:
         self.opened = anyio.Event()
         self.asked: list[str] = []
 
-    async def ask(self, request: Any) -> Outcome:
+    async def ask(self, request: Any) -> DispatchOutcome:
         """Take a request and answer it once the gate is open."""
         self.asked.append(request.dispatch_id)
         await self.opened.wait()
-        return Outcome(state=D.ACCEPTED, provider_id=f"p-{len(self.asked)}")
+        return DispatchOutcome(state=D.ACCEPTED, provider_id=f"p-{len(self.asked)}")
 
 
 class _Slice:
-    """The nudge of a slice that is to stop once so many requests have been made."""
+    """The wake_signal of a slice that is to stop once so many requests have been made."""
 
     def __init__(self, gate: _Gate, *, most: int) -> None:
         self._gate, self._most = gate, most
@@ -79,10 +79,10 @@ class OldWorker:
 
     async def slice(self, *, most: int) -> None:
         """Work on the campaign as the worker would, under its own epoch, until so many requests have been made."""
-        unit = Unit("campaign", self.campaign.workspace_id, self.campaign.id)
+        unit = WorkUnit("campaign", self.campaign.workspace_id, self.campaign.id)
         with anyio.fail_after(30):
             await self.runner.run_slice(
-                unit, epoch=self.epoch, until=CLOCK.monotonic() + 20, nudge=_Slice(self.gate, most=most)
+                unit, epoch=self.epoch, until=CLOCK.monotonic() + 20, wake_signal=_Slice(self.gate, most=most)
             )
 
     async def dispatches(self) -> list[Dispatch]:
@@ -120,7 +120,7 @@ async def overtaken(open_storage: OpenStorage, channel: str) -> AsyncIterator[Ol
     """Have a worker ask for one contact of three, and another worker take over while it waits for the answer."""
     gate, carrier, voice = _Gate(), ScriptedCarrier(), ScriptedVoice()
     carrier.send = gate.ask  # type: ignore[method-assign, assignment]
-    voice.place = gate.ask  # type: ignore[method-assign]
+    voice.place_call = gate.ask  # type: ignore[method-assign]
     storage = open_storage(CLOCK)
     async with Outreach(storage, clock=CLOCK) as engine:
         workspace = await given_workspace(engine)
@@ -130,17 +130,17 @@ async def overtaken(open_storage: OpenStorage, channel: str) -> AsyncIterator[Ol
             campaign = await given_campaign(engine, workspace, 3)
         await engine.campaigns.start(workspace.id, campaign.id)
         # One request at a time, of messages as of calls.
-        config = attrs.evolve(CALLS, max_waiting_intents=1, max_requests=1)
-        worker = Worker(storage=storage, clock=CLOCK, config=config, analyser=ProviderVerdict())
+        config = attrs.evolve(CALLS, max_queued_intents=1, max_requests_in_flight=1)
+        worker = Worker(storage=storage, clock=CLOCK, config=config, analyser=ProviderAnalyser())
         runner = Runner(
             storage=storage,
             clock=CLOCK,
             ids=UuidV7Source(clock=CLOCK, rng=random.Random(1)),
             config=config,
-            desk=desk_of(carrier, voice),
+            provider_pool=provider_pool_of(carrier, voice),
             worker=worker,
         )
-        epoch = await worker.take()
+        epoch = await worker.acquire()
         assert epoch is not None
         old = OldWorker(
             engine=engine,
@@ -171,7 +171,10 @@ channels = pytest.mark.parametrize("channel", ["sms", "call"])
 
 @channels
 async def test_a_worker_that_lost_its_lease_commits_no_new_intent(open_storage: OpenStorage, channel: str) -> None:
-    """Design, section 6: the epoch is the fence: no intent, no request and no call record come of its next wave."""
+    """The epoch is the fence: no intent, no request and no call record come of its next wave.
+
+    docs/delivery-contract.md#rule-11.
+    """
     async with overtaken(open_storage, channel) as old:
         # Otherwise its one place is taken, and it would not even try.
         old.gate.opened.set()
@@ -189,7 +192,7 @@ async def test_a_worker_that_lost_its_lease_commits_no_new_intent(open_storage: 
 
 @channels
 async def test_the_outcomes_of_a_worker_that_lost_its_lease_are_merged(open_storage: OpenStorage, channel: str) -> None:
-    """Design, section 5, rule 8: what its request came to is recorded, and so is the end of its call."""
+    """docs/delivery-contract.md#rule-8: what its request came to is recorded, and so is the end of its call."""
     async with overtaken(open_storage, channel) as old:
         old.gate.opened.set()
         await old.settled()
@@ -207,9 +210,9 @@ async def test_the_outcomes_of_a_worker_that_lost_its_lease_are_merged(open_stor
 async def test_the_outcome_of_a_worker_that_lost_its_lease_overrules_the_doubt(open_storage: OpenStorage) -> None:
     """The new worker took the call as unknown; the old one's answer is evidence, and frees no place too early."""
     async with overtaken(open_storage, "call") as old:
-        new = Worker(storage=old.storage, clock=CLOCK, config=CALLS, analyser=ProviderVerdict())
+        new = Worker(storage=old.storage, clock=CLOCK, config=CALLS, analyser=ProviderAnalyser())
         await old.worker.release()
-        assert await new.take() == old.epoch + 2
+        assert await new.acquire() == old.epoch + 2
         assert [one.state for one in await old.dispatches()] == [D.UNKNOWN]
         assert (await people(old.engine, old.campaign))[0].status is R.UNKNOWN
         old.gate.opened.set()

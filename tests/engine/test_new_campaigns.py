@@ -9,14 +9,14 @@ import pytest
 
 from outreach import (
     BusinessHours,
-    CliGroupEntry,
+    CallerIdAllocation,
     EngineConfig,
     InvalidRequest,
     NewCallCampaign,
     NewRecipient,
     NewSmsCampaign,
     Outreach,
-    prepare,
+    prepare_recipient,
 )
 from outreach.testing.builders import NOW
 from outreach.working_set import Transaction
@@ -28,7 +28,7 @@ LATER = datetime(2999, 1, 1, tzinfo=UTC)
 NAIVE = datetime(2999, 1, 1)  # noqa: DTZ001 - what is refused
 
 
-CHUNK = EngineConfig().chunk_rows
+CHUNK = EngineConfig().insert_batch_size
 
 
 def _hours(**changes: Any) -> BusinessHours:
@@ -36,8 +36,8 @@ def _hours(**changes: Any) -> BusinessHours:
     return BusinessHours(**{**always, **changes})
 
 
-def _turns(count: int) -> CliGroupEntry:
-    return CliGroupEntry(phone_number_id="n1", phone_e164="+14155550111", count=count)
+def _turns(count: int) -> CallerIdAllocation:
+    return CallerIdAllocation(number_id="n1", phone="+14155550111", count=count)
 
 
 @pytest.mark.parametrize(
@@ -78,27 +78,27 @@ def _turns(count: int) -> CliGroupEntry:
 async def test_an_sms_campaign_made_in_python_has_the_bounds_of_a_body(
     engine: Outreach, fields: dict[str, Any], paths: list[str]
 ) -> None:
-    """Interface, sections 4.3 and 8: its rules hold for a program that embeds the engine as well."""
+    """docs/interface.md#4.3 and #8: its rules hold for a program that embeds the engine as well."""
     workspace = await given_workspace(engine)
     campaign = NewSmsCampaign(**{"name": "Spring", "message_body": "Hi", **fields})
     with pytest.raises(InvalidRequest) as caught:
-        await engine.create_campaign.sms(workspace.id, campaign, contacts(1))
+        await engine.campaigns.create_sms(workspace.id, campaign, contacts(1))
     assert [detail.path for detail in caught.value.details] == paths
     assert (await engine.campaigns.list(workspace.id)).total == 0
 
 
 async def test_the_bounds_themselves_are_within(engine: Outreach) -> None:
-    """Interface, section 8: the limits are inclusive; an expiry in the past is accepted (design, section 3)."""
+    """docs/interface.md#8: the limits are inclusive; an expiry in the past is accepted (docs/interface.md#schedule)."""
     workspace = await given_workspace(engine)
     campaign = NewSmsCampaign(
         name="x" * 100,
         description="x" * 500,
-        message_body="x" * 1600,
-        sms_rate_per_minute=600,
+        body="x" * 1600,
+        rate_per_minute=600,
         scheduled_expires_at=NOW,
     )
-    created = (await engine.create_campaign.sms(workspace.id, campaign, contacts(1))).campaign
-    assert (created.name, created.sms_rate_per_minute, created.status) == ("x" * 100, 600, "draft")
+    created = (await engine.campaigns.create_sms(workspace.id, campaign, contacts(1))).campaign
+    assert (created.name, created.rate_per_minute, created.status) == ("x" * 100, 600, "draft")
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ async def test_the_bounds_themselves_are_within(engine: Outreach) -> None:
 async def test_a_calling_campaign_made_in_python_has_the_bounds_of_a_body(
     engine: Outreach, fields: dict[str, Any], paths: list[str]
 ) -> None:
-    """Interface, section 8: batch_concurrency is 1 to 40, the name 1 to 100 characters; a number has 1 turn or more."""
+    """docs/interface.md#8: batch_concurrency is 1 to 40, the name 1 to 100 characters; a number has 1 turn or more."""
     workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, "Ada")
     campaign = NewCallCampaign(**{"name": "Spring", "agent_id": agent.id, **fields})
     with pytest.raises(InvalidRequest) as caught:
-        await engine.create_campaign.call(workspace.id, campaign, contacts(1))
+        await engine.campaigns.create_call(workspace.id, campaign, contacts(1))
     assert [detail.path for detail in caught.value.details] == paths
     assert (await engine.campaigns.list(workspace.id)).total == 0
 
@@ -134,7 +134,7 @@ async def test_a_number_of_a_group_may_have_a_million_turns(engine: Outreach) ->
     agent = await engine.agents.create(workspace.id, "Ada")
     group = [_turns(1), _turns(1_000_000)]
     campaign = NewCallCampaign(name="Spring", agent_id=agent.id, cli_mode="group", cli_group=group)
-    created = (await engine.create_campaign.call(workspace.id, campaign, contacts(1))).campaign
+    created = (await engine.campaigns.create_call(workspace.id, campaign, contacts(1))).campaign
     assert created.cli_group == tuple(group)
 
 
@@ -157,8 +157,8 @@ async def test_a_small_campaign_is_one_transaction(
         return await write(operation, bulk=bulk)
 
     monkeypatch.setattr(engine._storage, "write", counted)
-    new = NewSmsCampaign(name="Few", message_body="x")
-    made = await engine.create_campaign.sms(workspace.id, new, contacts(count), idempotency_key=key)
+    new = NewSmsCampaign(name="Few", body="x")
+    made = await engine.campaigns.create_sms(workspace.id, new, contacts(count), idempotency_key=key)
     assert (made.campaign.counters.total, writes) == (count, most + (key is not None))
 
 
@@ -167,13 +167,13 @@ async def test_contacts_that_are_ready_need_nothing_but_the_transaction(
 ) -> None:
     """Where a local number belongs is asked for the sake of contacts that are not ready; a server's are."""
     workspace = await given_workspace(engine)
-    ready = [prepare(NewRecipient(phone_number="+14155550102"), None)]
+    ready = [prepare_recipient(NewRecipient(phone_number="+14155550102"), None)]
 
     async def asked(operation: Callable[[Transaction], Any]) -> Any:
         raise AssertionError(operation)
 
     monkeypatch.setattr(engine._storage, "read", asked)
-    made = await engine.create_campaign.sms(workspace.id, NewSmsCampaign(name="One", message_body="x"), ready)
+    made = await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(name="One", body="x"), ready)
     assert made.campaign.counters.total == 1
 
 
@@ -196,7 +196,7 @@ async def test_the_next_contacts_are_fetched_while_those_before_are_written(engi
 
     with pytest.MonkeyPatch.context() as patched, anyio.fail_after(60):
         patched.setattr(engine._storage, "write", waiting)
-        made = await engine.create_campaign.sms(workspace.id, NewSmsCampaign(name="Many", message_body="x"), source())
+        made = await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(name="Many", body="x"), source())
     assert made.campaign.counters.total == 2 * CHUNK
 
 
@@ -210,6 +210,6 @@ async def test_a_source_that_breaks_while_contacts_are_written_leaves_nothing(en
         raise LookupError("The file has been taken away.")
 
     with pytest.raises(LookupError, match="taken away"):
-        await engine.create_campaign.sms(workspace.id, NewSmsCampaign(name="Many", message_body="x"), source())
+        await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(name="Many", body="x"), source())
     assert (await engine.campaigns.list(workspace.id)).total == 0
     assert await engine._storage.read(lambda tx: tx.campaigns.leftovers(NOW + timedelta(days=36_500))) == []

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from outreach import BusinessHours, NewCall, NewMessage, Window
-from outreach.models.business_hours import DAYS
-from outreach.models.holidays import Holiday, HolidayCalendar
+from outreach import BusinessHours, NewCall, NewMessage, TimeWindow
+from outreach.models.hours import DAYS, Holiday, HolidayCalendar
 from outreach.testing.clock import ShiftedClock
 from tests.engine.calling import CALLS, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
@@ -22,7 +21,7 @@ HOUR = timedelta(hours=1)
 
 
 def _hours(start: int, end: int) -> BusinessHours:
-    windows = (Window(start_minute=start * 60, end_minute=end * 60),)
+    windows = (TimeWindow(start_minute=start * 60, end_minute=end * 60),)
     return BusinessHours(enabled=True, timezone="UTC", schedule=dict.fromkeys(DAYS, windows), batch_concurrency=10)
 
 
@@ -50,7 +49,10 @@ async def test_the_earliest_end_goes_with_the_request(
     campaign: dict[str, Any],
     not_after: datetime | None,
 ) -> None:
-    """Design, section 5, rule 4: closing time and expiry go to the provider, which may keep a request for hours."""
+    """Closing time and expiry go to the provider, which may keep a request for hours.
+
+    docs/delivery-contract.md#rule-4.
+    """
     clock = ShiftedClock(NOON)
     async with dispatching(open_storage(clock), clock=clock, config=CALLS) as rig:
         workspace = await given_workspace(rig.engine, contact_hours=contact_hours)

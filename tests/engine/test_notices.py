@@ -7,16 +7,16 @@ import sqlite3
 import pytest
 
 from outreach.errors import StorageError
-from outreach.notices import DATABASE, LINES_A_MINUTE, MOST_KINDS, Notices, account
+from outreach.log_throttle import DATABASE, LINES_A_MINUTE, MAX_KINDS, LogThrottle, account
 from outreach.testing.clock import ManualClock
 
 
 class Told:
-    """Some notices, the clock that they go by, and what they have told."""
+    """Some log_throttle, the clock that they go by, and what they have told."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         self.clock = ManualClock()
-        self.notices = Notices(self.clock)
+        self.notices = LogThrottle(self.clock)
         self._caplog = caplog
 
     @property
@@ -32,13 +32,13 @@ def told(caplog: pytest.LogCaptureFixture) -> Told:
     return Told(caplog)
 
 
-HERE = account("w1", "twilio")
+THIS_WORKSPACE = account("w1", "twilio")
 
 
 def test_trouble_is_told_once_then_counted_each_minute_and_its_end_once(told: Told) -> None:
     """However often it comes."""
     for _ in range(600):
-        told.notices.trouble(HERE, "timeout", "%s does not answer.", "twilio", action="a")
+        told.log_throttle.problem(THIS_WORKSPACE, "timeout", "%s does not answer.", "twilio", action="a")
         told.clock.advance(0.25)
     assert told.lines == [
         "twilio does not answer.",
@@ -46,33 +46,33 @@ def test_trouble_is_told_once_then_counted_each_minute_and_its_end_once(told: To
         "twilio does not answer. (240 times in the last 60 s)",
     ]
     for _ in range(3):
-        told.notices.over(HERE, "%s answers again.", "twilio")
+        told.log_throttle.recovered(THIS_WORKSPACE, "%s answers again.", "twilio")
     assert told.lines[3:] == ["twilio answers again. It was in trouble 600 times."]
 
 
 def test_a_count_is_told_also_when_nothing_more_comes(told: Told) -> None:
     """`remind` sees to it, once."""
     for _ in range(5):
-        told.notices.trouble(HERE, "timeout", "No answer.")
+        told.log_throttle.problem(THIS_WORKSPACE, "timeout", "No answer.")
     for _ in range(30):
         told.clock.advance(5)
-        told.notices.remind()
+        told.log_throttle.flush_counts()
     assert told.lines == ["No answer.", "No answer. (4 times in the last 60 s)"]
 
 
 def test_each_class_of_each_account_is_told(told: Told) -> None:
     """One that is in trouble hides no other."""
-    for whose in (HERE, account("w1", "telnyx"), account("w2", "twilio")):
+    for whose in (THIS_WORKSPACE, account("w1", "telnyx"), account("w2", "twilio")):
         for kind in ("timeout", "provider_auth"):
-            told.notices.trouble(whose, kind, "%s %s", "/".join(whose), kind)
+            told.log_throttle.problem(whose, kind, "%s %s", "/".join(whose), kind)
     assert len(told.lines) == 6
 
 
 def test_trouble_that_comes_and_goes_is_no_flood(told: Told) -> None:
     """Half of all requests fail: the lines are a minute apart, and each end follows a beginning."""
     for _ in range(1200):
-        told.notices.trouble(HERE, "timeout", "No answer.")
-        told.notices.over(HERE, "Answers again.")
+        told.log_throttle.problem(THIS_WORKSPACE, "timeout", "No answer.")
+        told.log_throttle.recovered(THIS_WORKSPACE, "Answers again.")
         told.clock.advance(0.5)
     assert len(told.lines) <= 2 * 11
     kinds = ["again" in line for line in told.lines]
@@ -83,10 +83,10 @@ def test_all_lines_together_are_bounded(told: Told) -> None:
     """Ten thousand accounts in trouble at once: at most so many lines a minute, and how many were left out."""
     for _ in range(3):
         for number in range(10_000):
-            told.notices.trouble(account(f"w{number}", "twilio"), "timeout", "No answer for %d.", number)
+            told.log_throttle.problem(account(f"w{number}", "twilio"), "timeout", "No answer for %d.", number)
         assert len(told.lines) <= LINES_A_MINUTE + 1
         told.clock.advance(61)
-        told.notices.remind()
+        told.log_throttle.flush_counts()
         assert "more lines were left out in the last minute" in told.lines[LINES_A_MINUTE]
         del told._caplog.records[:]
 
@@ -95,15 +95,15 @@ def test_what_is_remembered_is_bounded(told: Told) -> None:
     """Whatever the subjects are named."""
     rng = random.Random(8)
     for _ in range(5000):
-        told.notices.trouble(account(f"w{rng.randrange(10**9)}", "x"), f"{rng.random()}", "No answer.")
-    assert told.notices._count == sum(map(len, told.notices._troubles.values())) <= MOST_KINDS
+        told.log_throttle.problem(account(f"w{rng.randrange(10**9)}", "x"), f"{rng.random()}", "No answer.")
+    assert told.log_throttle._count == sum(map(len, told.log_throttle._troubles.values())) <= MAX_KINDS
     told.clock.advance(3600)
-    told.notices.remind()
+    told.log_throttle.flush_counts()
     told.clock.advance(3600)
-    told.notices.remind()
+    told.log_throttle.flush_counts()
     told.clock.advance(3600)
-    told.notices.remind()
-    assert told.notices._count == len(told.notices._troubles) == 0
+    told.log_throttle.flush_counts()
+    assert told.log_throttle._count == len(told.log_throttle._troubles) == 0
 
 
 def test_a_full_disk_is_one_line_whatever_was_being_done(told: Told) -> None:
@@ -113,25 +113,25 @@ def test_a_full_disk_is_one_line_whatever_was_being_done(told: Told) -> None:
     cause.sqlite_errorname = "SQLITE_FULL"
     full.__cause__ = cause
     for number in range(1000):
-        told.notices.failed(f"action_{number % 7}", full, "What %d did failed.", number)
+        told.log_throttle.exception(f"action_{number % 7}", full, "What %d did failed.", number)
     assert told.lines == ["Nothing was written. The disk is full."]
     assert told._caplog.records[0].exc_info is None
-    told.notices.over(DATABASE, "It takes writes again.")
+    told.log_throttle.recovered(DATABASE, "It takes writes again.")
     assert told.lines[1:] == ["It takes writes again. It was in trouble 1000 times."]
 
 
 def test_an_unexpected_error_has_its_traceback_once(told: Told) -> None:
     """The next one of its kind is counted."""
     for _ in range(100):
-        told.notices.failed("slice_failed", ZeroDivisionError("0"), "A slice failed.")
-        told.notices.failed("slice_failed", KeyError("k"), "A slice failed.")
+        told.log_throttle.exception("slice_failed", ZeroDivisionError("0"), "A slice failed.")
+        told.log_throttle.exception("slice_failed", KeyError("k"), "A slice failed.")
     assert [record.exc_info is not None for record in told._caplog.records] == [True, True]
     told.clock.advance(60)
-    told.notices.remind()
+    told.log_throttle.flush_counts()
     assert [record.exc_info for record in told._caplog.records[2:]] == [None, None]
 
 
 def test_an_end_without_trouble_is_not_told(told: Told) -> None:
     """Every accepted message says that its account works."""
-    told.notices.over(HERE, "Again.")
+    told.log_throttle.recovered(THIS_WORKSPACE, "Again.")
     assert told.lines == []

@@ -9,15 +9,14 @@ import attrs
 import pytest
 
 from outreach import (
-    Answer,
     BusinessHours,
     Call,
     CampaignCreated,
     EngineConfig,
     Flow,
     FlowStep,
+    IdempotentRequest,
     InvalidRequest,
-    KeyedRequest,
     NewCall,
     NewCallCampaign,
     NewMessage,
@@ -29,23 +28,24 @@ from outreach import (
     PreparedRecipient,
     RequestInProgress,
     StorageError,
+    StoredAnswer,
     SystemClock,
+    TimeWindow,
     Trunk,
-    Window,
     Workspace,
-    prepare,
+    prepare_recipient,
 )
-from outreach.services.once import Keys, Once
+from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.testing.builders import new_id
-from outreach.testing.carriers import ScriptedVoice
 from outreach.testing.clock import ManualClock
+from outreach.testing.scripted import ScriptedVoice
 from tests.engine.calling import CALLS, given_agent
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import WatchedStorage, contacts, dispatching, given_workspace
 
 pytestmark = pytest.mark.anyio
 
-SPRING = NewSmsCampaign(name="Spring", message_body="Hi", sms_carrier="twilio", sms_from_number="+14155550199")
+SPRING = NewSmsCampaign(name="Spring", body="Hi", carrier="twilio", from_number="+14155550199")
 MESSAGE = NewMessage(to="+14155550101", body="Hi", from_number="+14155550199", carrier="twilio")
 
 Create = Callable[[Outreach, Workspace, str], Awaitable[Any]]
@@ -62,18 +62,18 @@ async def _call_campaign(engine: Outreach, workspace: Workspace, key: str) -> Ca
     hours = BusinessHours(
         enabled=True,
         timezone="America/New_York",
-        schedule={"monday": (Window(start_minute=540, end_minute=1020),)},
+        schedule={"monday": (TimeWindow(start_minute=540, end_minute=1020),)},
         batch_concurrency=5,
     )
     new = NewCallCampaign(name="Calls", agent_id=agents[0].id, business_hours=hours)
-    return await engine.create_campaign.call(workspace.id, new, contacts(3), idempotency_key=key)
+    return await engine.campaigns.create_call(workspace.id, new, contacts(3), idempotency_key=key)
 
 
 CREATING: dict[str, Create] = {
-    "create_campaign.sms": lambda engine, workspace, key: engine.create_campaign.sms(
+    "campaigns.create_sms": lambda engine, workspace, key: engine.campaigns.create_sms(
         workspace.id, SPRING, contacts(3), idempotency_key=key
     ),
-    "create_campaign.call": _call_campaign,
+    "campaigns.create_call": _call_campaign,
     "messages.send": lambda engine, workspace, key: engine.messages.send(workspace.id, MESSAGE, idempotency_key=key),
     "calls.create": _call,
     "agents.create": lambda engine, workspace, key: engine.agents.create(
@@ -85,7 +85,7 @@ CREATING: dict[str, Create] = {
     "flows.create": lambda engine, workspace, key: engine.flows.create(
         workspace.id, "Hello", steps=[FlowStep(kind="send", body="Hi")], idempotency_key=key
     ),
-    "numbers.add": lambda engine, workspace, key: engine.numbers.add(
+    "numbers.create": lambda engine, workspace, key: engine.numbers.create(
         workspace.id, "+14155550101", carrier="twilio", idempotency_key=key
     ),
 }
@@ -110,7 +110,7 @@ async def test_the_same_key_makes_one_thing_and_returns_it(
         for seconds in (0, 61, 3600, 80_000):
             clock.advance(seconds)
             assert await CREATING[name](engine, workspace, "order-42") == first
-        if name in {"numbers.add", "calls.create"}:
+        if name in {"numbers.create", "calls.create"}:
             # The rules that forbid a second one are asked again under another key.
             return
         assert await CREATING[name](engine, workspace, "order-43") != first
@@ -147,10 +147,10 @@ async def test_what_is_returned_is_the_thing_as_it_is_now(engine: Outreach) -> N
     """A program that died between creating and starting learns whether it had started."""
     workspace = await given_workspace(engine)
     await engine.unsubscribes.add(workspace.id, "+14155550001")
-    first = await engine.create_campaign.sms(workspace.id, SPRING, contacts(3), idempotency_key="k")
+    first = await engine.campaigns.create_sms(workspace.id, SPRING, contacts(3), idempotency_key="k")
     assert (first.opted_out_excluded, first.campaign.status) == (1, "ready")
     await engine.campaigns.start(workspace.id, first.campaign.id)
-    again = await engine.create_campaign.sms(workspace.id, SPRING, contacts(3), idempotency_key="k")
+    again = await engine.campaigns.create_sms(workspace.id, SPRING, contacts(3), idempotency_key="k")
     assert (again.campaign.id, again.campaign.status) == (first.campaign.id, "active")
     assert again.opted_out_excluded == 1
 
@@ -159,13 +159,13 @@ async def test_other_content_under_the_same_key_is_refused(engine: Outreach) -> 
     """Whatever of it differs, and whatever it is; nothing is made."""
     workspace = await given_workspace(engine)
     await engine.messages.send(workspace.id, MESSAGE, idempotency_key="k")
-    await engine.create_campaign.sms(workspace.id, SPRING, contacts(3), idempotency_key="k")
+    await engine.campaigns.create_sms(workspace.id, SPRING, contacts(3), idempotency_key="k")
     for attempt in (
         engine.messages.send(workspace.id, attrs.evolve(MESSAGE, body="Ho"), idempotency_key="k"),
-        engine.create_campaign.sms(workspace.id, attrs.evolve(SPRING, name="Fall"), contacts(3), idempotency_key="k"),
-        engine.create_campaign.sms(workspace.id, SPRING, contacts(2), idempotency_key="k"),
-        engine.create_campaign.sms(workspace.id, SPRING, contacts(3, first=1), idempotency_key="k"),
-        engine.create_campaign.sms(workspace.id, SPRING, [], idempotency_key="k"),
+        engine.campaigns.create_sms(workspace.id, attrs.evolve(SPRING, name="Fall"), contacts(3), idempotency_key="k"),
+        engine.campaigns.create_sms(workspace.id, SPRING, contacts(2), idempotency_key="k"),
+        engine.campaigns.create_sms(workspace.id, SPRING, contacts(3, first=1), idempotency_key="k"),
+        engine.campaigns.create_sms(workspace.id, SPRING, [], idempotency_key="k"),
     ):
         with pytest.raises(InvalidRequest, match="was used before with other") as caught:
             await attempt
@@ -187,15 +187,15 @@ async def test_contacts_are_compared_from_whatever_source_they_come(engine: Outr
             yield one
 
     async def chunked() -> AsyncIterator[list[PreparedRecipient]]:
-        yield [prepare(one, "US") for one in people[:2]]
-        yield [prepare(one, "CA") for one in people[2:]]
+        yield [prepare_recipient(one, "US") for one in people[:2]]
+        yield [prepare_recipient(one, "CA") for one in people[2:]]
 
-    first = await engine.create_campaign.sms(workspace.id, SPRING, people, idempotency_key="k")
+    first = await engine.campaigns.create_sms(workspace.id, SPRING, people, idempotency_key="k")
     for source in (iter(people), each(), chunked(), reordered):
-        again = await engine.create_campaign.sms(workspace.id, SPRING, source, idempotency_key="k")
+        again = await engine.campaigns.create_sms(workspace.id, SPRING, source, idempotency_key="k")
         assert again.campaign.id == first.campaign.id
     with pytest.raises(InvalidRequest, match="other contacts"):
-        await engine.create_campaign.sms(workspace.id, SPRING, people[::-1], idempotency_key="k")
+        await engine.campaigns.create_sms(workspace.id, SPRING, people[::-1], idempotency_key="k")
 
 
 async def test_a_request_that_was_refused_may_be_corrected(engine: Outreach) -> None:
@@ -204,8 +204,8 @@ async def test_a_request_that_was_refused_may_be_corrected(engine: Outreach) -> 
     bad = [NewRecipient(phone_number="+14155550101", custom_variables={"x": object()})]
     for people in ([], [NewRecipient(phone_number="")], bad):
         with pytest.raises(InvalidRequest, match="recipients"):
-            await engine.create_campaign.sms(workspace.id, SPRING, people, idempotency_key="k")
-    assert (await engine.create_campaign.sms(workspace.id, SPRING, contacts(1), idempotency_key="k")).campaign.name
+            await engine.campaigns.create_sms(workspace.id, SPRING, people, idempotency_key="k")
+    assert (await engine.campaigns.create_sms(workspace.id, SPRING, contacts(1), idempotency_key="k")).campaign.name
     with pytest.raises(InvalidRequest, match="to:"):
         await engine.messages.send(workspace.id, attrs.evolve(MESSAGE, to="x"), idempotency_key="k")
     await engine.messages.send(workspace.id, MESSAGE, idempotency_key="k")
@@ -232,7 +232,7 @@ async def test_a_write_that_failed_leaves_neither_the_thing_nor_the_key(open_sto
         assert list(await engine.trunks.list(workspace.id)) == [made]
 
 
-@pytest.mark.parametrize("count", [3, EngineConfig().chunk_rows + 1])
+@pytest.mark.parametrize("count", [3, EngineConfig().insert_batch_size + 1])
 async def test_a_campaign_whose_key_was_taken_over_is_not_made(
     open_storage: OpenStorage, clock: ManualClock, count: int
 ) -> None:
@@ -243,14 +243,14 @@ async def test_a_campaign_whose_key_was_taken_over_is_not_made(
 
         async def slow() -> AsyncIterator[NewRecipient]:
             clock.advance(61)
-            made.append(await engine.create_campaign.sms(workspace.id, SPRING, contacts(count), idempotency_key="k"))
+            made.append(await engine.campaigns.create_sms(workspace.id, SPRING, contacts(count), idempotency_key="k"))
             for contact in contacts(count):
                 yield contact
 
         with pytest.raises(RequestInProgress):
-            await engine.create_campaign.sms(workspace.id, SPRING, slow(), idempotency_key="k")
+            await engine.campaigns.create_sms(workspace.id, SPRING, slow(), idempotency_key="k")
         assert list((await engine.campaigns.list(workspace.id)).items) == [made[0].campaign]
-        again = await engine.create_campaign.sms(workspace.id, SPRING, contacts(count), idempotency_key="k")
+        again = await engine.campaigns.create_sms(workspace.id, SPRING, contacts(count), idempotency_key="k")
         assert again == made[0]
 
 
@@ -267,7 +267,7 @@ async def test_what_the_key_made_and_was_removed_is_not_made_again(engine: Outre
             case "flow":
                 return await engine.flows.create(workspace.id, "A", steps=steps, idempotency_key=key)
             case _:
-                return await engine.numbers.add(workspace.id, "+14155550199", idempotency_key=key)
+                return await engine.numbers.create(workspace.id, "+14155550199", idempotency_key=key)
 
     made = await make("k")
     service = getattr(engine, f"{kind}s")
@@ -281,7 +281,7 @@ async def test_what_the_key_made_and_was_removed_is_not_made_again(engine: Outre
 async def test_a_call_that_waits_for_its_acceptance_holds_its_key(open_storage: OpenStorage) -> None:
     """The second asks while the first waits, and gets the call with what the provider named it."""
     voice = ScriptedVoice()
-    config = attrs.evolve(CALLS, call_acceptance_seconds=20.0)
+    config = attrs.evolve(CALLS, acceptance_wait_seconds=20.0)
     async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         new = NewCall(agent_id=await given_agent(rig.engine, workspace), to="+14155550101")
@@ -319,80 +319,82 @@ async def test_what_cannot_be_compared_is_refused(engine: Outreach) -> None:
 async def test_a_making_that_forgets_its_key_has_it_finished(engine: Outreach) -> None:
     """There is no way to make something under a key and leave the key open."""
     workspace = await given_workspace(engine)
-    keys = Keys(engine.messages._context)
-    request = KeyedRequest(operation="op", key="k", digest="1")
+    keys = Idempotency(engine.messages._context)
+    request = IdempotentRequest(operation="op", key="k", digest="1")
     made = 0
 
-    async def forgetful(_: Once[str]) -> str:
+    async def forgetful(_: IdempotencyGuard[str]) -> str:
         nonlocal made
         made += 1
         return f"thing {made}"
 
-    def render(text: str) -> Answer:
-        return Answer(body=text.encode())
+    def render(text: str) -> StoredAnswer:
+        return StoredAnswer(body=text.encode())
 
     results = [await keys.answer(workspace.id, request, render=render, make=forgetful) for _ in range(3)]
-    assert results == [Answer(body=b"thing 1")] * 3
+    assert results == [StoredAnswer(body=b"thing 1")] * 3
     assert made == 1
-    assert await keys.answer(workspace.id, None, render=render, make=forgetful) == Answer(body=b"thing 2")
+    assert await keys.answer(workspace.id, None, render=render, make=forgetful) == StoredAnswer(body=b"thing 2")
 
 
 async def test_an_error_gives_the_key_back(engine: Outreach) -> None:
-    """Design, section 3, safe retry: a 4xx is not stored; then another body may come with the key."""
+    """docs/interface.md#safe-retry: a 4xx is not stored; then another body may come with the key."""
     workspace = await given_workspace(engine)
-    keys = Keys(engine.messages._context)
+    keys = Idempotency(engine.messages._context)
 
-    async def broken(_: Once[str]) -> str:
+    async def broken(_: IdempotencyGuard[str]) -> str:
         raise ZeroDivisionError
 
-    async def sound(_: Once[str]) -> str:
+    async def sound(_: IdempotencyGuard[str]) -> str:
         return "made"
 
-    def render(text: str) -> Answer:
-        return Answer(body=text.encode())
+    def render(text: str) -> StoredAnswer:
+        return StoredAnswer(body=text.encode())
 
     with pytest.raises(ZeroDivisionError):
-        await keys.once(workspace.id, KeyedRequest(operation="op", key="k", digest="1"), render=render, make=broken)
-    other = KeyedRequest(operation="op", key="k", digest="2")
+        await keys.once(
+            workspace.id, IdempotentRequest(operation="op", key="k", digest="1"), render=render, make=broken
+        )
+    other = IdempotentRequest(operation="op", key="k", digest="2")
     assert await keys.once(workspace.id, other, render=render, make=sound) == "made"
 
 
 async def test_a_second_request_that_waits_too_long_is_told_to_come_again(engine: Outreach) -> None:
-    """Design, section 3, safe retry: the second waits, at most so long; then it is told that the first still runs."""
+    """docs/interface.md#safe-retry: the second waits, at most so long; then it is told that the first still runs."""
     workspace = await given_workspace(engine)
     context = engine.messages._context
-    impatient = Keys(attrs.evolve(context, config=EngineConfig(idempotency_wait_seconds=0.1)))
-    request = KeyedRequest(operation="op", key="k", digest="1")
+    impatient = Idempotency(attrs.evolve(context, config=EngineConfig(idempotency_wait_seconds=0.1)))
+    request = IdempotentRequest(operation="op", key="k", digest="1")
 
-    def render(text: str) -> Answer:
-        return Answer(body=text.encode())
+    def render(text: str) -> StoredAnswer:
+        return StoredAnswer(body=text.encode())
 
-    async def second(_: Once[str]) -> str:
+    async def second(_: IdempotencyGuard[str]) -> str:
         pytest.fail("two requests hold one key")
 
-    async def first(_: Once[str]) -> str:
+    async def first(_: IdempotencyGuard[str]) -> str:
         with pytest.raises(RequestInProgress):
             await impatient.once(workspace.id, request, render=render, make=second)
         return "made"
 
-    assert await Keys(context).once(workspace.id, request, render=render, make=first) == "made"
+    assert await Idempotency(context).once(workspace.id, request, render=render, make=first) == "made"
 
 
 async def test_a_server_gets_the_first_answer_again(engine: Outreach) -> None:
     """Its form brings the digest of a raw body and makes answers; eight at once make one campaign."""
     workspace = await given_workspace(engine)
-    request = KeyedRequest(operation="createSmsCampaign", key="one", digest="body")
-    answers: list[Answer] = []
+    request = IdempotentRequest(operation="createSmsCampaign", key="one", digest="body")
+    answers: list[StoredAnswer] = []
     rendered = 0
 
-    def render(created: CampaignCreated) -> Answer:
+    def render(created: CampaignCreated) -> StoredAnswer:
         nonlocal rendered
         rendered += 1
-        return Answer(body=f"{created.campaign.id} {rendered}".encode())
+        return StoredAnswer(body=f"{created.campaign.id} {rendered}".encode())
 
     async def ask() -> None:
         answers.append(
-            await engine.create_campaign.answer_sms(
+            await engine.campaigns.create_sms_response(
                 workspace.id, SPRING, contacts(50), request=request, render=render, actor="api"
             )
         )
@@ -402,4 +404,4 @@ async def test_a_server_gets_the_first_answer_again(engine: Outreach) -> None:
             tasks.start_soon(ask)
     page = await engine.campaigns.list(workspace.id)
     assert page.total == 1
-    assert answers == [Answer(body=f"{page.items[0].id} 1".encode())] * 8
+    assert answers == [StoredAnswer(body=f"{page.items[0].id} 1".encode())] * 8

@@ -7,10 +7,10 @@ import pytest
 
 from outreach import InvalidRequest, MessageStatus, NewMessage, NotFound, Outreach, RecipientUnsubscribed, SystemClock
 from outreach.models.campaign import Campaign
-from outreach.models.directory import FlowStep
-from outreach.models.settings import ReplySettingsChange
+from outreach.models.plans import WaveResult
+from outreach.models.resources import FlowStep
+from outreach.models.settings import ReplySettingsUpdate
 from outreach.models.states import RecipientStatus
-from outreach.operations.wave import Committed
 from outreach.protocols.storage import Storage
 from outreach.testing.clock import ManualClock
 from tests.engine.calling import CALLS, given_calls
@@ -54,9 +54,9 @@ async def all_answered(rig: Rig, count: int) -> None:
     await until(there)
 
 
-def committed_in(result: object) -> list[Committed]:
+def committed_in(result: object) -> list[WaveResult]:
     """Return what waves did, where a write has committed some."""
-    return [one for one in result if isinstance(one, Committed)] if isinstance(result, list) else []
+    return [one for one in result if isinstance(one, WaveResult)] if isinstance(result, list) else []
 
 
 @pytest.mark.field(10)
@@ -65,7 +65,7 @@ async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: 
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
-        committed: list[Committed] = []
+        committed: list[WaveResult] = []
 
         async def stop_after_the_commit(result: object) -> None:
             found = committed_in(result)
@@ -80,7 +80,7 @@ async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: 
         await all_answered(rig, 1)
         assert [(message.to, message.body) for message in rig.carrier.requests] == [(number(0), CONFIRMED)]
         (dispatch,) = committed[0].dispatches
-        settled = await rig.engine.dispatches.find(dispatch.id)
+        settled = await rig.engine.dispatches.get_anywhere(dispatch.id)
         assert (settled.state, settled.reason) == ("withdrawn", "opted_out")
 
 
@@ -119,7 +119,9 @@ async def test_the_confirmation_goes_out_once_though_the_webhook_comes_five_time
         await all_answered(rig, 2)
         await rig.engine.messages.send(workspace.id, NewMessage(to=number(0), body="x"))
         await rig.carrier.wait_for_requests(3)
-        sent = [(request.sender, request.to, request.not_after is not None) for request in rig.carrier.requests[:2]]
+        sent = [
+            (request.from_number, request.to, request.not_after is not None) for request in rig.carrier.requests[:2]
+        ]
         assert sent == [(OURS, number(0), True)] * 2
         assert [request.body for request in rig.carrier.requests[::2]] == [CONFIRMED, "x"]
         assert rig.carrier.requests[2].not_after is None
@@ -132,9 +134,9 @@ async def test_a_stop_in_the_middle_stops_everything_that_is_not_on_its_way(open
     gone = range(4, 12)
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace, other = await given_workspace(rig.engine), await given_workspace(rig.engine)
-        running = await given_campaign(rig.engine, workspace, 12, message_body="running")
-        later = await given_campaign(rig.engine, workspace, 12, message_body="later")
-        theirs = await given_campaign(rig.engine, other, 12, message_body="theirs")
+        running = await given_campaign(rig.engine, workspace, 12, body="running")
+        later = await given_campaign(rig.engine, workspace, 12, body="later")
+        theirs = await given_campaign(rig.engine, other, 12, body="theirs")
         stopped: list[int] = []
 
         async def stop_in_the_middle(result: object) -> None:
@@ -173,10 +175,10 @@ async def test_a_stop_is_told_as_what_it_is_where_a_flow_stops_at_replies(
     course = await Course.begin(storage, clock, HELLO, STOP_IF_REPLIED, HELLO)
     (first,) = await course.wave()
     if while_it_is_asked:
-        await write(storage, "STOP", now=clock.now(), sender=first.to)
+        await write(storage, "STOP", now=clock.now(), from_number=first.to)
     await settle(storage, first, ACCEPTED, now=clock.now())
     if not while_it_is_asked:
-        await write(storage, "STOP", now=clock.now(), sender=first.to)
+        await write(storage, "STOP", now=clock.now(), from_number=first.to)
         assert await course.wave() == ()
     after = await recipient(storage, course.campaign)
     assert (after.status, after.reason, after.dispatched) == (RecipientStatus.SKIPPED, "opted_out", True)
@@ -192,9 +194,9 @@ async def test_who_waits_for_a_step_or_a_retry_is_skipped_at_once(storage: Stora
         await settle(storage, dispatch, ACCEPTED, now=clock.now())
     await settle(storage, retried, refused("temporary"), now=clock.now())
     for dispatch in (gone, back, retried):
-        await write(storage, "STOP", now=clock.now(), sender=dispatch.to)
+        await write(storage, "STOP", now=clock.now(), from_number=dispatch.to)
     clock.advance(1)
-    await write(storage, "START", now=clock.now(), sender=back.to)
+    await write(storage, "START", now=clock.now(), from_number=back.to)
     sent = []
     while await course.rest():
         for dispatch in await course.wave():
@@ -224,17 +226,17 @@ async def test_what_a_program_hands_in_is_checked(engine: Outreach) -> None:
     with pytest.raises(NotFound):
         await engine.messages.receive(workspace.id.replace("0", "1"), **fields)
     assert list(await engine.messages.list_inbound(workspace.id)) == []
-    assert [entry async for entry in engine.unsubscribes.list(workspace.id)] == []
+    assert [entry async for entry in engine.unsubscribes.iter_entries(workspace.id)] == []
 
 
 async def test_a_program_says_that_the_carrier_answers_its_words(engine: Outreach) -> None:
     """Then the carrier's own START lifts the entry, and no other does."""
     workspace = await given_workspace(engine)
     on_register = []
-    for how in ({"answers_keywords": True}, {"answers_keywords": True, "provider": None}, {}):
+    for how in ({"replies_to_keywords": True}, {"replies_to_keywords": True, "provider": None}, {}):
         await say(engine, workspace.id, 0, "STOP")
         await say(engine, workspace.id, 0, "JOIN", **how)
-        on_register.append(bool([entry async for entry in engine.unsubscribes.list(workspace.id)]))
+        on_register.append(bool([entry async for entry in engine.unsubscribes.iter_entries(workspace.id)]))
     assert on_register == [True, True, False]
     unclear = await engine.messages.list_inbound(workspace.id, unclear=True)
     assert [message.body for message in unclear] == ["JOIN", "JOIN"]
@@ -243,21 +245,21 @@ async def test_a_program_says_that_the_carrier_answers_its_words(engine: Outreac
 async def test_the_answers_of_a_workspace_are_set_one_by_one(engine: Outreach) -> None:
     """What is not named stays; an empty text takes the default again; the audit trail knows of each change."""
     workspace, other = await given_workspace(engine), await given_workspace(engine)
-    before = {text.purpose: text for text in await engine.replies.texts(workspace.id)}
+    before = {text.purpose: text for text in await engine.reply_settings.effective_texts(workspace.id)}
     assert before["opt_out_confirmation"].text == CONFIRMED
     assert {text.segments for text in before.values()} == {1}
-    long = ReplySettingsChange(help_text="é" * 160 + "x", enabled=False)
-    changed = await engine.replies.update(workspace.id, long)
+    long = ReplySettingsUpdate(help_text="é" * 160 + "x", enabled=False)
+    changed = await engine.reply_settings.update(workspace.id, long)
     assert (changed.enabled, changed.stop_text, changed.help_text) == (False, "", long.help_text)
-    assert await engine.replies.get(workspace.id) == changed
-    texts = {text.purpose: text for text in await engine.replies.texts(workspace.id)}
+    assert await engine.reply_settings.get(workspace.id) == changed
+    texts = {text.purpose: text for text in await engine.reply_settings.effective_texts(workspace.id)}
     assert (texts["help"].text, texts["help"].segments) == (long.help_text, 2)
     assert texts["opt_out_confirmation"] == before["opt_out_confirmation"]
-    await engine.replies.update(workspace.id, ReplySettingsChange(help_text="", help_when_opted_out=True))
-    assert {text.purpose: text for text in await engine.replies.texts(workspace.id)} == before
-    assert (await engine.replies.get(workspace.id)).help_when_opted_out
-    assert {text.purpose: text for text in await engine.replies.texts(other.id)} == before
-    actions = [entry.action for entry in await engine.workspaces.audit(workspace.id)]
+    await engine.reply_settings.update(workspace.id, ReplySettingsUpdate(help_text="", help_when_opted_out=True))
+    assert {text.purpose: text for text in await engine.reply_settings.effective_texts(workspace.id)} == before
+    assert (await engine.reply_settings.get(workspace.id)).help_when_opted_out
+    assert {text.purpose: text for text in await engine.reply_settings.effective_texts(other.id)} == before
+    actions = [entry.action for entry in await engine.audit.list(workspace.id)]
     assert actions.count("reply_settings.update") == 2
 
 
@@ -268,8 +270,8 @@ async def test_an_answer_that_could_not_be_sent_is_refused(engine: Outreach, tex
     for name in ("stop_text", "start_text", "help_text"):
         fields: dict[str, Any] = {"enabled": False, name: text}
         with pytest.raises(InvalidRequest) as refusal:
-            await engine.replies.update(workspace.id, ReplySettingsChange(**fields))
+            await engine.reply_settings.update(workspace.id, ReplySettingsUpdate(**fields))
         assert [detail.path for detail in refusal.value.details] == [name]
-    assert (await engine.replies.get(workspace.id)).enabled
+    assert (await engine.reply_settings.get(workspace.id)).enabled
     with pytest.raises(NotFound):
-        await engine.replies.update(workspace.id.replace("0", "1"), ReplySettingsChange(enabled=False))
+        await engine.reply_settings.update(workspace.id.replace("0", "1"), ReplySettingsUpdate(enabled=False))

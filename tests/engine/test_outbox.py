@@ -12,16 +12,16 @@ from anyio.lowlevel import checkpoint
 from outreach import Outreach, SystemClock
 from outreach.errors import StorageError
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState
-from outreach.operations import campaign_moves as moves
+from outreach.operations.campaigns import transitions as moves
 from outreach.protocols.storage import Storage
-from outreach.runners.errand import Ask, Errand, FindProvider
+from outreach.providers.pool import Ask, ProviderRequest, ResolveProvider
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
-from outreach.testing.builders import make_account_hold, make_workspace
-from outreach.testing.storage_tables.base_contract import HERE
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.builders import make_provider_throttle, make_workspace
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from outreach.voice.base import ProviderAnalyser
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active
 from tests.engine.rig import QUICK, WatchedStorage
@@ -32,7 +32,7 @@ CLOCK = SystemClock()
 
 
 class _Unreserved:
-    """The nudge of a slice that is not to stop."""
+    """The wake_signal of a slice that is not to stop."""
 
     stopping = False
 
@@ -42,21 +42,24 @@ class _Unreserved:
 
 
 async def test_a_stop_that_comes_while_a_request_waits_for_its_turn_is_heard(open_storage: OpenStorage) -> None:
-    """Design, section 5, rule 4: the stops are checked immediately before the request, not before the waiting."""
+    """The stops are checked immediately before the request, not before the waiting.
+
+    docs/delivery-contract.md#rule-4.
+    """
     async with _served(open_storage) as (storage, outbox, campaign):
         first, second = await _intents(storage, campaign, 2)
         asked: list[str] = []
 
         async def pause() -> None:
             # From within the first request: the second has its turn 3 s later, and not before this has begun.
-            await storage.write(lambda tx: moves.pause(tx, HERE, campaign.id, now=CLOCK.now(), actor="test"))
+            await storage.write(lambda tx: moves.pause(tx, THIS_WORKSPACE, campaign.id, now=CLOCK.now(), actor="test"))
 
         await _send(outbox, first, asked, spacing=timedelta(seconds=3), meanwhile=pause)
         await _send(outbox, second, asked, spacing=timedelta(seconds=3), meanwhile=pause)
         await outbox.drain(grace_seconds=30)
         assert asked in ([first.id], [second.id])
         (other,) = {first.id, second.id} - set(asked)
-        settled = await storage.read(lambda tx: tx.dispatches.get(HERE, other))
+        settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, other))
         assert settled is not None
         assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "campaign_stopped")
 
@@ -64,21 +67,21 @@ async def test_a_stop_that_comes_while_a_request_waits_for_its_turn_is_heard(ope
 async def test_a_provider_that_asks_us_to_wait_is_not_asked_for_what_was_committed_before(
     open_storage: OpenStorage,
 ) -> None:
-    """Design, section 5, rule 7: what has not been asked yet when it says so is withdrawn."""
+    """docs/delivery-contract.md#rule-7: what has not been asked yet when it says so is withdrawn."""
     async with _served(open_storage) as (storage, outbox, campaign):
         first, second = await _intents(storage, campaign, 2)
         asked: list[str] = []
 
         async def hold() -> None:
             now = CLOCK.now()
-            hold = make_account_hold(since=now, until=now + timedelta(minutes=1), provider=first.provider)
-            await storage.write(lambda tx: tx.account_holds.put(hold))
+            hold = make_provider_throttle(since=now, until=now + timedelta(minutes=1), provider=first.provider)
+            await storage.write(lambda tx: tx.provider_throttles.put(hold))
 
         await _send(outbox, first, asked, spacing=timedelta(seconds=3), meanwhile=hold)
         await _send(outbox, second, asked, spacing=timedelta(seconds=3), meanwhile=hold)
         await outbox.drain(grace_seconds=30)
         (other,) = {first.id, second.id} - set(asked)
-        settled = await storage.read(lambda tx: tx.dispatches.get(HERE, other))
+        settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, other))
         assert settled is not None
         assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "provider_hold")
 
@@ -86,23 +89,25 @@ async def test_a_provider_that_asks_us_to_wait_is_not_asked_for_what_was_committ
 async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have_passed(
     open_storage: OpenStorage,
 ) -> None:
-    """Design, section 6, pace: requests that begin late do not come closer than the pace allows."""
+    """docs/rules.md#pace: requests that begin late do not come closer than the pace allows."""
     async with _served(open_storage) as (storage, outbox, campaign):
         starts: list[datetime] = []
         spacing = timedelta(seconds=0.1)
 
-        async def ask() -> Outcome:
+        async def ask() -> DispatchOutcome:
             # The moment of its turn by the outbox's own account: by now the processor may have been away for a while.
             following = outbox.earliest_start("pace")
             assert following is not None
             starts.append(following - spacing)
             assert CLOCK.now() >= starts[-1] - timedelta(milliseconds=1)
-            return Outcome(state=DispatchState.ACCEPTED)
+            return DispatchOutcome(state=DispatchState.ACCEPTED)
 
         for dispatch in await _intents(storage, campaign, 5):
             assert await outbox.reserve("account", _Unreserved())
             outbox.send(
-                Errand(dispatch=dispatch, find_provider=_asking(ask), account="account", paces={"pace": spacing})
+                ProviderRequest(
+                    dispatch=dispatch, resolve_provider=_asking(ask), account="account", paces={"pace": spacing}
+                )
             )
         await outbox.drain(grace_seconds=20)
         assert len(starts) == 5
@@ -111,21 +116,24 @@ async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have
 
 
 async def test_no_request_starts_after_it_is_valid(open_storage: OpenStorage) -> None:
-    """Design, section 5, rule 4: an intent that is too late is withdrawn; field, test 8."""
+    """docs/delivery-contract.md#rule-4: an intent that is too late is withdrawn; field, test 8."""
     async with _served(open_storage) as (storage, outbox, campaign):
         (dispatch,) = await _intents(storage, campaign, 1, now=CLOCK.now() - timedelta(minutes=1))
         assert dispatch.valid_until < CLOCK.now()
         asked: list[str] = []
         await _send(outbox, dispatch, asked)
         await outbox.drain(grace_seconds=10)
-        settled = await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id))
+        settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, dispatch.id))
         assert asked == []
         assert settled is not None
         assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "too_late")
 
 
 async def test_without_a_lease_no_request_starts(open_storage: OpenStorage) -> None:
-    """Design, section 6: the remaining lease is measured on the monotonic clock; without it nothing starts."""
+    """The remaining lease is measured on the monotonic clock; without it nothing starts.
+
+    docs/delivery-contract.md#rule-11.
+    """
     async with _served(open_storage, leased=False) as (storage, outbox, campaign):
         (dispatch,) = await _intents(storage, campaign, 1)
         asked: list[str] = []
@@ -148,13 +156,13 @@ async def test_whoever_cancels_does_not_wait_for_outcomes_that_cannot_be_recorde
         (dispatch,) = await _intents(storage, campaign, 1)
         asked = anyio.Event()
 
-        async def ask() -> Outcome:
+        async def ask() -> DispatchOutcome:
             asked.set()
             await anyio.sleep_forever()
-            return Outcome(state=DispatchState.ACCEPTED)
+            return DispatchOutcome(state=DispatchState.ACCEPTED)
 
         assert await outbox.reserve("account", _Unreserved())
-        outbox.send(Errand(dispatch=dispatch, find_provider=_asking(ask), account="account"))
+        outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(ask), account="account"))
         await asked.wait()
         watched.before_write = fail
     # The outcome, and with the lease how far the database has come.
@@ -164,12 +172,12 @@ async def test_whoever_cancels_does_not_wait_for_outcomes_that_cannot_be_recorde
 @asynccontextmanager
 async def _served(open_storage: OpenStorage, *, leased: bool = True) -> AsyncIterator[tuple[Storage, Outbox, Campaign]]:
     storage = open_storage(CLOCK)
-    worker = Worker(storage=storage, clock=CLOCK, config=QUICK, analyser=ProviderVerdict())
+    worker = Worker(storage=storage, clock=CLOCK, config=QUICK, analyser=ProviderAnalyser())
     outbox = Outbox(storage=storage, clock=CLOCK, config=QUICK, worker=worker)
     async with Outreach(storage), anyio.create_task_group() as tasks:
         await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
         if leased:
-            assert await worker.take() == 1
+            assert await worker.acquire() == 1
         campaign = await given_active(storage, 5)
         await tasks.start(outbox.serve)
         yield storage, outbox, campaign
@@ -190,16 +198,18 @@ async def _send(
     spacing: timedelta = timedelta(),
     meanwhile: Callable[[], Awaitable[None]] = checkpoint,
 ) -> None:
-    async def ask() -> Outcome:
+    async def ask() -> DispatchOutcome:
         asked.append(dispatch.id)
         await meanwhile()
-        return Outcome(state=DispatchState.ACCEPTED)
+        return DispatchOutcome(state=DispatchState.ACCEPTED)
 
     assert await outbox.reserve("account", _Unreserved())
-    outbox.send(Errand(dispatch=dispatch, find_provider=_asking(ask), account="account", paces={"pace": spacing}))
+    outbox.send(
+        ProviderRequest(dispatch=dispatch, resolve_provider=_asking(ask), account="account", paces={"pace": spacing})
+    )
 
 
-def _asking(ask: Ask) -> FindProvider:
+def _asking(ask: Ask) -> ResolveProvider:
     async def find() -> Ask:
         return ask
 

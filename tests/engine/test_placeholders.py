@@ -11,12 +11,11 @@ from outreach import (
     NewRecipient,
     NewSmsCampaign,
     Outreach,
-    SmsSettingsChange,
+    SmsSettingsUpdate,
     Workspace,
 )
 from outreach.models.campaign import CampaignCreated
-from outreach.services.preparing import prepare
-from outreach.services.variable_names import MOST_NAMES, VariableNames
+from outreach.services.contacts import MAX_NAMES, VariableNameCollector, prepare_recipient
 from tests.engine.rig import given_workspace
 
 pytestmark = pytest.mark.anyio
@@ -34,13 +33,13 @@ async def create(
     """Make an SMS campaign that is ready."""
     new = NewSmsCampaign(
         name="Spring",
-        message_body=text,
-        sms_message_source="custom" if flow_id is None else "flow",
-        sms_flow_id=flow_id,
-        sms_carrier="twilio",
-        sms_from_number="+14155550199",
+        body=text,
+        message_source="custom" if flow_id is None else "flow",
+        flow_id=flow_id,
+        carrier="twilio",
+        from_number="+14155550199",
     )
-    return await engine.create_campaign.sms(workspace.id, new, PEOPLE)
+    return await engine.campaigns.create_sms(workspace.id, new, PEOPLE)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,7 @@ async def test_names_that_nothing_fills_are_told_at_creation(
 async def test_a_declared_variable_is_known(engine: Outreach) -> None:
     """The workspace says that it means it, with or without a value."""
     workspace = await given_workspace(engine)
-    await engine.settings.update(workspace.id, SmsSettingsChange(custom_variables=["voucher"]))
+    await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(custom_variables=["voucher"]))
     assert (await create(engine, workspace, "{{voucher}}")).unknown_placeholders == ()
 
 
@@ -95,7 +94,7 @@ async def test_a_campaign_with_blanks_starts_only_where_that_is_allowed(engine: 
     started = await engine.campaigns.start(workspace.id, slip.id, allow_unknown_placeholders=True)
     assert started.status == "active"
     declared = (await create(engine, workspace, "Hi {{nick}}")).campaign
-    await engine.settings.update(workspace.id, SmsSettingsChange(custom_variables=["nick"]))
+    await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(custom_variables=["nick"]))
     assert (await engine.campaigns.start(workspace.id, declared.id)).status == "active"
 
 
@@ -104,39 +103,45 @@ async def test_the_placeholders_of_an_agent_are_looked_at_too(engine: Outreach) 
     workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, "Ada", placeholders=["Slot", "offer", "_ivr_navigation"])
     new = NewCallCampaign(name="Calls", agent_id=agent.id)
-    created = await engine.create_campaign.call(workspace.id, new, PEOPLE)
+    created = await engine.campaigns.create_call(workspace.id, new, PEOPLE)
     assert created.unknown_placeholders == ("offer",)
     with pytest.raises(CannotStart, match="offer"):
         await engine.campaigns.start(workspace.id, created.campaign.id)
     any_agent = await engine.agents.create(workspace.id, "Bob")
     new = NewCallCampaign(name="Calls", agent_id=any_agent.id)
-    assert (await engine.create_campaign.call(workspace.id, new, PEOPLE)).unknown_placeholders == ()
+    assert (await engine.campaigns.create_call(workspace.id, new, PEOPLE)).unknown_placeholders == ()
 
 
 def test_too_many_names_are_not_known() -> None:
     """Contacts that have each their own are no list with columns; nothing is told wrongly then."""
-    names = VariableNames()
-    names.see([prepare(NewRecipient(phone_number="1", custom_variables={str(n): n for n in range(MOST_NAMES)}), None)])
-    assert len(names.names() or ()) == MOST_NAMES
-    names.see([prepare(NewRecipient(phone_number="1", custom_variables={"one more": 1}), None)])
+    names = VariableNameCollector()
+    names.see(
+        [
+            prepare_recipient(
+                NewRecipient(phone_number="1", custom_variables={str(n): n for n in range(MAX_NAMES)}), None
+            )
+        ]
+    )
+    assert len(names.names() or ()) == MAX_NAMES
+    names.see([prepare_recipient(NewRecipient(phone_number="1", custom_variables={"one more": 1}), None)])
     assert names.names() is None
-    names.see([prepare(NewRecipient(phone_number="1", custom_variables={"x": 1}), None)])
+    names.see([prepare_recipient(NewRecipient(phone_number="1", custom_variables={"x": 1}), None)])
     assert names.names() is None
 
 
 async def test_nothing_is_told_where_the_names_are_not_known(engine: Outreach) -> None:
     """Who has too many, and who was loaded by an earlier version."""
     workspace = await given_workspace(engine)
-    many = [NewRecipient(phone_number="+14155550101", custom_variables={str(n): n for n in range(MOST_NAMES + 1)})]
-    new = NewSmsCampaign(name="C", message_body="Hi {{x}}", sms_carrier="twilio", sms_from_number="+14155550199")
-    created = await engine.create_campaign.sms(workspace.id, new, many)
+    many = [NewRecipient(phone_number="+14155550101", custom_variables={str(n): n for n in range(MAX_NAMES + 1)})]
+    new = NewSmsCampaign(name="C", body="Hi {{x}}", carrier="twilio", from_number="+14155550199")
+    created = await engine.campaigns.create_sms(workspace.id, new, many)
     assert (created.campaign.variable_names, created.unknown_placeholders) == (None, ())
     assert (await engine.campaigns.start(workspace.id, created.campaign.id)).status == "active"
 
 
 def test_awkward_names_are_gathered_as_they_are() -> None:
     """Names from spreadsheets hold anything that JSON holds."""
-    names = VariableNames()
+    names = VariableNameCollector()
     awkward = {'a"b': 1, "c,d": [{"inner": 1}], "e\\f": {"g": 2}, "": 3, "|": 4}
-    names.see([prepare(NewRecipient(phone_number="1", custom_variables=awkward), None)])
+    names.see([prepare_recipient(NewRecipient(phone_number="1", custom_variables=awkward), None)])
     assert set(names.names() or ()) == set(json.loads(json.dumps(awkward)))

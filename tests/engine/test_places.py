@@ -6,8 +6,8 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from outreach import SystemClock
-from outreach.runners.places import Places
-from outreach.testing.carriers import ScriptedCarrier, accept, hang
+from outreach.runners.fair_limiter import FairLimiter
+from outreach.testing.scripted import ScriptedCarrier, accept, hang
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, reaches
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 @attrs.define
 class _Slice:
-    """The nudge of a slice, which is told when to stop."""
+    """The wake_signal of a slice, which is told when to stop."""
 
     stopping: bool = False
 
@@ -25,10 +25,10 @@ class _Slice:
         await anyio.sleep(seconds)
 
 
-def _filled(places: Places, account: str) -> int:
+def _filled(places: FairLimiter, account: str) -> int:
     """Take all places that an account gets, and return how many those are."""
     taken = 0
-    while places.take_nowait(account):
+    while places.acquire_nowait(account):
         taken += 1
     return taken
 
@@ -36,13 +36,13 @@ def _filled(places: Places, account: str) -> int:
 @pytest.mark.parametrize(("most", "alone"), [(1, 1), (2, 2), (4, 3), (100, 75)])
 async def test_an_account_alone_gets_three_quarters(most: int, alone: int) -> None:
     """What it leaves is for accounts that hold little; where there is hardly anything, somebody still gets it."""
-    places = Places(most)
+    places = FairLimiter(most)
     assert _filled(places, "a") == alone
 
 
 async def test_however_many_accounts_do_not_answer_something_is_left_for_another() -> None:
     """Each of them gets less than the one before, and all together never more than there are."""
-    places = Places(100)
+    places = FairLimiter(100)
     taken = [_filled(places, f"silent {number}") for number in range(2)]
     assert taken == [75, 19]
     assert _filled(places, "other") > 0
@@ -52,21 +52,21 @@ async def test_however_many_accounts_do_not_answer_something_is_left_for_another
 
 async def test_who_waits_gets_what_is_given_back_in_turn() -> None:
     """First come, first served within an account; nobody overtakes who waits."""
-    places = Places(1)
+    places = FairLimiter(1)
     order: list[int] = []
 
     async def wait(number: int) -> None:
-        assert await places.take("a", _Slice())
+        assert await places.acquire("a", _Slice())
         order.append(number)
 
-    assert places.take_nowait("a")
+    assert places.acquire_nowait("a")
     async with anyio.create_task_group() as tasks:
         for number in range(3):
             tasks.start_soon(wait, number)
             await checkpoint()
         for number in range(3):
             places.release("a", 1)
-            assert not places.take_nowait("a")
+            assert not places.acquire_nowait("a")
             with anyio.fail_after(30):
                 while len(order) <= number:
                     await checkpoint()
@@ -75,14 +75,14 @@ async def test_who_waits_gets_what_is_given_back_in_turn() -> None:
 
 async def test_who_waits_for_several_gets_them_at_once() -> None:
     """As soon as they are there, or after a moment what there is then; nobody overtakes."""
-    places = Places(8)
+    places = FairLimiter(8)
     got: dict[str, int] = {}
 
     async def wait(name: str, wanted: int) -> None:
-        got[name] = await places.take("a", _Slice(), wanted=wanted)
+        got[name] = await places.acquire("a", _Slice(), wanted=wanted)
 
-    assert await places.take("a", _Slice(), wanted=4) == 4
-    assert await places.take("a", _Slice(), wanted=4) == 2
+    assert await places.acquire("a", _Slice(), wanted=4) == 4
+    assert await places.acquire("a", _Slice(), wanted=4) == 2
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait, "first", 3)
         await checkpoint()
@@ -103,32 +103,32 @@ async def test_who_waits_for_several_gets_them_at_once() -> None:
 
 async def test_a_stop_is_heard_by_all_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first asks for it all the time, and whoever becomes the first by that at once."""
-    monkeypatch.setattr("outreach.runners.places._OTHERS_CHECK_SECONDS", 3600.0)
-    places, nudge = Places(1), _Slice()
-    assert places.take_nowait("a")
+    monkeypatch.setattr("outreach.runners.fair_limiter._OTHERS_CHECK_SECONDS", 3600.0)
+    places, wake_signal = FairLimiter(1), _Slice()
+    assert places.acquire_nowait("a")
     results: list[int] = []
 
     async def wait() -> None:
-        results.append(await places.take("a", nudge, wanted=2))
+        results.append(await places.acquire("a", wake_signal, wanted=2))
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for _ in range(20):
                 tasks.start_soon(wait)
             await checkpoint()
-            nudge.stopping = True
+            wake_signal.stopping = True
     assert results == [0] * 20
 
 
 async def test_who_goes_away_takes_no_place_along() -> None:
     """A slice that is cancelled or told to stop while it waits leaves the place to the next, granted or not."""
-    places = Places(1)
-    assert places.take_nowait("a")
+    places = FairLimiter(1)
+    assert places.acquire_nowait("a")
     stopped = _Slice()
     results: list[bool] = []
 
-    async def wait(nudge: _Slice) -> None:
-        results.append(bool(await places.take("a", nudge)))
+    async def wait(wake_signal: _Slice) -> None:
+        results.append(bool(await places.acquire("a", wake_signal)))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait, stopped)
@@ -144,13 +144,13 @@ async def test_who_goes_away_takes_no_place_along() -> None:
         # Granted and cancelled at once.
         places.release("a", 1)
         cancelled.cancel_scope.cancel()
-    assert places.take_nowait("a") or results == [False, True]
+    assert places.acquire_nowait("a") or results == [False, True]
 
 
 async def test_a_provider_that_does_not_answer_delays_no_campaign_of_another(open_storage: OpenStorage) -> None:
     """Field, test 18: as many silent campaigns as would fill all places leave some to the others."""
-    config = attrs.evolve(QUICK, max_requests=8, stop_grace_seconds=0.05)
-    carrier = ScriptedCarrier(lambda message: hang() if message.sender == "+14155550198" else accept())
+    config = attrs.evolve(QUICK, max_requests_in_flight=8, stop_grace_seconds=0.05)
+    carrier = ScriptedCarrier(lambda message: hang() if message.from_number == "+14155550198" else accept())
     async with dispatching(open_storage(SystemClock()), carrier=carrier, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         for number in range(10):
@@ -158,8 +158,8 @@ async def test_a_provider_that_does_not_answer_delays_no_campaign_of_another(ope
                 rig.engine,
                 workspace,
                 contacts(5, first=100 + 10 * number),
-                sms_carrier="telnyx",
-                sms_from_number="+14155550198",
+                carrier="telnyx",
+                from_number="+14155550198",
             )
             await rig.engine.campaigns.start(workspace.id, silent.id)
         await rig.carrier.wait_for_requests(6)

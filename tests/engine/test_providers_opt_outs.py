@@ -6,23 +6,23 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
-from outreach.operations import settling
-from outreach.operations.register import put_on_register
+from outreach.operations.register.entries import put_on_register
+from outreach.operations.settling import ledger
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, make_unsubscribe
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
+from outreach.voice.base import ProviderAnalyser
 from tests.engine.given import BACKOFF, given_active, given_dispatch, reread, settle
 from tests.engine.writing import PERSON, answers, entry, write
 
 pytestmark = pytest.mark.anyio
 
 SECOND = timedelta(seconds=1)
-OPTED_OUT = Outcome(state=DispatchState.REFUSED, reason="opted_out", error_code="21610")
+OPTED_OUT = DispatchOutcome(state=DispatchState.REFUSED, reason="opted_out", error_code="21610")
 
 
 async def given_message_dispatch(storage: Storage) -> Dispatch:
@@ -52,14 +52,14 @@ async def given_call_dispatch(storage: Storage) -> Dispatch:
 async def report(storage: Storage, event: Any) -> bool:
     """Merge a report."""
     return await storage.write(
-        lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW + SECOND)
+        lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW + SECOND)
     )
 
 
 def receipt(dispatch: Dispatch, **changes: Any) -> MessageReport:
     """Return a receipt that says that the carrier knows of an opt-out."""
     event = MessageReport(
-        workspace_id=HERE,
+        workspace_id=THIS_WORKSPACE,
         provider="twilio",
         dispatch_id=dispatch.id,
         provider_id="SM1",
@@ -74,7 +74,7 @@ def receipt(dispatch: Dispatch, **changes: Any) -> MessageReport:
 def said_no(dispatch: Dispatch, **changes: Any) -> CallReport:
     """Return the event of a call in which somebody asked for no more."""
     event = CallReport(
-        workspace_id=HERE,
+        workspace_id=THIS_WORKSPACE,
         provider="simulator",
         dispatch_id=dispatch.id,
         provider_id="pc-1",
@@ -95,16 +95,16 @@ async def test_a_refusal_as_opted_out_puts_the_number_on_the_register(storage: S
     assert found.evidence == (
         f"twilio refused dispatch {dispatch.id} as opted out (21610), 2026-03-02T09:30:16.123456Z"
     )
-    assert await entry(storage, dispatch.to, THERE) is None
+    assert await entry(storage, dispatch.to, OTHER_WORKSPACE) is None
     assert (await reread(storage, campaign)).counters.failed == 1
-    audit = await storage.read(lambda tx: tx.audit.list(HERE, limit=9))
+    audit = await storage.read(lambda tx: tx.audit.list(THIS_WORKSPACE, limit=9))
     assert ("unsubscribes.add", dispatch.id, "carrier") in [(one.action, one.subject, one.detail) for one in audit]
 
 
 async def test_other_refusals_put_nobody_on_the_register(storage: Storage) -> None:
     """A number that does not exist has not opted out."""
     dispatch = await given_message_dispatch(storage)
-    outcome = Outcome(state=DispatchState.REFUSED, reason="invalid_number", error_code="21610")
+    outcome = DispatchOutcome(state=DispatchState.REFUSED, reason="invalid_number", error_code="21610")
     await settle(storage, dispatch, outcome)
     assert await entry(storage) is None
 
@@ -113,7 +113,7 @@ async def test_an_opt_out_that_is_settled_twice_is_taken_over_once(storage: Stor
     """A second outcome changes nothing, nor does it undo what an operator did meanwhile."""
     dispatch = await given_message_dispatch(storage)
     await settle(storage, dispatch, OPTED_OUT)
-    assert await storage.write(lambda tx: tx.register.delete(HERE, PERSON))
+    assert await storage.write(lambda tx: tx.register.delete(THIS_WORKSPACE, PERSON))
     await settle(storage, dispatch, OPTED_OUT)
     assert await entry(storage) is None
 
@@ -126,7 +126,7 @@ async def test_a_receipt_as_opted_out_puts_the_number_on_the_register_once(stora
     assert found is not None
     assert found.source == "carrier"
     assert "(30004)" in (found.evidence or "")
-    assert await storage.write(lambda tx: tx.register.delete(HERE, PERSON))
+    assert await storage.write(lambda tx: tx.register.delete(THIS_WORKSPACE, PERSON))
     assert not await report(storage, receipt(dispatch))
     assert await entry(storage) is None
 

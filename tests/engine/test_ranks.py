@@ -11,11 +11,11 @@ from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CALL_STATUS_RANK, MESSAGE_STATUS_RANK, CallStatus, DispatchState, MessageStatus
-from outreach.operations import settling
+from outreach.operations.settling import ledger
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message
-from outreach.testing.storage_tables.base_contract import HERE
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from outreach.voice.base import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF
 
@@ -45,7 +45,7 @@ MESSAGE_ORDER = [
     {M.FAILED, M.CANCELED},
     {M.DELIVERED},
 ]
-"""Field notes, 5.4; design, section 5: rank only goes up, except that `delivered` outranks `failed`."""
+"""docs/states.md#messages: rank only goes up, except that `delivered` outranks `failed`."""
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_every_status_has_its_rank(kind: Any, ranks: Any, order: list[set[Any]])
 
 
 def _report(tx: Transaction, event: Any) -> bool:
-    return settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW + timedelta(seconds=1))
+    return ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW + timedelta(seconds=1))
 
 
 @pytest.mark.parametrize("known", C)
@@ -77,7 +77,7 @@ async def test_a_report_moves_a_call_up_or_not_at_all(storage: Storage, known: C
         call = make_call(agent_id=agent.id, status=known, outcome=outcome, answered_at=answered, tries=1)
         dispatch = make_dispatch(channel="call", call_id=call.id, state=DispatchState.ACCEPTED, provider_id=call.id)
         event = CallReport(
-            workspace_id=HERE,
+            workspace_id=THIS_WORKSPACE,
             provider="simulator",
             dispatch_id=dispatch.id,
             provider_id=None,
@@ -90,7 +90,7 @@ async def test_a_report_moves_a_call_up_or_not_at_all(storage: Storage, known: C
         ) -> tuple[list[bool], Call | None]:
             tx.calls.insert(call)
             tx.dispatches.insert(dispatch)
-            return [_report(tx, event), _report(tx, event)], tx.calls.get(HERE, call.id)
+            return [_report(tx, event), _report(tx, event)], tx.calls.get(THIS_WORKSPACE, call.id)
 
         changed, after = await storage.write(operation)
         assert after is not None
@@ -106,7 +106,7 @@ async def test_a_receipt_moves_a_message_up_or_not_at_all(storage: Storage, know
         message = make_message(status=shown, tries=1)
         dispatch = make_dispatch(message_id=message.id, state=DispatchState.ACCEPTED, report=known)
         event = MessageReport(
-            workspace_id=HERE,
+            workspace_id=THIS_WORKSPACE,
             provider="twilio",
             dispatch_id=dispatch.id,
             provider_id=None,
@@ -120,7 +120,7 @@ async def test_a_receipt_moves_a_message_up_or_not_at_all(storage: Storage, know
             tx.messages.insert(message)
             tx.dispatches.insert(dispatch)
             changed = [_report(tx, event), _report(tx, event)]
-            return changed, tx.messages.get(HERE, message.id), tx.dispatches.get(HERE, dispatch.id)
+            return changed, tx.messages.get(THIS_WORKSPACE, message.id), tx.dispatches.get(THIS_WORKSPACE, dispatch.id)
 
         changed, after, row = await storage.write(operation)
         higher = _place(MESSAGE_ORDER, reported) > _place(MESSAGE_ORDER, shown)

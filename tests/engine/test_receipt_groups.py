@@ -14,8 +14,9 @@ from outreach.clock import SystemClock
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import MessageStatus
-from outreach.operations import matching
-from outreach.simulator.callbacks import Callbacks
+from outreach.operations.settling import callbacks
+from outreach.operations.settling.callbacks import merge_report
+from outreach.simulator.provider import ReportScheduler
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, reaches
@@ -76,7 +77,7 @@ async def test_a_receipt_that_cannot_be_merged_keeps_no_other_from_it(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its own error comes to whoever handed it in, and to nobody else."""
-    merge = matching.take_report
+    merge = merge_report
 
     async with dispatching(open_storage(SystemClock())) as rig:
         dispatches = await _sent(rig)
@@ -88,7 +89,7 @@ async def test_a_receipt_that_cannot_be_merged_keeps_no_other_from_it(
                 raise ValueError("a receipt that cannot be merged")
             return changed
 
-        monkeypatch.setattr(matching, "take_report", breaking)
+        monkeypatch.setattr(callbacks, "merge_report", breaking)
 
         async def hand_in(dispatch: Dispatch) -> None:
             try:
@@ -138,7 +139,7 @@ async def test_callbacks_that_come_together_share_a_transaction(open_storage: Op
 async def test_the_simulator_hands_in_together_what_is_due_together() -> None:
     """What was not taken in is told again, after the others; what was is not."""
     clock = SystemClock()
-    callbacks, waiting, taken = Callbacks(clock), anyio.Event(), list[str]()
+    callbacks, waiting, taken = ReportScheduler(clock), anyio.Event(), list[str]()
     refused = {"r3"}
 
     def report(number: int) -> MessageReport:

@@ -12,11 +12,11 @@ import pytest
 
 from outreach import Conflict, EngineConfig, InvalidRequest, NewCall, NewMessage, NotFound, SystemClock
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.operations import matching
-from outreach.protocols.carrier import LookUp, OutboundMessage
+from outreach.operations.settling.callbacks import merge_event
+from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
 from outreach.runners import reconciler as reconciler_module
@@ -35,14 +35,21 @@ from outreach.testing.builders import (
     make_workspace,
     new_id,
 )
-from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, drop, hang, not_sent, refuse
 from outreach.testing.clock import ManualClock, ShiftedClock
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.scripted import (
+    ScriptedCarrier,
+    ScriptedVoice,
+    drop,
+    hang,
+    not_sent,
+    refuse,
+)
+from outreach.voice.base import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
-from tests.engine.desk import desk_of
 from tests.engine.given import BACKOFF
+from tests.engine.provider_pool import provider_pool_of
 from tests.engine.rig import (
     QUICK,
     Rig,
@@ -129,7 +136,7 @@ async def in_doubt(
             storage=rig.storage,
             clock=clock,
             config=config,
-            desk=desk_of(carrier, voice),
+            provider_pool=provider_pool_of(carrier, voice),
             worker=rig.worker,
         )
         doubt = Doubt(rig=rig, clock=clock, campaign=campaign, reconciler=reconciler)
@@ -146,7 +153,7 @@ channels = pytest.mark.parametrize("channel", ["sms", "call"])
 
 @channels
 async def test_a_look_up_that_finds_it_settles_it(open_storage: OpenStorage, channel: str) -> None:
-    """Design, section 5, rule 6: the provider's look-up is evidence, and it is not sent again."""
+    """docs/delivery-contract.md#rule-6: the provider's look-up is evidence, and it is not sent again."""
     async with in_doubt(open_storage, channel=channel, look_up="evidence") as doubt:
         await doubt.later(minutes=2)
         assert (await doubt.first()).state is D.ACCEPTED
@@ -169,7 +176,7 @@ async def test_what_was_called_back_before_the_look_up_is_caught_up_with(
         report = make_message_report(**told) if channel == "sms" else make_call_report(outcome="positive", **told)
         early = make_callback(workspace_id=workspace_id, result="unmatched", report=report)
         await doubt.rig.storage.write(lambda tx: tx.callbacks.insert(early))
-        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-1"))
+        _answer(doubt, DispatchOutcome(state=D.ACCEPTED, provider_id="P-1"))
         await doubt.later(minutes=2)
         assert await doubt.contact() == (R.COMPLETED, None)
         if channel == "sms":
@@ -182,7 +189,7 @@ async def test_what_was_called_back_before_the_look_up_is_caught_up_with(
 async def test_a_look_up_that_says_it_was_refused_settles_it(open_storage: OpenStorage, channel: str) -> None:
     """A refusal that was only told later is a refusal."""
     async with in_doubt(open_storage, channel=channel, look_up="evidence") as doubt:
-        _answer(doubt, Outcome(state=D.REFUSED, reason="invalid_number"))
+        _answer(doubt, DispatchOutcome(state=D.REFUSED, reason="invalid_number"))
         await doubt.later(minutes=2)
         assert await doubt.contact() == (R.FAILED, "invalid_number")
         await reaches(doubt.rig.engine, doubt.campaign, "completed")
@@ -198,11 +205,14 @@ async def test_what_is_known_to_be_another_request_s_is_no_evidence(
         first, storage = await doubt.first(), doubt.rig.storage
         twin = await _given_taken(doubt, provider=first.provider, provider_id="P-1")
         await _given_taken(doubt, provider="other", provider_id="P-2")
-        _answer(doubt, Outcome(state=state, provider_id="P-1", reason="invalid_number" if state is D.REFUSED else None))
+        _answer(
+            doubt,
+            DispatchOutcome(state=state, provider_id="P-1", reason="invalid_number" if state is D.REFUSED else None),
+        )
         await doubt.later(minutes=2)
         assert ((await doubt.first()).state, (await doubt.contact())[0]) == (D.UNKNOWN, R.UNKNOWN)
         assert await storage.read(lambda tx: tx.dispatches.find(twin.id)) == twin
-        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-2"))
+        _answer(doubt, DispatchOutcome(state=D.ACCEPTED, provider_id="P-2"))
         await doubt.later(minutes=2)
         assert ((await doubt.first()).state, (await doubt.first()).provider_id) == (D.ACCEPTED, "P-2")
 
@@ -231,7 +241,13 @@ async def test_a_record_without_our_identifier_proves_nothing_where_two_could_be
         owner = make_workspace(id=new_id()) if shared else None
         message = make_message(workspace_id=owner.id if owner else first.workspace_id)
         created = first.created_at + rival.get("created_at", timedelta())
-        changes = {"provider": first.provider, "sender": first.sender, "to": first.to, **rival, "created_at": created}
+        changes = {
+            "provider": first.provider,
+            "sender": first.from_number,
+            "to": first.to,
+            **rival,
+            "created_at": created,
+        }
         other = make_dispatch(workspace_id=message.workspace_id, message_id=message.id, epoch=99, **changes)
 
         def given(tx: Transaction) -> None:
@@ -241,7 +257,7 @@ async def test_a_record_without_our_identifier_proves_nothing_where_two_could_be
             tx.dispatches.insert(other)
 
         await storage.write(given)
-        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-1", circumstantial=True))
+        _answer(doubt, DispatchOutcome(state=D.ACCEPTED, provider_id="P-1", circumstantial=True))
         await doubt.later(minutes=2)
         assert ((await doubt.first()).state is D.ACCEPTED) is believed
 
@@ -260,7 +276,7 @@ async def test_a_callback_gives_no_dispatch_an_identifier_that_another_one_has(s
             tx.messages.insert(message)
         for dispatch in (first, second):
             tx.dispatches.insert(dispatch)
-        return matching.take_event(tx, report, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW)
+        return merge_event(tx, report, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW)
 
     assert await storage.write(operation) == "mismatched"
 
@@ -273,7 +289,7 @@ async def test_what_is_known_to_be_another_request_s_does_not_hold_the_deadline_
     async with in_doubt(open_storage, channel=channel, look_up="evidence") as doubt:
         first = await doubt.first()
         await _given_taken(doubt, provider=first.provider, provider_id="P-1")
-        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-1"))
+        _answer(doubt, DispatchOutcome(state=D.ACCEPTED, provider_id="P-1"))
         await doubt.later(days=8)
         assert (await doubt.first()).state is D.UNCONFIRMED
 
@@ -284,7 +300,7 @@ async def test_what_an_authoritative_look_up_does_not_find_is_sent_again(
 ) -> None:
     """Not found proves something where the adapter declares so: it was not sent, no attempt is spent."""
     async with in_doubt(open_storage, channel=channel, look_up="authoritative") as doubt:
-        _answer(doubt, Outcome(state=D.NOT_SENT, reason="not_found"))
+        _answer(doubt, DispatchOutcome(state=D.NOT_SENT, reason="not_found"))
         await doubt.later(minutes=2)
 
         async def second() -> bool:
@@ -299,14 +315,17 @@ async def test_what_an_authoritative_look_up_does_not_find_is_sent_again(
 async def test_what_is_not_found_while_it_may_be_on_its_way_is_no_evidence(
     open_storage: OpenStorage, channel: str
 ) -> None:
-    """Design, section 5, rules 2 and 6: a provider that has nothing of it may get it yet, whatever the settings are."""
-    quick = {"reconcile_after_seconds": 1.0, "reconcile_every_seconds": 1.0}
+    """A provider that has nothing of it may get it yet, whatever the settings are.
+
+    docs/delivery-contract.md#rule-2 and #rule-6.
+    """
+    quick = {"reconcile_delay_seconds": 1.0, "reconcile_retry_seconds": 1.0}
     async with in_doubt(open_storage, channel=channel, look_up="authoritative", **quick) as doubt:
-        _answer(doubt, Outcome(state=D.NOT_SENT, reason="not_found"))
+        _answer(doubt, DispatchOutcome(state=D.NOT_SENT, reason="not_found"))
         # Time-out 30 s, life of an intent 5 s, lease 15 s, look-ahead 0.25 s.
         await doubt.later(seconds=40)
         assert [one.state for one in await doubt.dispatches()] == [D.UNKNOWN]
-        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="late"))
+        _answer(doubt, DispatchOutcome(state=D.ACCEPTED, provider_id="late"))
         await doubt.later(seconds=2)
         assert [one.state for one in await doubt.dispatches()] == [D.ACCEPTED]
 
@@ -315,9 +334,9 @@ async def test_what_is_not_found_while_it_may_be_on_its_way_is_no_evidence(
 @pytest.mark.parametrize(
     "answer",
     [
-        Outcome(state=D.NOT_SENT, reason="not_found"),
-        Outcome(state=D.UNKNOWN),
-        Outcome(state=D.DEFERRED),
+        DispatchOutcome(state=D.NOT_SENT, reason="not_found"),
+        DispatchOutcome(state=D.UNKNOWN),
+        DispatchOutcome(state=D.DEFERRED),
         None,
         RuntimeError("Out of order."),
         "hang",
@@ -341,7 +360,7 @@ async def test_what_proves_nothing_leaves_it_unknown_until_the_deadline(
         assert len(await doubt.dispatches()) == 1
 
 
-UNHURRIED = attrs.evolve(QUICK, reconcile_round_seconds=3600.0)
+UNHURRIED = attrs.evolve(QUICK, reconcile_interval_seconds=3600.0)
 """One round, and no other one by itself; so it is with the engine's own reconciler, which looks no more."""
 
 
@@ -358,8 +377,10 @@ async def many_in_doubt(
             await rig.engine.messages.send(workspace.id, message)
         await _unknown_count(rig, workspace.id, count)
         await time_passes(rig, clock, hours=2)
-        desk = desk_of(carrier, rig.voice)
-        reconciler = Reconciler(storage=rig.storage, clock=clock, config=UNHURRIED, desk=desk, worker=rig.worker)
+        provider_pool = provider_pool_of(carrier, rig.voice)
+        reconciler = Reconciler(
+            storage=rig.storage, clock=clock, config=UNHURRIED, provider_pool=provider_pool, worker=rig.worker
+        )
         yield reconciler, lambda left: _unknown_count(rig, workspace.id, left)
 
 
@@ -369,7 +390,7 @@ async def test_a_provider_that_hangs_keeps_no_others_waiting(
     """Look-ups run side by side: the deadline of one does not wait for the time-outs of all."""
     asked, all_asked = 0, anyio.Event()
 
-    async def look_up(_: LookUp) -> None:
+    async def look_up(_: LookupRequest) -> None:
         nonlocal asked
         asked += 1
         if asked == 8:
@@ -389,7 +410,7 @@ async def test_what_one_round_has_no_room_for_does_not_wait_for_the_next_pause(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a crash of many workers hundreds are unknown: full rounds follow each other at once."""
-    monkeypatch.setattr(reconciler_module, "_ROUND", 3)
+    monkeypatch.setattr(reconciler_module, "_MAX_PER_ACCOUNT_AND_ROUND", 3)
     carrier = ScriptedCarrier(lambda _: drop(), look_up="none")
     async with many_in_doubt(open_storage, carrier, 8) as (reconciler, left), anyio.create_task_group() as tasks:
         tasks.start_soon(reconciler.serve)
@@ -431,22 +452,24 @@ def given_reconciler(storage: Storage, clock: ManualClock, carrier: ScriptedCarr
     """Return one whose voice provider finds nothing, and a list of the calls that it has been asked about."""
     asked: Asked = []
 
-    async def look_up(question: LookUp) -> None:
-        asked.append(question.dispatch_id)
+    async def look_up(lookup: LookupRequest) -> None:
+        asked.append(lookup.dispatch_id)
 
     voice = ScriptedVoice(look_up="evidence")
     voice.look_up = look_up  # type: ignore[method-assign]
     config = EngineConfig()
-    worker = Worker(storage=storage, clock=clock, config=config, analyser=ProviderVerdict())
-    return Reconciler(storage=storage, clock=clock, config=config, desk=desk_of(carrier, voice), worker=worker), asked
+    worker = Worker(storage=storage, clock=clock, config=config, analyser=ProviderAnalyser())
+    return Reconciler(
+        storage=storage, clock=clock, config=config, provider_pool=provider_pool_of(carrier, voice), worker=worker
+    ), asked
 
 
 async def test_older_ones_that_cannot_be_looked_up_hide_no_newer_one(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All that is unknown is gone through, slice by slice, whoever it is of; each account has places of its own."""
-    monkeypatch.setattr(reconciler_module, "_SLICE", 3)
-    monkeypatch.setattr(reconciler_module, "_ROUND", 2)
+    monkeypatch.setattr(reconciler_module, "_MAX_ROWS", 3)
+    monkeypatch.setattr(reconciler_module, "_MAX_PER_ACCOUNT_AND_ROUND", 2)
     clock = ManualClock(NOW + timedelta(seconds=5))
     await given_unknown(storage, 9)
     calls = await given_unknown(storage, 2, channel="call", at=NOW + timedelta(seconds=1))
@@ -476,7 +499,7 @@ async def test_an_account_that_does_not_answer_takes_no_other_ones_places(storag
         tasks.cancel_scope.cancel()
 
 
-async def hanging(_: LookUp) -> None:
+async def hanging(_: LookupRequest) -> None:
     """Never answer."""
     await anyio.sleep_forever()
 
@@ -485,7 +508,7 @@ async def test_at_one_account_those_that_have_been_due_for_longest_are_first(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None is looked up a second time before all have been once, although the older ones are due again."""
-    monkeypatch.setattr(reconciler_module, "_ROUND", 2)
+    monkeypatch.setattr(reconciler_module, "_MAX_PER_ACCOUNT_AND_ROUND", 2)
     clock = ManualClock(NOW)
     calls = await given_unknown(storage, 5, channel="call")
     reconciler, asked = given_reconciler(storage, clock, ScriptedCarrier())
@@ -501,7 +524,10 @@ async def test_at_one_account_those_that_have_been_due_for_longest_are_first(
 
 @channels
 async def test_evidence_after_the_deadline_is_kept_and_opens_nothing(open_storage: OpenStorage, channel: str) -> None:
-    """Design, section 5: what ended as unconfirmed is told the truth later, and nobody is reached again."""
+    """What ended as unconfirmed is told the truth later, and nobody is reached again.
+
+    docs/delivery-contract.md#rule-6.
+    """
     async with in_doubt(open_storage, channel=channel) as doubt:
         await doubt.later(hours=1, minutes=1)
         await reaches(doubt.rig.engine, doubt.campaign, "completed")
@@ -519,7 +545,7 @@ async def test_evidence_after_the_deadline_is_kept_and_opens_nothing(open_storag
 
 @channels
 async def test_a_callback_with_our_id_settles_it(open_storage: OpenStorage, channel: str) -> None:
-    """Design, section 5, rule 6: a callback that carries the dispatch id is evidence."""
+    """docs/delivery-contract.md#rule-6: a callback that carries the dispatch id is evidence."""
     async with in_doubt(open_storage, channel=channel) as doubt:
         _hear(doubt)
         done = await reaches(doubt.rig.engine, doubt.campaign, "completed")
@@ -536,7 +562,7 @@ async def test_an_operator_may_assume_that_it_was_sent(open_storage: OpenStorage
         assert done.counters.completed == 1
         wanted = (R.COMPLETED, None) if channel == "sms" else (R.COMPLETED, "assumed_sent")
         assert await doubt.contact() == wanted
-        trail = await doubt.rig.engine.workspaces.audit(doubt.campaign.workspace_id)
+        trail = await doubt.rig.engine.audit.list(doubt.campaign.workspace_id)
         assert ("cli:ann", "dispatch.assume_sent") in {(entry.actor, entry.action) for entry in trail}
         with pytest.raises(Conflict, match="accepted, not unknown"):
             await doubt.decide("retry")
@@ -554,7 +580,10 @@ async def test_an_operator_may_assume_that_it_was_sent(open_storage: OpenStorage
 
 @channels
 async def test_a_retry_is_refused_while_the_request_may_be_on_its_way(open_storage: OpenStorage, channel: str) -> None:
-    """Design, section 5, rule 6: until provider time-out, lease and grace have passed; the error says how long."""
+    """Until provider time-out, lease and grace have passed; the error says how long.
+
+    docs/delivery-contract.md#rule-6.
+    """
     async with in_doubt(open_storage, channel=channel) as doubt:
         with pytest.raises(Conflict, match=r"may still be on its way\. It can be tried again in \d+ s"):
             await doubt.decide("retry")
@@ -566,9 +595,9 @@ async def test_a_clock_that_is_set_forth_does_not_make_a_request_arrive_sooner(
     open_storage: OpenStorage, channel: str
 ) -> None:
     """Neither its provider is believed that it has nothing of it, nor may an operator have it tried again."""
-    quick = {"reconcile_after_seconds": 1.0, "reconcile_every_seconds": 1.0}
+    quick = {"reconcile_delay_seconds": 1.0, "reconcile_retry_seconds": 1.0}
     async with in_doubt(open_storage, channel=channel, look_up="authoritative", **quick) as doubt:
-        _answer(doubt, Outcome(state=D.NOT_SENT, reason="not_found"))
+        _answer(doubt, DispatchOutcome(state=D.NOT_SENT, reason="not_found"))
         doubt.clock.shift(timedelta(days=1))
         # Before the step is noted by a heartbeat, and after it.
         for _ in range(2):
@@ -608,7 +637,7 @@ async def test_a_retry_sends_once_more(open_storage: OpenStorage, channel: str) 
 
 @channels
 async def test_evidence_before_the_second_request_cancels_it(open_storage: OpenStorage, channel: str) -> None:
-    """Design, section 5, rule 6: it has been reached after all, so it is not reached again."""
+    """docs/delivery-contract.md#rule-6: it has been reached after all, so it is not reached again."""
     async with in_doubt(open_storage, channel=channel) as doubt:
         await doubt.rig.engine.campaigns.pause(doubt.campaign.workspace_id, doubt.campaign.id)
         await time_passes(doubt.rig, doubt.clock, minutes=2)
@@ -630,7 +659,7 @@ async def test_evidence_before_the_second_request_cancels_it(open_storage: OpenS
 
 @channels
 async def test_evidence_after_the_second_request_is_kept_beside_it(open_storage: OpenStorage, channel: str) -> None:
-    """Design, section 5, rule 6: later both are kept and shown, and the second speaks for the contact."""
+    """docs/delivery-contract.md#rule-6: later both are kept and shown, and the second speaks for the contact."""
     async with in_doubt(open_storage, channel=channel, plan=[drop(), hang()], stop_grace_seconds=0.1) as doubt:
         await time_passes(doubt.rig, doubt.clock, minutes=2)
         await doubt.decide("retry")
@@ -673,12 +702,12 @@ async def test_what_cannot_be_decided_is_refused_with_words(open_storage: OpenSt
                 await engine.dispatches.resolve(workspace_id, dispatch_id, "assume_sent")
         with pytest.raises(InvalidRequest, match="assume_sent or retry"):
             await engine.dispatches.resolve(dispatch.workspace_id, dispatch.id, "forget")  # type: ignore[arg-type]
-        assert list(await engine.dispatches.unknown(dispatch.workspace_id)) == [dispatch]
-        assert await engine.dispatches.find(dispatch.id) == dispatch
+        assert list(await engine.dispatches.list_unknown(dispatch.workspace_id)) == [dispatch]
+        assert await engine.dispatches.get_anywhere(dispatch.id) == dispatch
         with pytest.raises(NotFound):
-            await engine.dispatches.find(new_id())
+            await engine.dispatches.get_anywhere(new_id())
         with pytest.raises(NotFound):
-            await engine.dispatches.unknown(new_id())
+            await engine.dispatches.list_unknown(new_id())
 
 
 @pytest.mark.parametrize("decision", ["assume_sent", "retry", "deadline", "evidence", "evidence after retry"])
@@ -686,7 +715,10 @@ async def test_what_cannot_be_decided_is_refused_with_words(open_storage: OpenSt
 async def test_single_messages_and_calls_follow_the_same_rules(
     open_storage: OpenStorage, channel: str, decision: str
 ) -> None:
-    """Design, section 5: single calls and messages too; an operator's retry is not stale after ten minutes."""
+    """Single calls and messages too; an operator's retry is not stale after ten minutes.
+
+    docs/delivery-contract.md#rule-14.
+    """
     clock = ShiftedClock()
     plan = [drop(), refuse("invalid_number")] if decision == "evidence after retry" else [drop()]
     carrier, voice = ScriptedCarrier(plan), ScriptedVoice(plan)
@@ -694,7 +726,7 @@ async def test_single_messages_and_calls_follow_the_same_rules(
         workspace = await given_workspace(rig.engine)
         identifier = await _single(rig, workspace.id, channel)
         await _unknown_count(rig, workspace.id, 1)
-        (dispatch,) = await rig.engine.dispatches.unknown(workspace.id)
+        (dispatch,) = await rig.engine.dispatches.list_unknown(workspace.id)
         await time_passes(rig, clock, minutes=20)
         provider: Any = voice if channel == "call" else carrier
 
@@ -706,8 +738,10 @@ async def test_single_messages_and_calls_follow_the_same_rules(
         wanted = {"sms": "accepted", "call": "initiated"}[channel]
         if decision == "deadline":
             await time_passes(rig, clock, hours=1)
-            desk = desk_of(carrier, voice)
-            await Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker).round()
+            provider_pool = provider_pool_of(carrier, voice)
+            await Reconciler(
+                storage=rig.storage, clock=clock, config=CALLS, provider_pool=provider_pool, worker=rig.worker
+            ).round()
             assert await status() == "unconfirmed"
         elif decision == "assume_sent":
             await rig.engine.dispatches.resolve(workspace.id, dispatch.id, "assume_sent")
@@ -725,7 +759,7 @@ async def test_single_messages_and_calls_follow_the_same_rules(
             _report(provider, provider.requests[0])
 
             async def first_known() -> bool:
-                return (await rig.engine.dispatches.find(dispatch.id)).state is D.ACCEPTED
+                return (await rig.engine.dispatches.get_anywhere(dispatch.id)).state is D.ACCEPTED
 
             await until(first_known)
         expected = 2 if "retry" in decision else 1
@@ -762,8 +796,10 @@ async def test_what_a_killed_worker_left_is_unknown_and_is_not_reached_again(tmp
     ) as rig:
         (one,) = await people(rig.engine, campaign)
         assert (one.status, one.reason) == (R.UNKNOWN, "worker_lost")
-        desk = desk_of(carrier, voice)
-        reconciler = Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker)
+        provider_pool = provider_pool_of(carrier, voice)
+        reconciler = Reconciler(
+            storage=rig.storage, clock=clock, config=CALLS, provider_pool=provider_pool, worker=rig.worker
+        )
         await time_passes(rig, clock, minutes=2)
         await reconciler.round()
         if channel == "call":
@@ -794,8 +830,10 @@ async def test_a_worker_killed_before_the_request_leaves_a_dispatch_that_is_sent
         rig.storage.before_write = dead
     carrier = ScriptedCarrier(look_up="authoritative")
     async with dispatching(SqliteStorage(path, clock=clock), carrier=carrier, config=CALLS, clock=clock) as rig:
-        desk = desk_of(carrier, rig.voice)
-        reconciler = Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker)
+        provider_pool = provider_pool_of(carrier, rig.voice)
+        reconciler = Reconciler(
+            storage=rig.storage, clock=clock, config=CALLS, provider_pool=provider_pool, worker=rig.worker
+        )
         await time_passes(rig, clock, minutes=2)
         await reconciler.round()
         done = await reaches(rig.engine, campaign, "completed")
@@ -820,12 +858,12 @@ async def _given_taken(doubt: Doubt, **changes: Any) -> Dispatch:
 def _answer(doubt: Doubt, answer: Any) -> None:
     """Have the look-ups give an answer, raise an error or hang."""
 
-    async def look_up(_: LookUp) -> Outcome | None:
+    async def look_up(_: LookupRequest) -> DispatchOutcome | None:
         if isinstance(answer, Exception):
             raise answer
         if answer == "hang":
             await anyio.sleep_forever()
-        found: Outcome | None = answer
+        found: DispatchOutcome | None = answer
         return found
 
     for provider in (doubt.rig.carrier, doubt.rig.voice):
@@ -866,7 +904,7 @@ async def _single(rig: Rig, workspace_id: str, channel: str) -> str:
 
 async def _unknown_count(rig: Rig, workspace_id: str, count: int) -> None:
     async def there() -> bool:
-        return len(await rig.engine.dispatches.unknown(workspace_id)) == count
+        return len(await rig.engine.dispatches.list_unknown(workspace_id)) == count
 
     await until(there)
 
@@ -882,6 +920,6 @@ async def test_a_clock_that_is_set_back_keeps_no_look_up_waiting(open_storage: O
         await doubt.set_back(hours=1)
         await doubt.set_back(hours=1)
         assert (await doubt.first()).state is D.UNKNOWN
-        _answer(doubt, Outcome(state=D.ACCEPTED, provider_id="P-1"))
+        _answer(doubt, DispatchOutcome(state=D.ACCEPTED, provider_id="P-1"))
         await doubt.set_back(hours=1)
         assert (await doubt.first()).state is D.ACCEPTED

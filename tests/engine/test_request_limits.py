@@ -10,14 +10,14 @@ from typing import TypeVar
 import anyio
 import pytest
 
-from outreach import Outreach, Quota, RateLimited, StorageBusy, Unauthorized, Workspace, WorkspaceChange
-from outreach.operations import request_limits as limits
-from outreach.operations.request_limits import Grant, Unsettled
+from outreach import Outreach, RateLimited, RateLimitState, StorageBusy, Unauthorized, Workspace, WorkspaceUpdate
+from outreach.operations.access import request_limits as limits
+from outreach.operations.access.request_limits import Grant, UnsettledRequests
 from outreach.protocols.storage import Storage
-from outreach.services import request_limits as service
+from outreach.services import rate_limits as service
 from outreach.testing.builders import NOW, make_workspace
 from outreach.testing.clock import ManualClock
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from outreach.working_set import Transaction
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ MINUTE = timedelta(seconds=60)
 
 
 async def test_blocks_are_counted_before_they_are_used(storage: Storage) -> None:
-    """Design, section 3, request limit: what is likely to come is granted too, but a part of what is left at most."""
+    """docs/interface.md#request-limit: what is likely to come is granted too, but a part of what is left at most."""
     await _limit(storage, 100)
     assert await _grant(storage, wanted=50) == Grant(limit=100, count=12, ungranted=88, since=NOW)
     assert await _grant(storage, needed=30) == Grant(limit=100, count=30, ungranted=58, since=NOW)
@@ -41,10 +41,10 @@ async def test_blocks_are_counted_before_they_are_used(storage: Storage) -> None
 
 
 async def test_a_limit_is_the_workspaces_own_and_may_be_none(storage: Storage) -> None:
-    """Interface, section 5: one limit per workspace; None means none."""
+    """docs/interface.md#5: one limit per workspace; None means none."""
     await _limit(storage, 1)
-    await storage.write(lambda tx: tx.workspaces.update(make_workspace(id=THERE, request_limit=None)))
-    assert await storage.write(lambda tx: limits.grant(tx, THERE, needed=1, wanted=0, now=NOW)) is None
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(id=OTHER_WORKSPACE, request_limit=None)))
+    assert await storage.write(lambda tx: limits.grant(tx, OTHER_WORKSPACE, needed=1, wanted=0, now=NOW)) is None
     granted = await _grant(storage)
     assert granted is not None
     assert (granted.count, granted.ungranted) == (1, 0)
@@ -60,22 +60,22 @@ async def test_a_wall_clock_that_was_put_back_locks_nobody_out(storage: Storage)
 
 
 @pytest.mark.parametrize(
-    ("unused", "owed", "left"),
+    ("unused", "uncounted", "left"),
     [
-        (Unsettled(count=4, since=NOW), None, 93),
-        (Unsettled(count=4, since=NOW - TICK), None, 89),
-        (None, Unsettled(count=5, since=NOW), 84),
-        (None, Unsettled(count=5, since=NOW - MINUTE), 89),
-        (None, Unsettled(count=500, since=NOW), 0),
+        (UnsettledRequests(count=4, since=NOW), None, 93),
+        (UnsettledRequests(count=4, since=NOW - TICK), None, 89),
+        (None, UnsettledRequests(count=5, since=NOW), 84),
+        (None, UnsettledRequests(count=5, since=NOW - MINUTE), 89),
+        (None, UnsettledRequests(count=500, since=NOW), 0),
     ],
 )
 async def test_what_was_not_settled_is(
-    storage: Storage, unused: Unsettled | None, owed: Unsettled | None, left: int
+    storage: Storage, unused: UnsettledRequests | None, uncounted: UnsettledRequests | None, left: int
 ) -> None:
     """What is given back is another's; what was let in counts afterwards; of another minute neither does."""
     await _limit(storage, 100)
     await _grant(storage, needed=10)
-    granted = await _grant(storage, unused=unused, owed=owed)
+    granted = await _grant(storage, unused=unused, uncounted=uncounted)
     assert granted is not None
     assert granted.ungranted == left
 
@@ -84,17 +84,17 @@ async def test_what_was_not_settled_is(
 
 
 async def test_a_minutes_requests_may_come_in_one_burst_and_no_more(clocked: Clocked) -> None:
-    """Design, section 3, request limit: N a minute, all in one burst; then 429 until the minute ends."""
+    """docs/interface.md#request-limit: N a minute, all in one burst; then 429 until the minute ends."""
     async with clocked.engine() as engine:
         workspace = await engine.workspaces.create("Acme", request_limit=100)
-        quotas = [await engine.request_limits.take(workspace) for _ in range(100)]
-        assert quotas == [Quota(limit=100, remaining=n, reset_seconds=60) for n in reversed(range(100))]
+        quotas = [await engine.rate_limits.acquire(workspace) for _ in range(100)]
+        assert quotas == [RateLimitState(limit=100, remaining=n, reset_seconds=60) for n in reversed(range(100))]
         clocked.clock.advance(59.5)
         with pytest.raises(RateLimited) as caught:
-            await engine.request_limits.take(workspace)
+            await engine.rate_limits.acquire(workspace)
         assert (caught.value.limit, caught.value.retry_after_seconds) == (100, 1)
         clocked.clock.advance(0.5)
-        again = await engine.request_limits.take(workspace)
+        again = await engine.rate_limits.acquire(workspace)
         assert again is not None
         assert again.remaining == 99
 
@@ -113,7 +113,7 @@ async def test_most_requests_are_counted_without_a_write(clocked: Clocked, monke
 
         monkeypatch.setattr(engine._storage, "write", counted)
         for _ in range(600):
-            await engine.request_limits.take(workspace)
+            await engine.rate_limits.acquire(workspace)
         assert writes < 600 / 8
 
 
@@ -126,7 +126,7 @@ async def test_processes_together_never_exceed_the_limit(clocked: Clocked, limit
         taken = 0
         for number in range(limit * 2):
             try:
-                await engines[number % 3].request_limits.take(workspace)
+                await engines[number % 3].rate_limits.acquire(workspace)
             except RateLimited:
                 continue
             taken += 1
@@ -143,7 +143,7 @@ async def test_many_requests_at_once_never_exceed_the_limit(engine: Outreach) ->
     async def request() -> None:
         nonlocal refused
         try:
-            await engine.request_limits.take(workspace)
+            await engine.rate_limits.acquire(workspace)
         except RateLimited:
             refused += 1
 
@@ -154,46 +154,46 @@ async def test_many_requests_at_once_never_exceed_the_limit(engine: Outreach) ->
 
 
 async def test_a_changed_limit_counts_at_once(engine: Outreach) -> None:
-    """Design, section 8: it takes effect in the running server; what was granted before is given back."""
+    """docs/rules.md#due-work: it takes effect in the running server; what was granted before is given back."""
     workspace = await engine.workspaces.create("Acme", request_limit=200)
     for _ in range(5):
-        await engine.request_limits.take(workspace)
-    lower = await engine.workspaces.update(workspace.id, WorkspaceChange(request_limit=6))
-    assert (await engine.request_limits.take(lower)) is not None
+        await engine.rate_limits.acquire(workspace)
+    lower = await engine.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=6))
+    assert (await engine.rate_limits.acquire(lower)) is not None
     with pytest.raises(RateLimited):
-        await engine.request_limits.take(lower)
-    higher = await engine.workspaces.update(workspace.id, WorkspaceChange(request_limit=7))
-    assert (await engine.request_limits.take(higher)) is not None
+        await engine.rate_limits.acquire(lower)
+    higher = await engine.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=7))
+    assert (await engine.rate_limits.acquire(higher)) is not None
     with pytest.raises(RateLimited):
-        await engine.request_limits.take(higher)
-    free = await engine.workspaces.update(workspace.id, WorkspaceChange(request_limit=None))
-    assert await engine.request_limits.take(free) is None
+        await engine.rate_limits.acquire(higher)
+    free = await engine.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=None))
+    assert await engine.rate_limits.acquire(free) is None
 
 
 async def test_a_limit_that_is_gone_is_none(clocked: Clocked) -> None:
     """Another process has lifted it; this one has read the workspace before that."""
     async with clocked.engine() as engine, clocked.engine() as other:
         workspace = await engine.workspaces.create("Acme", request_limit=1)
-        await other.workspaces.update(workspace.id, WorkspaceChange(request_limit=None))
+        await other.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=None))
         for _ in range(3):
-            assert await engine.request_limits.take(workspace) is None
+            assert await engine.rate_limits.acquire(workspace) is None
 
 
 async def test_a_foreign_lock_stops_no_request(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was granted is spent; then an eighth of the rest is let in, and counted when that can be written again."""
     monkeypatch.setattr(service, "_WAIT_SECONDS", 0.1)
-    monkeypatch.setattr(service, "_MOST_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(service, "_MAX_WAIT_SECONDS", 0.2)
     monkeypatch.setattr(service, "_SETTLING_SECONDS", 0.1)
     async with clocked.engine() as engine:
         workspace = await engine.workspaces.create("Acme", request_limit=160)
-        await engine.request_limits.take(workspace)
+        await engine.rate_limits.acquire(workspace)
         with clocked.locked():
             let_in = await _until_busy(engine, workspace)
         assert let_in == (160 - 1) // 8
         with anyio.fail_after(30):
             while engine.request_limits._books[workspace.id].asking is not None:  # noqa: ASYNC110 - nothing announces it
                 await anyio.sleep(0.01)
-        quota = await engine.request_limits.take(workspace)
+        quota = await engine.rate_limits.acquire(workspace)
         assert quota is not None
         assert quota.remaining == 160 - 1 - let_in - 1
 
@@ -201,7 +201,7 @@ async def test_a_foreign_lock_stops_no_request(clocked: Clocked, monkeypatch: py
 async def test_processes_settle_before_more_is_granted(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
     """What each has let in uncounted is counted before one of them takes the rest."""
     monkeypatch.setattr(service, "_WAIT_SECONDS", 0.1)
-    monkeypatch.setattr(service, "_MOST_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(service, "_MAX_WAIT_SECONDS", 0.2)
     async with clocked.engine() as first, clocked.engine() as second:
         workspace = await first.workspaces.create("Acme", request_limit=80)
         with clocked.locked():
@@ -210,7 +210,7 @@ async def test_processes_settle_before_more_is_granted(clocked: Clocked, monkeyp
         for engine in (first, second):
             while True:
                 try:
-                    await engine.request_limits.take(workspace)
+                    await engine.rate_limits.acquire(workspace)
                 except RateLimited:
                     break
                 except StorageBusy:
@@ -223,26 +223,26 @@ async def test_processes_settle_before_more_is_granted(clocked: Clocked, monkeyp
 async def test_a_minute_that_begins_under_a_foreign_lock(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each minute has its own; one that is used up stays so."""
     monkeypatch.setattr(service, "_WAIT_SECONDS", 0.05)
-    monkeypatch.setattr(service, "_MOST_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(service, "_MAX_WAIT_SECONDS", 0.1)
     async with clocked.engine() as engine:
         workspace = await engine.workspaces.create("Acme", request_limit=80)
         small = await engine.workspaces.create("Small", request_limit=1)
-        await engine.request_limits.take(small)
+        await engine.rate_limits.acquire(small)
         with clocked.locked():
             with pytest.raises(RateLimited):
-                await engine.request_limits.take(small)
+                await engine.rate_limits.acquire(small)
             for _ in range(2):
                 assert await _until_busy(engine, workspace) == 10
                 clocked.clock.advance(60)
             with pytest.raises(StorageBusy):
-                await engine.request_limits.take(small)
+                await engine.rate_limits.acquire(small)
 
 
 async def test_a_key_is_looked_up_now_and_then(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
     """Revoked elsewhere, it is worthless within a second; revoked here, at once."""
     async with clocked.engine() as engine, clocked.engine() as other:
         workspace = await engine.workspaces.create("Acme")
-        keys = [await engine.workspaces.create_key(workspace.id) for _ in range(2)]
+        keys = [await engine.api_keys.create(workspace.id) for _ in range(2)]
         reads = 0
         read = engine._storage.read
 
@@ -255,14 +255,14 @@ async def test_a_key_is_looked_up_now_and_then(clocked: Clocked, monkeypatch: py
         for _ in range(10):
             assert (await engine.workspaces.authenticate(keys[0].api_key)).id == workspace.id
         assert reads == 1
-        await other.workspaces.revoke_key(workspace.id, keys[0].id)
+        await other.api_keys.revoke(workspace.id, keys[0].id)
         clocked.clock.advance(0.99)
         with pytest.raises(Unauthorized):
             await engine.workspaces.authenticate(keys[0].api_key)
         await engine.workspaces.authenticate(keys[1].api_key)
-        changed = await engine.workspaces.update(workspace.id, WorkspaceChange(name="Other"))
+        changed = await engine.workspaces.update(workspace.id, WorkspaceUpdate(name="Other"))
         assert await engine.workspaces.authenticate(keys[1].api_key) == changed
-        await engine.workspaces.revoke_key(workspace.id, keys[1].id)
+        await engine.api_keys.revoke(workspace.id, keys[1].id)
         with pytest.raises(Unauthorized):
             await engine.workspaces.authenticate(keys[1].api_key)
 
@@ -271,12 +271,12 @@ async def test_an_answer_from_before_a_change_is_not_kept(clocked: Clocked, monk
     """A key that is revoked while it is being looked up is not believed for longer than that."""
     async with clocked.engine() as engine:
         workspace = await engine.workspaces.create("Acme")
-        key = await engine.workspaces.create_key(workspace.id)
+        key = await engine.api_keys.create(workspace.id)
         read = engine._storage.read
 
         async def overtaken(operation: Callable[[Transaction], T]) -> T:
             found = await read(operation)
-            await engine.workspaces.revoke_key(workspace.id, key.id)
+            await engine.api_keys.revoke(workspace.id, key.id)
             return found
 
         monkeypatch.setattr(engine._storage, "read", overtaken)
@@ -330,7 +330,7 @@ def clocked(tmp_path: Path) -> Clocked:
 async def _until_busy(engine: Outreach, workspace: Workspace) -> int:
     for count in range(1000):
         try:
-            await engine.request_limits.take(workspace)
+            await engine.rate_limits.acquire(workspace)
         except StorageBusy:
             return count
     raise AssertionError("it was let in without end")
@@ -346,9 +346,11 @@ async def _grant(
     needed: int = 1,
     wanted: int = 0,
     after: timedelta = timedelta(),
-    unused: Unsettled | None = None,
-    owed: Unsettled | None = None,
+    unused: UnsettledRequests | None = None,
+    uncounted: UnsettledRequests | None = None,
 ) -> Grant | None:
     return await storage.write(
-        lambda tx: limits.grant(tx, HERE, needed=needed, wanted=wanted, now=NOW + after, unused=unused, owed=owed)
+        lambda tx: limits.grant(
+            tx, THIS_WORKSPACE, needed=needed, wanted=wanted, now=NOW + after, unused=unused, uncounted=uncounted
+        )
     )

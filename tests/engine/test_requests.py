@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from outreach import Answer, InvalidRequest, RequestInProgress
-from outreach.operations import requests
-from outreach.operations.requests import RUNNING_LEASE, Begun
+from outreach import InvalidRequest, RequestInProgress, StoredAnswer
+from outreach.operations.access import idempotency
+from outreach.operations.access.idempotency import RUNNING_LEASE, KeyClaim
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from tests.engine.given import SECOND
 
 pytestmark = pytest.mark.anyio
@@ -18,22 +18,26 @@ DAY = timedelta(hours=24)
 
 
 async def test_the_first_request_of_a_key_is_its_own_and_a_second_waits_then_replays(storage: Storage) -> None:
-    """Design, section 3, safe retry: while the first runs the second waits; then it gets the first answer."""
+    """docs/interface.md#safe-retry: while the first runs the second waits; then it gets the first answer."""
     assert (await _begin(storage, "a")).state == "mine"
     assert (await _begin(storage, "b")).state == "wait"
     assert (await _begin(storage, "a")).state == "mine"
-    answer = Answer(body=b"{}", location="/calls/1")
-    await storage.write(lambda tx: requests.finish(tx, HERE, "op", "key", token="a", answer=answer, now=NOW))
-    assert await _begin(storage, "b") == Begun(state="replay", answer=answer)
+    answer = StoredAnswer(body=b"{}", location="/calls/1")
+    await storage.write(
+        lambda tx: idempotency.store_answer(tx, THIS_WORKSPACE, "op", "key", token="a", answer=answer, now=NOW)
+    )
+    assert await _begin(storage, "b") == KeyClaim(state="replay", answer=answer)
 
 
 @pytest.mark.parametrize("finished", [False, True])
 async def test_the_same_key_with_another_body_is_refused(storage: Storage, finished: bool) -> None:
-    """Design, section 3, safe retry: another body is a 400, whether the first still runs or not."""
+    """docs/interface.md#safe-retry: another body is a 400, whether the first still runs or not."""
     await _begin(storage, "a")
     if finished:
         await storage.write(
-            lambda tx: requests.finish(tx, HERE, "op", "key", token="a", answer=Answer(body=b"1"), now=NOW)
+            lambda tx: idempotency.store_answer(
+                tx, THIS_WORKSPACE, "op", "key", token="a", answer=StoredAnswer(body=b"1"), now=NOW
+            )
         )
     with pytest.raises(InvalidRequest) as caught:
         await _begin(storage, "b", fingerprint="other")
@@ -41,17 +45,21 @@ async def test_the_same_key_with_another_body_is_refused(storage: Storage, finis
 
 
 async def test_keys_of_other_workspaces_and_operations_do_not_meet(storage: Storage) -> None:
-    """Design, section 3, safe retry: by workspace, operation and key."""
+    """docs/interface.md#safe-retry: by workspace, operation and key."""
     await _begin(storage, "a")
-    assert (await _begin(storage, "b", workspace_id=THERE)).state == "mine"
+    assert (await _begin(storage, "b", workspace_id=OTHER_WORKSPACE)).state == "mine"
     assert (await _begin(storage, "c", operation="other")).state == "mine"
     assert (await _begin(storage, "d", key="other")).state == "mine"
 
 
 async def test_a_key_is_forgotten_after_its_time(storage: Storage) -> None:
-    """Design, section 3, safe retry: for 24 h; then the key is new, also for another body."""
+    """docs/interface.md#safe-retry: for 24 h; then the key is new, also for another body."""
     await _begin(storage, "a")
-    await storage.write(lambda tx: requests.finish(tx, HERE, "op", "key", token="a", answer=Answer(body=b"1"), now=NOW))
+    await storage.write(
+        lambda tx: idempotency.store_answer(
+            tx, THIS_WORKSPACE, "op", "key", token="a", answer=StoredAnswer(body=b"1"), now=NOW
+        )
+    )
     assert (await _begin(storage, "b", after=DAY - TICK)).state == "replay"
     assert (await _begin(storage, "b", after=DAY, fingerprint="other")).state == "mine"
 
@@ -62,19 +70,23 @@ async def test_a_request_that_died_is_taken_over_and_cannot_finish_any_more(stor
     assert (await _begin(storage, "b", after=RUNNING_LEASE - TICK)).state == "wait"
     assert (await _begin(storage, "b", after=RUNNING_LEASE)).state == "mine"
     for operation in (
-        lambda tx: requests.keep(tx, HERE, "op", "key", token="a", now=NOW),
-        lambda tx: requests.finish(tx, HERE, "op", "key", token="a", answer=Answer(body=b"1"), now=NOW),
+        lambda tx: idempotency.renew_claim(tx, THIS_WORKSPACE, "op", "key", token="a", now=NOW),
+        lambda tx: idempotency.store_answer(
+            tx, THIS_WORKSPACE, "op", "key", token="a", answer=StoredAnswer(body=b"1"), now=NOW
+        ),
     ):
         with pytest.raises(RequestInProgress):
             await storage.write(operation)
-    await storage.write(lambda tx: requests.give_up(tx, HERE, "op", "key", token="a"))
+    await storage.write(lambda tx: idempotency.release_claim(tx, THIS_WORKSPACE, "op", "key", token="a"))
     assert (await _begin(storage, "c", after=RUNNING_LEASE + SECOND)).state == "wait"
 
 
 async def test_a_long_request_keeps_its_key(storage: Storage) -> None:
     """A load that goes on keeps its key, chunk by chunk."""
     await _begin(storage, "a")
-    await storage.write(lambda tx: requests.keep(tx, HERE, "op", "key", token="a", now=NOW + RUNNING_LEASE))
+    await storage.write(
+        lambda tx: idempotency.renew_claim(tx, THIS_WORKSPACE, "op", "key", token="a", now=NOW + RUNNING_LEASE)
+    )
     assert (await _begin(storage, "b", after=RUNNING_LEASE * 2 - TICK)).state == "wait"
 
 
@@ -84,8 +96,8 @@ async def test_a_clock_that_is_set_back_makes_nobody_wait_longer_than_for_a_dead
 ) -> None:
     """What has an answer replays it at once; what died is taken over a minute after somebody has asked."""
     await _begin(storage, "a", key="answered")
-    finish = {"token": "a", "answer": Answer(body=b"1"), "now": NOW}
-    await storage.write(lambda tx: requests.finish(tx, HERE, "op", "answered", **finish))  # type: ignore[arg-type]
+    finish = {"token": "a", "answer": StoredAnswer(body=b"1"), "now": NOW}
+    await storage.write(lambda tx: idempotency.store_answer(tx, THIS_WORKSPACE, "op", "answered", **finish))  # type: ignore[arg-type]
     assert (await _begin(storage, "b", key="answered", after=-back)).state == "replay"
     await _begin(storage, "a")
     assert (await _begin(storage, "b", after=-back)).state == "wait"
@@ -97,14 +109,14 @@ async def _begin(
     storage: Storage,
     token: str,
     *,
-    workspace_id: str = HERE,
+    workspace_id: str = THIS_WORKSPACE,
     operation: str = "op",
     key: str = "key",
     fingerprint: str = "print",
     after: timedelta = timedelta(),
-) -> Begun:
+) -> KeyClaim:
     return await storage.write(
-        lambda tx: requests.begin(
+        lambda tx: idempotency.claim_key(
             tx, workspace_id, operation, key, fingerprint=fingerprint, token=token, now=NOW + after, keep=DAY
         )
     )

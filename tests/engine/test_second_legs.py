@@ -9,19 +9,24 @@ import pytest
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
+from outreach.models.plans import Advance, Postponement
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
-from outreach.operations.wave import Hold, Move
 from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.protocols.storage import Storage
 from outreach.runners.call_channel import CallChannel
 from outreach.testing.builders import NOW, make_workspace, new_id
-from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, accept, drop
 from outreach.testing.clock import ShiftedClock
-from outreach.testing.storage_tables.base_contract import HERE
+from outreach.testing.scripted import (
+    ScriptedCarrier,
+    ScriptedVoice,
+    accept,
+    drop,
+)
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from tests.engine.calling import CALLS, NO_ANSWER, POSITIVE, dispatches_of, event, given_call_settings, given_calls
 from tests.engine.conftest import OpenStorage
-from tests.engine.desk import desk_of
 from tests.engine.given import given_active, plan_wave, recipient
+from tests.engine.provider_pool import provider_pool_of
 from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, time_passes, until
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +59,7 @@ async def given_up(
 
 
 async def test_a_second_call_that_nobody_knows_of_is_not_made_up_for(open_storage: OpenStorage) -> None:
-    """Design, section 6, double dial: within 10 s, else dropped: a retry of it ends the attempt as a no answer."""
+    """docs/rules.md#double-dial: within 10 s, else dropped: a retry of it ends the attempt as a no answer."""
     async with given_up(open_storage, attempts=1) as (rig, campaign, _):
         await reaches(rig.engine, campaign, "completed")
         assert [(one.status, one.reason, one.attempts) for one in await people(rig.engine, campaign)] == [
@@ -95,7 +100,7 @@ async def test_evidence_of_it_makes_it_the_second_leg_again(open_storage: OpenSt
 
 
 async def test_a_second_call_that_the_frequency_cap_stops_is_dropped(open_storage: OpenStorage) -> None:
-    """Design, section 6, double dial: within 10 s, else dropped: it is not made when the cap allows it a day later."""
+    """docs/rules.md#double-dial: within 10 s, else dropped: it is not made when the cap allows it a day later."""
     clock = ShiftedClock()
     async with dispatching(open_storage(clock), config=CALLS, clock=clock) as rig:
         workspace = await given_workspace(rig.engine, frequency_cap=1)
@@ -117,9 +122,9 @@ async def test_a_channel_puts_off_first_calls_only(storage: Storage, leg: int) -
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(frequency_cap=1)))
     campaign = await given_active(storage)
     one = attrs.evolve(await recipient(storage, campaign), leg=leg, attempts=leg - 1)
-    plan = await storage.read(lambda tx: plan_wave(tx, HERE, campaign.id, now=NOW, limit=1))
+    plan = await storage.read(lambda tx: plan_wave(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=1))
     assert plan is not None
-    plan = attrs.evolve(plan, capped={one.position: NOW + timedelta(hours=9)})
-    channel = CallChannel(ids=new_id, desk=desk_of(ScriptedCarrier(), ScriptedVoice()))
+    plan = attrs.evolve(plan, capped_until={one.position: NOW + timedelta(hours=9)})
+    channel = CallChannel(ids=new_id, provider_pool=provider_pool_of(ScriptedCarrier(), ScriptedVoice()))
     decision = channel.decide(plan, attrs.evolve(one, status=R.WAITING, reason=DOUBLE_DIAL, due_at=NOW), NOW)
-    assert isinstance(decision, Hold if leg == 1 else Move)
+    assert isinstance(decision, Postponement if leg == 1 else Advance)

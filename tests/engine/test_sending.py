@@ -13,21 +13,31 @@ from outreach import (
     NewMessage,
     NewRecipient,
     Outreach,
-    SmsSettingsChange,
+    SmsSettingsUpdate,
     SystemClock,
-    Window,
-    WorkspaceChange,
+    TimeWindow,
     WorkspaceStatus,
+    WorkspaceUpdate,
 )
-from outreach.models.business_hours import DAYS
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.hours import DAYS
 from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
-from outreach.models.work import Unit
-from outreach.operations import settling
+from outreach.models.work import WorkUnit
+from outreach.operations.settling import ledger
 from outreach.protocols.carrier import OutboundMessage
-from outreach.testing.carriers import ScriptedCarrier, Step, accept, defer, drop, fail, hang, not_sent, refuse
 from outreach.testing.clock import ShiftedClock
+from outreach.testing.scripted import (
+    ScriptedCarrier,
+    Step,
+    accept,
+    defer,
+    drop,
+    fail,
+    hang,
+    not_sent,
+    refuse,
+)
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
 
@@ -40,7 +50,7 @@ R: TypeAlias = RecipientStatus
 
 
 async def test_every_contact_gets_its_own_message_once(open_storage: OpenStorage) -> None:
-    """Interface, section 4.3 and 4.4: rendered for each contact, with the footer, from the campaign's number."""
+    """docs/interface.md#4.3 and #4.4: rendered for each contact, with the footer, from the campaign's number."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 5)
@@ -48,34 +58,34 @@ async def test_every_contact_gets_its_own_message_once(open_storage: OpenStorage
         done = await reaches(rig.engine, campaign, "completed")
         assert (done.counters.completed, done.counters.successful, done.counters.pending) == (5, 5, 0)
         assert done.completed_at is not None
-    assert sorted((message.to, message.body, message.sender) for message in rig.carrier.requests) == [
+    assert sorted((message.to, message.body, message.from_number) for message in rig.carrier.requests) == [
         (f"+1415555{n:04d}", f"Hello N{n}\nReply STOP to opt out", "+14155550199") for n in range(5)
     ]
 
 
 async def test_the_footer_follows_the_settings_as_they_are_at_the_time(open_storage: OpenStorage) -> None:
-    """Interface, section 4.4: the footer is appended while footer_enabled is true."""
+    """docs/interface.md#4.4: the footer is appended while footer_enabled is true."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
-        await rig.engine.settings.update(workspace.id, SmsSettingsChange(footer_enabled=False))
+        await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(footer_enabled=False))
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
         assert [message.body for message in rig.carrier.requests] == ["Hello N0"]
 
 
 async def test_what_cannot_be_sent_as_a_whole_is_not_sent(open_storage: OpenStorage) -> None:
-    """Design, section 6, rendering: over the cap is `failed: over_segment_cap`; an empty text is not sent."""
+    """docs/rules.md#rendering: over the cap is `failed: over_segment_cap`; an empty text is not sent."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
-        await rig.engine.settings.update(workspace.id, SmsSettingsChange(max_segments=1, footer_text=""))
+        await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1, footer_text=""))
         people_given = [
             NewRecipient(phone_number="+14155550001", first_name="x" * 161),
             NewRecipient(phone_number="+14155550002", first_name="y" * 160),
             NewRecipient(phone_number="+14155550003", first_name=None),
             NewRecipient(phone_number="nobody", first_name="z"),
         ]
-        campaign = await given_campaign(rig.engine, workspace, people_given, message_body="{{first_name}}")
+        campaign = await given_campaign(rig.engine, workspace, people_given, body="{{first_name}}")
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         done = await reaches(rig.engine, campaign, "completed")
         assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [
@@ -99,7 +109,10 @@ async def test_what_cannot_be_sent_as_a_whole_is_not_sent(open_storage: OpenStor
 async def test_what_nobody_knows_is_unknown_and_never_repeated(
     open_storage: OpenStorage, step: Step, reason: str
 ) -> None:
-    """Design, section 5, rules 5 and 6: an adapter that raises, a lost connection, a timeout: unknown, sent once."""
+    """An adapter that raises, a lost connection, a timeout: unknown, sent once.
+
+    docs/delivery-contract.md#rule-5 and #rule-6.
+    """
     config = attrs.evolve(QUICK, provider_timeout_seconds=0.1)
     async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([step]), config=config) as rig:
         workspace = await given_workspace(rig.engine)
@@ -116,7 +129,7 @@ async def test_what_nobody_knows_is_unknown_and_never_repeated(
 
 @pytest.mark.parametrize("step", [defer(0.05), defer(None), not_sent()])
 async def test_a_deferral_spends_no_attempt_and_is_tried_again(open_storage: OpenStorage, step: Step) -> None:
-    """Field, test 7; design, section 5, rule 7: deferral is not failure."""
+    """Field, test 7; docs/delivery-contract.md#rule-7: deferral is not failure."""
     async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([step, step])) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
@@ -134,10 +147,10 @@ async def test_a_deferral_spends_no_attempt_and_is_tried_again(open_storage: Ope
 
 
 async def test_a_refusal_for_good_is_not_repeated(open_storage: OpenStorage) -> None:
-    """Design, section 6, retry: only failures that may pass are retried."""
+    """docs/rules.md#retry: only failures that may pass are retried."""
     async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([refuse("invalid_number")])) as rig:
         workspace = await given_workspace(rig.engine)
-        await rig.engine.settings.update(workspace.id, SmsSettingsChange(retry_enabled=True))
+        await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(retry_enabled=True))
         campaign = await given_campaign(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         done = await reaches(rig.engine, campaign, "completed")
@@ -165,7 +178,7 @@ async def test_an_outcome_that_cannot_be_written_at_first_is_written_later(open_
 
 
 async def test_a_slice_that_fails_backs_off_and_is_reported(open_storage: OpenStorage) -> None:
-    """Design, section 6: errors of a runner are told in health(), and its unit is tried again after a while."""
+    """docs/rules.md#dispatching: errors of a runner are told in health(), and its unit is tried again after a while."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
@@ -188,12 +201,12 @@ async def test_a_slice_that_fails_backs_off_and_is_reported(open_storage: OpenSt
 
 
 async def test_an_opt_out_between_the_commit_and_the_request_is_heard(open_storage: OpenStorage) -> None:
-    """Field, test 10; design, section 5, rule 4: STOP between claim and request: not contacted."""
+    """Field, test 10; docs/delivery-contract.md#rule-4: STOP between claim and request: not contacted."""
     clock = SystemClock()
-    config = attrs.evolve(QUICK, look_ahead_seconds=2.0, single_look_ahead_seconds=2.0)
+    config = attrs.evolve(QUICK, look_ahead_seconds=2.0, sparse_look_ahead_seconds=2.0)
     async with dispatching(open_storage(clock), config=config) as rig:
         workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 2, sms_rate_per_minute=60)
+        campaign = await given_campaign(rig.engine, workspace, 2, rate_per_minute=60)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await rig.carrier.wait_for_requests(1)
         await until(lambda: _has(rig, workspace.id, campaign.id, R.DISPATCHING))
@@ -241,7 +254,7 @@ async def test_pause_and_resume_many_times_loses_and_doubles_nobody(open_storage
 
 
 async def test_cancel_lets_nothing_more_out_and_closes_the_others(open_storage: OpenStorage) -> None:
-    """Field, test 6; design, section 4: open recipients close as canceled, what was sent keeps its outcome."""
+    """Field, test 6; docs/states.md#recipients: open recipients close as canceled, what was sent keeps its outcome."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 700)
@@ -260,7 +273,10 @@ async def test_cancel_lets_nothing_more_out_and_closes_the_others(open_storage: 
 
 
 async def test_expiry_in_the_middle_ends_the_campaign_soon(open_storage: OpenStorage) -> None:
-    """Design, section 4: by the clock; a slice of 30 s does not keep an expired campaign active, or the loop busy."""
+    """By the clock; a slice of 30 s does not keep an expired campaign active, or the loop busy.
+
+    docs/states.md#campaigns.
+    """
     clock = ShiftedClock()
     async with dispatching(open_storage(clock), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
@@ -269,7 +285,7 @@ async def test_expiry_in_the_middle_ends_the_campaign_soon(open_storage: OpenSto
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await rig.carrier.wait_for_requests(1)
         clock.shift(timedelta(minutes=10))
-        with anyio.fail_after(QUICK.slice_seconds * 0.8):
+        with anyio.fail_after(QUICK.time_slice_seconds * 0.8):
             await reaches(rig.engine, campaign, "expired")
             await until(lambda: _closed(rig.engine, workspace.id, campaign.id))
         late = [message for message in rig.carrier.requests if message.not_after != expiry]
@@ -278,7 +294,7 @@ async def test_expiry_in_the_middle_ends_the_campaign_soon(open_storage: OpenSto
 
 
 async def test_a_scheduled_campaign_starts_at_its_time(open_storage: OpenStorage) -> None:
-    """Design, section 4: scheduled becomes active when its start is reached, and not before."""
+    """docs/states.md#campaigns: scheduled becomes active when its start is reached, and not before."""
     clock = ShiftedClock()
     async with dispatching(open_storage(clock), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
@@ -295,7 +311,7 @@ async def test_a_scheduled_campaign_starts_at_its_time(open_storage: OpenStorage
 
 @pytest.mark.field(15)
 async def test_a_start_that_was_missed_by_hours_is_no_surprise(open_storage: OpenStorage) -> None:
-    """Field, test 15 (listmonk #1801: it goes out at once); design, section 4: paused, `missed_start`."""
+    """Field, test 15 (listmonk #1801: it goes out at once); docs/states.md#campaigns: paused, `missed_start`."""
     clock = ShiftedClock()
     async with dispatching(open_storage(clock), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
@@ -318,18 +334,21 @@ async def test_a_start_that_was_missed_by_hours_is_no_surprise(open_storage: Ope
 async def test_a_start_that_comes_while_the_workspace_is_suspended_waits_for_it(
     open_storage: OpenStorage, days: int, status: str, requests: int
 ) -> None:
-    """Design, section 4: nothing is sent by surprise days later; a start that is still in its grace takes place."""
+    """Nothing is sent by surprise days later; a start that is still in its grace takes place.
+
+    docs/states.md#campaigns.
+    """
     clock = ShiftedClock()
     async with dispatching(open_storage(clock), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
         start = clock.now() + timedelta(hours=1)
         campaign = await given_campaign(rig.engine, workspace, 1, schedule_type="scheduled", scheduled_start_at=start)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(status=WorkspaceStatus.SUSPENDED))
+        await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
         looked = 0
         run_slice = rig.dispatcher._runner.run_slice
 
-        async def counted(unit: Unit, **terms: Any) -> datetime | None:
+        async def counted(unit: WorkUnit, **terms: Any) -> datetime | None:
             nonlocal looked
             looked += 1
             return await run_slice(unit, **terms)
@@ -340,7 +359,7 @@ async def test_a_start_that_comes_while_the_workspace_is_suspended_waits_for_it(
         assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "scheduled"
         # It is looked at when it was to start, and then when somebody has changed something: not again and again.
         assert looked <= 5
-        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(status=WorkspaceStatus.ACTIVE))
+        await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(status=WorkspaceStatus.ACTIVE))
         done = await reaches(rig.engine, campaign, status)
         assert (done.pause_reason, len(rig.carrier.requests)) == ("missed_start" if days else None, requests)
 
@@ -348,13 +367,13 @@ async def test_a_start_that_comes_while_the_workspace_is_suspended_waits_for_it(
 async def test_outside_its_hours_a_campaign_is_active_and_idle_and_goes_on_at_opening(
     open_storage: OpenStorage,
 ) -> None:
-    """Design, section 6, hours: nothing is sent while closed; it is due at the opening."""
+    """docs/rules.md#hours: nothing is sent while closed; it is due at the opening."""
     night = datetime(2026, 3, 2, 22, 0, tzinfo=UTC)
     clock = ShiftedClock(night)
     hours = BusinessHours(
         enabled=True,
         timezone="UTC",
-        schedule=dict.fromkeys(DAYS, (Window(start_minute=9 * 60, end_minute=17 * 60),)),
+        schedule=dict.fromkeys(DAYS, (TimeWindow(start_minute=9 * 60, end_minute=17 * 60),)),
         batch_concurrency=10,
     )
     async with dispatching(open_storage(clock), clock=clock) as rig:
@@ -372,18 +391,18 @@ async def test_outside_its_hours_a_campaign_is_active_and_idle_and_goes_on_at_op
 async def test_a_suspended_workspace_sends_nothing_and_goes_on_when_it_is_active_again(
     open_storage: OpenStorage,
 ) -> None:
-    """Design, section 4: a suspended workspace keeps its campaigns' states and sends nothing."""
+    """docs/states.md#workspaces: a suspended workspace keeps its campaigns' states and sends nothing."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 8)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await rig.carrier.wait_for_requests(2)
-        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(status=WorkspaceStatus.SUSPENDED))
+        await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
         sent = len(rig.carrier.requests)
         await anyio.sleep(0.3)
         assert len(rig.carrier.requests) <= sent + AT_THE_SAME_MOMENT
         assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "active"
-        await rig.engine.workspaces.update(workspace.id, WorkspaceChange(status=WorkspaceStatus.ACTIVE))
+        await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(status=WorkspaceStatus.ACTIVE))
         await reaches(rig.engine, campaign, "completed")
         assert sorted(message.to for message in rig.carrier.requests) == [f"+1415555{n:04d}" for n in range(8)]
 
@@ -393,7 +412,7 @@ async def test_a_throttled_campaign_does_not_stall_another(open_storage: OpenSto
     """Field, test 18 (listmonk: its sliding window sleeps for all): one campaign at 1 a minute, another at 600."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
-        slow = await given_campaign(rig.engine, workspace, 3, sms_rate_per_minute=1)
+        slow = await given_campaign(rig.engine, workspace, 3, rate_per_minute=1)
         quick = await given_campaign(rig.engine, workspace, contacts(5, first=100))
         for campaign in (slow, quick):
             await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -416,16 +435,16 @@ async def test_receipts_that_a_carrier_hears_of_are_merged(open_storage: OpenSto
 
 
 async def test_an_outcome_is_merged_after_the_lease_has_gone_to_another(open_storage: OpenStorage) -> None:
-    """Design, section 5, rule 8: whoever reports it, even after its worker lost its lease."""
+    """docs/delivery-contract.md#rule-8: whoever reports it, even after its worker lost its lease."""
     async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([hang()])) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await rig.carrier.wait_for_requests(1)
         (dispatch,) = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 0)
-        accepted = Outcome(state=DispatchState.ACCEPTED, provider_id="elsewhere")
+        accepted = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="elsewhere")
         await rig.storage.write(
-            lambda tx: settling.settle(
+            lambda tx: ledger.settle(
                 tx, workspace.id, dispatch.id, accepted, backoff=rig.worker.backoff, now=SystemClock().now()
             )
         )
@@ -434,7 +453,7 @@ async def test_an_outcome_is_merged_after_the_lease_has_gone_to_another(open_sto
 
 
 async def test_stop_with_requests_in_flight_records_what_is_known(open_storage: OpenStorage) -> None:
-    """Design, section 6: stopping waits for what is in flight, within its grace; the rest is unknown."""
+    """docs/rules.md#dispatching: stopping waits for what is in flight, within its grace; the rest is unknown."""
     storage = open_storage(SystemClock())
     carrier = ScriptedCarrier(lambda message: hang() if message.to.endswith("1") else accept(seconds=0.2))
     config = attrs.evolve(QUICK, stop_grace_seconds=0.6)
@@ -453,7 +472,7 @@ async def test_stop_with_requests_in_flight_records_what_is_known(open_storage: 
 async def test_stop_does_not_wait_for_a_place_at_a_provider_that_hangs(open_storage: OpenStorage) -> None:
     """`stop` keeps its grace also while a slice waits for one of the bounded places."""
     config = attrs.evolve(
-        QUICK, max_waiting_intents=1, max_requests=1, stop_grace_seconds=0.2, provider_timeout_seconds=30.0
+        QUICK, max_queued_intents=1, max_requests_in_flight=1, stop_grace_seconds=0.2, provider_timeout_seconds=30.0
     )
     carrier = ScriptedCarrier([hang(), hang()])
     async with dispatching(open_storage(SystemClock()), carrier=carrier, config=config) as rig:
@@ -471,9 +490,9 @@ async def test_stop_does_not_wait_for_a_place_at_a_provider_that_hangs(open_stor
 
 
 async def test_no_more_intents_are_without_an_outcome_than_the_bound(open_storage: OpenStorage) -> None:
-    """Design, section 5, rule 1: intents without an outcome are bounded for each process."""
+    """docs/delivery-contract.md#rule-1: intents without an outcome are bounded for each process."""
     # One account gets three of four requests: the last is for another. Once they hang no further intent is committed.
-    config = attrs.evolve(QUICK, max_waiting_intents=2, max_requests=4, stop_grace_seconds=0.05)
+    config = attrs.evolve(QUICK, max_queued_intents=2, max_requests_in_flight=4, stop_grace_seconds=0.05)
     storage = open_storage(SystemClock())
     async with dispatching(storage, carrier=ScriptedCarrier(lambda _: hang()), config=config) as rig:
         workspace = await given_workspace(rig.engine)
@@ -504,12 +523,12 @@ async def _settled(rig: Rig, workspace_id: str, campaign_id: str, count: int) ->
 
 
 async def _reason(engine: Outreach, workspace_id: str, campaign_id: str, position: int, reason: str) -> bool:
-    found = [one async for one in engine.campaigns.recipients(workspace_id, campaign_id)]
+    found = [one async for one in engine.campaigns.iter_recipients(workspace_id, campaign_id)]
     return found[position].reason == reason
 
 
 async def _has(rig: Rig, workspace_id: str, campaign_id: str, status: RecipientStatus) -> bool:
-    found = [one async for one in rig.engine.campaigns.recipients(workspace_id, campaign_id)]
+    found = [one async for one in rig.engine.campaigns.iter_recipients(workspace_id, campaign_id)]
     return found[1].status is status
 
 

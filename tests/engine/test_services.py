@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from outreach import (
-    AgentChange,
+    AgentUpdate,
     CampaignStatus,
     CampaignUpdate,
     Conflict,
@@ -25,14 +25,14 @@ from outreach import (
     Outreach,
     RecipientUnsubscribed,
     SmsCampaignsDisabled,
-    SmsSettingsChange,
+    SmsSettingsUpdate,
     SystemClock,
     Unauthorized,
-    WorkspaceChange,
     WorkspaceMode,
     WorkspaceStatus,
     WorkspaceUnavailable,
-    prepare,
+    WorkspaceUpdate,
+    prepare_recipient,
 )
 from outreach.models.recipient import PreparedRecipient
 from outreach.storage.sqlite.memory import MemoryStorage
@@ -44,9 +44,9 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Outreach) -> None:
-    """Interface, section 5: a key belongs to one workspace; an invalid, malformed or revoked one is refused."""
+    """docs/interface.md#5: a key belongs to one workspace; an invalid, malformed or revoked one is refused."""
     mine, other = await given_workspace(engine), await given_workspace(engine)
-    key = await engine.workspaces.create_key(mine.id, name="ci")
+    key = await engine.api_keys.create(mine.id, name="ci")
     assert await engine.workspaces.authenticate(key.api_key) == mine
     assert key.api_key.startswith("outreach_")
     assert key.api_key not in repr(key)
@@ -54,22 +54,22 @@ async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Out
     for wrong in ("", "x", "outreach_", key.api_key[:-1], key.api_key + "x", key.api_key.upper(), "outreach_é", number):
         with pytest.raises(Unauthorized):
             await engine.workspaces.authenticate(wrong)
-    revoked = await engine.workspaces.revoke_key(mine.id, key.id)
-    assert revoked == await engine.workspaces.revoke_key(mine.id, key.id)
+    revoked = await engine.api_keys.revoke(mine.id, key.id)
+    assert revoked == await engine.api_keys.revoke(mine.id, key.id)
     with pytest.raises(Unauthorized):
         await engine.workspaces.authenticate(key.api_key)
-    assert [one.id for one in await engine.workspaces.list_keys(mine.id)] == [key.id]
-    assert list(await engine.workspaces.list_keys(other.id)) == []
+    assert [one.id for one in await engine.api_keys.list(mine.id)] == [key.id]
+    assert list(await engine.api_keys.list(other.id)) == []
     with pytest.raises(NotFound):
-        await engine.workspaces.revoke_key(mine.id, new_id())
+        await engine.api_keys.revoke(mine.id, new_id())
 
 
 async def test_the_secret_of_a_key_is_nowhere_in_the_database(tmp_path: Path) -> None:
-    """Design, section 9: stored as a SHA-256, shown once: no file of the database holds the secret."""
+    """docs/operations.md#security: stored as a SHA-256, shown once: no file of the database holds the secret."""
     path = tmp_path / "keys.db"
     async with Outreach.open(f"sqlite:///{path}") as engine:
         workspace = await given_workspace(engine)
-        key = await engine.workspaces.create_key(workspace.id)
+        key = await engine.api_keys.create(workspace.id)
         await engine.workspaces.authenticate(key.api_key)
         during = _bytes_of(tmp_path)
     after = _bytes_of(tmp_path)
@@ -82,10 +82,10 @@ async def test_the_secret_of_a_key_is_nowhere_in_the_database(tmp_path: Path) ->
 
 
 async def test_a_suspended_workspace_is_authenticated_so_that_it_can_be_told(engine: Outreach) -> None:
-    """Interface, section 5: 401 is for keys, 403 for the workspace: the key still tells which one it is."""
+    """docs/interface.md#5: 401 is for keys, 403 for the workspace: the key still tells which one it is."""
     workspace = await given_workspace(engine)
-    key = await engine.workspaces.create_key(workspace.id)
-    changed = await engine.workspaces.update(workspace.id, WorkspaceChange(status=WorkspaceStatus.SUSPENDED))
+    key = await engine.api_keys.create(workspace.id)
+    changed = await engine.workspaces.update(workspace.id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
     assert await engine.workspaces.authenticate(key.api_key) == changed
 
 
@@ -110,62 +110,62 @@ async def test_a_workspace_out_of_its_bounds_is_refused(engine: Outreach, fields
 
 
 async def test_who_did_what_is_kept(engine: Outreach) -> None:
-    """Design, section 8: an audit trail, newest first, of one workspace or of all."""
+    """docs/rules.md#audit-trail: an audit trail, newest first, of one workspace or of all."""
     workspace = await given_workspace(engine)
-    await engine.workspaces.update(workspace.id, WorkspaceChange(name="New"), actor="cli:ann")
+    await engine.workspaces.update(workspace.id, WorkspaceUpdate(name="New"), actor="cli:ann")
     other = await given_workspace(engine)
-    entries = await engine.workspaces.audit(workspace.id)
+    entries = await engine.audit.list(workspace.id)
     assert [(entry.actor, entry.action) for entry in entries] == [
         ("cli:ann", "workspace.update"),
         ("library", "workspace.create"),
     ]
     assert entries[0].detail == "name=New"
-    assert {entry.workspace_id for entry in await engine.workspaces.audit()} == {workspace.id, other.id}
+    assert {entry.workspace_id for entry in await engine.audit.list()} == {workspace.id, other.id}
 
 
 @pytest.mark.parametrize(
     ("change", "paths"),
     [
-        (SmsSettingsChange(max_segments=0), ["max_segments"]),
-        (SmsSettingsChange(max_segments=6), ["max_segments"]),
-        (SmsSettingsChange(retry_max_attempts=0), ["retry_max_attempts"]),
-        (SmsSettingsChange(retry_max_attempts=4), ["retry_max_attempts"]),
-        (SmsSettingsChange(retry_delay_minutes=4), ["retry_delay_minutes"]),
-        (SmsSettingsChange(retry_delay_minutes=121), ["retry_delay_minutes"]),
-        (SmsSettingsChange(footer_text="x" * 121), ["footer_text"]),
+        (SmsSettingsUpdate(max_segments=0), ["max_segments"]),
+        (SmsSettingsUpdate(max_segments=6), ["max_segments"]),
+        (SmsSettingsUpdate(retry_max_attempts=0), ["retry_max_attempts"]),
+        (SmsSettingsUpdate(retry_max_attempts=4), ["retry_max_attempts"]),
+        (SmsSettingsUpdate(retry_delay_minutes=4), ["retry_delay_minutes"]),
+        (SmsSettingsUpdate(retry_delay_minutes=121), ["retry_delay_minutes"]),
+        (SmsSettingsUpdate(footer_text="x" * 121), ["footer_text"]),
         (
-            SmsSettingsChange(custom_variables=["ok", "no-dash", "", "x" * 41, "é"]),
+            SmsSettingsUpdate(custom_variables=["ok", "no-dash", "", "x" * 41, "é"]),
             [f"custom_variables[{n}]" for n in (1, 2, 3, 4)],
         ),
-        (SmsSettingsChange(max_segments=9, footer_text="\x00"), ["max_segments", "footer_text"]),
+        (SmsSettingsUpdate(max_segments=9, footer_text="\x00"), ["max_segments", "footer_text"]),
     ],
 )
 async def test_settings_out_of_their_bounds_change_nothing(
-    engine: Outreach, change: SmsSettingsChange, paths: list[str]
+    engine: Outreach, change: SmsSettingsUpdate, paths: list[str]
 ) -> None:
-    """Interface, section 2.4 and 4.4: out-of-range values are rejected, every place is named, nothing is changed."""
+    """docs/interface.md#2.4 and #4.4: out-of-range values are rejected, every place is named, nothing is changed."""
     workspace = await given_workspace(engine)
-    before = await engine.settings.get(workspace.id)
+    before = await engine.sms_settings.get(workspace.id)
     with pytest.raises(InvalidRequest) as caught:
-        await engine.settings.update(workspace.id, change)
+        await engine.sms_settings.update(workspace.id, change)
     assert [detail.path for detail in caught.value.details] == paths
-    assert await engine.settings.get(workspace.id) == before
+    assert await engine.sms_settings.get(workspace.id) == before
 
 
 async def test_the_settings_before_any_change_and_at_their_bounds(engine: Outreach) -> None:
-    """Design, section 3, settings before any PATCH; interface, section 2.4: the bounds themselves are allowed."""
+    """docs/interface.md#2.4, #settings: the bounds themselves are allowed."""
     workspace = await given_workspace(engine)
-    fresh = await engine.settings.get(workspace.id)
+    fresh = await engine.sms_settings.get(workspace.id)
     assert (fresh.footer_enabled, fresh.footer_text, fresh.max_segments) == (True, "Reply STOP to opt out", 5)
     assert (fresh.retry_enabled, fresh.retry_max_attempts, fresh.retry_delay_minutes) == (False, 3, 15)
-    change = SmsSettingsChange(
+    change = SmsSettingsUpdate(
         footer_text="é" * 120,
         max_segments=1,
         retry_max_attempts=1,
         retry_delay_minutes=120,
         custom_variables=["x" * 40, "_9"],
     )
-    changed = await engine.settings.update(workspace.id, change)
+    changed = await engine.sms_settings.update(workspace.id, change)
     assert (changed.footer_text, changed.custom_variables) == ("é" * 120, ("x" * 40, "_9"))
 
 
@@ -173,37 +173,37 @@ async def test_changes_of_different_settings_at_once_are_all_kept(engine: Outrea
     """PATCHes that come together each change their own fields."""
     workspace = await given_workspace(engine)
     changes = [
-        SmsSettingsChange(footer_enabled=False),
-        SmsSettingsChange(footer_text="Bye"),
-        SmsSettingsChange(max_segments=2),
-        SmsSettingsChange(retry_enabled=True),
-        SmsSettingsChange(retry_max_attempts=2),
-        SmsSettingsChange(retry_delay_minutes=30),
-        SmsSettingsChange(custom_variables=["a"]),
+        SmsSettingsUpdate(footer_enabled=False),
+        SmsSettingsUpdate(footer_text="Bye"),
+        SmsSettingsUpdate(max_segments=2),
+        SmsSettingsUpdate(retry_enabled=True),
+        SmsSettingsUpdate(retry_max_attempts=2),
+        SmsSettingsUpdate(retry_delay_minutes=30),
+        SmsSettingsUpdate(custom_variables=["a"]),
     ]
     async with anyio.create_task_group() as tasks:
         for change in changes:
-            tasks.start_soon(engine.settings.update, workspace.id, change)
-    after = await engine.settings.get(workspace.id)
+            tasks.start_soon(engine.sms_settings.update, workspace.id, change)
+    after = await engine.sms_settings.get(workspace.id)
     assert (after.footer_enabled, after.footer_text, after.max_segments, after.retry_enabled) == (False, "Bye", 2, True)
     assert (after.retry_max_attempts, after.retry_delay_minutes, after.custom_variables) == (2, 30, ("a",))
     assert after.revision == len(changes)
 
 
 async def test_the_register_normalises_merges_and_lists(engine: Outreach) -> None:
-    """Design, section 3, rows "same number" and "register"."""
+    """docs/interface.md#same-number and #register."""
     workspace = await given_workspace(engine)
     added = await engine.unsubscribes.add(workspace.id, "(415) 555-0102", "14155550103", scope="sms", evidence="STOP")
     assert [entry.phone for entry in added] == ["+14155550102", "+14155550103"]
     (grown,) = await engine.unsubscribes.add(workspace.id, "+1 415 555 0102", scope="call")
     assert (grown.scope, grown.evidence) == ("all", "STOP")
-    listed = [entry.phone async for entry in engine.unsubscribes.list(workspace.id)]
+    listed = [entry.phone async for entry in engine.unsubscribes.iter_entries(workspace.id)]
     assert listed == ["+14155550102", "+14155550103"]
     with pytest.raises(InvalidRequest) as caught:
         await engine.unsubscribes.add(workspace.id, "+14155550104", "nobody")
     assert [detail.path for detail in caught.value.details] == ["phones[1]"]
     assert await engine.unsubscribes.remove(workspace.id, "415-555-0102", "+14155550104") == 1
-    assert await engine.unsubscribes.stopped(workspace.id, "sms", listed) == {"+14155550103"}
+    assert await engine.unsubscribes.filter_unsubscribed(workspace.id, "sms", listed) == {"+14155550103"}
 
 
 async def test_whoever_is_sent_to_can_be_put_on_the_register(engine: Outreach) -> None:
@@ -212,8 +212,8 @@ async def test_whoever_is_sent_to_can_be_put_on_the_register(engine: Outreach) -
     unknown = "+999123456789"
     message = await engine.messages.send(workspace.id, NewMessage(to=unknown[1:], body="Hi"))
     assert message.to == unknown
-    await engine.messages.receive(workspace.id, sender=unknown, to="+14155550199", body="STOP")
-    assert await engine.unsubscribes.stopped(workspace.id, "sms", [unknown]) == {unknown}
+    await engine.messages.receive(workspace.id, from_number=unknown, to="+14155550199", body="STOP")
+    assert await engine.unsubscribes.filter_unsubscribed(workspace.id, "sms", [unknown]) == {unknown}
     with pytest.raises(RecipientUnsubscribed):
         await engine.messages.send(workspace.id, NewMessage(to=unknown[1:], body="Hi"))
     assert await engine.unsubscribes.remove(workspace.id, unknown) == 1
@@ -233,7 +233,7 @@ async def test_an_import_takes_the_good_rows_and_names_the_bad_ones(engine: Outr
 
     done = await engine.unsubscribes.import_numbers(workspace.id, rows())
     assert (done.added, done.rejected) == (1202, ((701, "bad"),))
-    assert len([entry async for entry in engine.unsubscribes.list(workspace.id)]) == 1202
+    assert len([entry async for entry in engine.unsubscribes.iter_entries(workspace.id)]) == 1202
 
 
 async def test_an_entry_of_the_register_carries_the_time_of_its_commit() -> None:
@@ -259,15 +259,15 @@ async def test_agents_trunks_numbers_and_flows_are_kept_as_they_were_given(engin
     workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, "Ada", placeholders=["name"], from_number="(415) 555-0100")
     assert agent.from_number == "+14155550100"
-    changed = await engine.agents.update(workspace.id, agent.id, AgentChange(is_active=False, name="Eve"))
+    changed = await engine.agents.update(workspace.id, agent.id, AgentUpdate(is_active=False, name="Eve"))
     assert (changed.name, changed.is_active, changed.revision, changed.placeholders) == ("Eve", False, 1, ("name",))
     trunk = await engine.trunks.create(workspace.id, "Main", address="sip.example.com")
-    number = await engine.numbers.add(workspace.id, "415 555 0101", carrier="telnyx", trunk_id=trunk.id)
+    number = await engine.numbers.create(workspace.id, "415 555 0101", carrier="telnyx", trunk_id=trunk.id)
     assert number.phone == "+14155550101"
     with pytest.raises(InvalidRequest, match="already"):
-        await engine.numbers.add(workspace.id, "+14155550101")
+        await engine.numbers.create(workspace.id, "+14155550101")
     with pytest.raises(InvalidRequest):
-        await engine.numbers.add(workspace.id, "nobody")
+        await engine.numbers.create(workspace.id, "nobody")
     with pytest.raises(InvalidRequest):
         await engine.flows.create(workspace.id, "Empty", steps=[])
     flow = await engine.flows.create(workspace.id, "Hello", steps=[FlowStep(kind="send", body="Hi")])
@@ -284,7 +284,7 @@ async def test_what_an_agents_calls_do_is_checked_as_a_whole(engine: Outreach) -
     make = partial(engine.agents.create, workspace.id, "Ada")
     agent = await make(voicemail="leave_message", voicemail_message="Hello", max_call_seconds=10)
     assert (agent.voicemail, agent.voicemail_message, agent.max_call_seconds) == ("leave_message", "Hello", 10)
-    quiet = await engine.agents.update(workspace.id, agent.id, AgentChange(voicemail="hang_up"))
+    quiet = await engine.agents.update(workspace.id, agent.id, AgentUpdate(voicemail="hang_up"))
     assert (quiet.voicemail, quiet.voicemail_message, quiet.max_call_seconds) == ("hang_up", None, 10)
     for wrong in (
         {"voicemail": "leave_message"},
@@ -302,7 +302,7 @@ async def test_what_an_agents_calls_do_is_checked_as_a_whole(engine: Outreach) -
 
 
 async def test_a_word_that_could_not_be_read_again_is_not_stored(engine: Outreach) -> None:
-    """Design, section 3, row "register": a scope that stops no channel would let a stopped number be contacted."""
+    """docs/interface.md#register: a scope that stops no channel would let a stopped number be contacted."""
     workspace = await given_workspace(engine)
     unknown: Any = "unknown"
 
@@ -314,25 +314,25 @@ async def test_a_word_that_could_not_be_read_again_is_not_stored(engine: Outreac
         ("scope", engine.unsubscribes.import_numbers(workspace.id, rows(), scope=unknown)),
         ("provider", engine.agents.create(workspace.id, "Ada", provider=unknown)),
         ("direction", engine.agents.create(workspace.id, "Ada", direction=unknown)),
-        ("status", engine.workspaces.update(workspace.id, WorkspaceChange(status=unknown))),
+        ("status", engine.workspaces.update(workspace.id, WorkspaceUpdate(status=unknown))),
     ):
         with pytest.raises(InvalidRequest) as caught:
             await asked
         assert [detail.path for detail in caught.value.details] == [path]
-    assert [entry async for entry in engine.unsubscribes.list(workspace.id)] == []
+    assert [entry async for entry in engine.unsubscribes.iter_entries(workspace.id)] == []
     assert list(await engine.agents.list(workspace.id)) == []
     assert await engine.workspaces.get(workspace.id) == workspace
 
 
 async def test_the_list_of_campaigns_pages_filters_and_searches(engine: Outreach) -> None:
-    """Interface, section 4.2; design, section 3, rows "query", "order" and "search"."""
+    """docs/interface.md#4.2, #query, #order and #search."""
     workspace = await given_workspace(engine)
     names = ["Été 100%", "Winter_1", "Winter 1", "Σίσυφος"]
     made = [await given_campaign(engine, workspace, 1, name=name) for name in names]
     await engine.campaigns.cancel(workspace.id, made[0].id)
     agent = await engine.agents.create(workspace.id, "Ada")
     call = (
-        await engine.create_campaign.call(workspace.id, NewCallCampaign(name="Calls", agent_id=agent.id), contacts(1))
+        await engine.campaigns.create_call(workspace.id, NewCallCampaign(name="Calls", agent_id=agent.id), contacts(1))
     ).campaign
 
     async def named(**query: Any) -> list[str]:
@@ -360,36 +360,36 @@ async def test_the_list_of_campaigns_pages_filters_and_searches(engine: Outreach
         await engine.campaigns.list(workspace.id, page=0)
     with pytest.raises(InvalidRequest):
         await engine.campaigns.list(workspace.id, page_size=0)
-    assert (await engine.campaigns.find(call.id)).agent is not None
+    assert (await engine.campaigns.get_anywhere(call.id)).agent is not None
 
 
 async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach) -> None:
-    """Design, section 4: draft <-> ready by update; interface, section 3: what makes it ready."""
+    """docs/states.md#campaigns: draft <-> ready by update; docs/interface.md#3: what makes it ready."""
     workspace = await given_workspace(engine)
-    campaign = await given_campaign(engine, workspace, 1, sms_from_number="", message_body="")
-    assert (campaign.status, campaign.sms_from_number) == ("draft", None)
+    campaign = await given_campaign(engine, workspace, 1, from_number="", body="")
+    assert (campaign.status, campaign.from_number) == ("draft", None)
 
     async def update(**fields: Any) -> Any:
         return await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(**fields))
 
-    assert (await update(message_body="Hi")).status == "draft"
-    ready = await update(sms_from_number="+14155550199", sms_rate_per_minute=600)
-    assert (ready.status, ready.sms_message_body, ready.sms_rate_per_minute) == ("ready", "Hi", 600)
-    reopened = await update(sms_from_number="")
-    assert (reopened.status, reopened.sms_from_number) == ("draft", None)
-    assert (await update(sms_from_number="+14155550199")).status == "ready"
+    assert (await update(body="Hi")).status == "draft"
+    ready = await update(from_number="+14155550199", rate_per_minute=600)
+    assert (ready.status, ready.body, ready.rate_per_minute) == ("ready", "Hi", 600)
+    reopened = await update(from_number="")
+    assert (reopened.status, reopened.from_number) == ("draft", None)
+    assert (await update(from_number="+14155550199")).status == "ready"
     for wrong in ({"name": ""}, {"message_body": "x" * 1601}, {"sms_rate_per_minute": 601}, {"sms_carrier": "pigeon"}):
         with pytest.raises(InvalidRequest):
             await update(**wrong)
     with pytest.raises(NotFound):
-        await update(sms_flow_id=new_id())
+        await update(flow_id=new_id())
     await engine.campaigns.start(workspace.id, campaign.id)
     with pytest.raises(Conflict):
         await update(name="Later")
 
 
 async def test_a_campaign_that_cannot_be_created_leaves_nothing(engine: Outreach) -> None:
-    """Design, section 6, loading: all of a campaign and its contacts, or nothing."""
+    """docs/rules.md#loading: all of a campaign and its contacts, or nothing."""
     workspace = await given_workspace(engine)
     await engine.unsubscribes.add(workspace.id, *(f"+1415555000{n}" for n in range(3)))
     bad_row = [*contacts(2500, first=10), NewRecipient(phone_number="")]
@@ -406,7 +406,7 @@ async def test_a_campaign_that_cannot_be_created_leaves_nothing(engine: Outreach
         (breaks(), ZeroDivisionError),
     ):
         with pytest.raises(error) as caught:
-            await engine.create_campaign.sms(workspace.id, _new(), source)
+            await engine.campaigns.create_sms(workspace.id, _new(), source)
         if source is bad_row:
             assert isinstance(caught.value, InvalidRequest)
             assert caught.value.details[0].path == "recipients[2500].phone_number"
@@ -425,7 +425,7 @@ async def test_a_creation_that_is_cancelled_leaves_nothing(engine: Outreach) -> 
         await anyio.sleep_forever()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(engine.create_campaign.sms, workspace.id, _new(), endless())
+        tasks.start_soon(engine.campaigns.create_sms, workspace.id, _new(), endless())
         with anyio.fail_after(30):
             await half_way.wait()
         await anyio.sleep(0.05)
@@ -434,7 +434,7 @@ async def test_a_creation_that_is_cancelled_leaves_nothing(engine: Outreach) -> 
 
 
 async def test_a_flow_or_a_trunk_of_nobody_is_refused_before_anything_is_written(engine: Outreach) -> None:
-    """Design, section 3, row `sms_flow_id`: unknown or foreign is a 400; agents and trunks are 404."""
+    """docs/interface.md#flow-id: unknown or foreign is a 400; agents and trunks are 404."""
     mine, other = await given_workspace(engine), await given_workspace(engine)
     foreign = await engine.flows.create(other.id, "Theirs", steps=[FlowStep(kind="send", body="Hi")])
     trunk = await engine.trunks.create(other.id, "Theirs", address="sip.example.com")
@@ -442,23 +442,23 @@ async def test_a_flow_or_a_trunk_of_nobody_is_refused_before_anything_is_written
     ours = await engine.agents.create(mine.id, "Ours")
     for flow_id in (foreign.id, new_id()):
         with pytest.raises(InvalidRequest, match="sms_flow_id"):
-            await engine.create_campaign.sms(mine.id, _new(sms_flow_id=flow_id), contacts(1))
+            await engine.campaigns.create_sms(mine.id, _new(flow_id=flow_id), contacts(1))
     with pytest.raises(NotFound):
-        await engine.create_campaign.call(mine.id, NewCallCampaign(name="x", agent_id=theirs.id), contacts(1))
+        await engine.campaigns.create_call(mine.id, NewCallCampaign(name="x", agent_id=theirs.id), contacts(1))
     with pytest.raises(NotFound, match="trunk"):
-        await engine.create_campaign.call(
-            mine.id, NewCallCampaign(name="x", agent_id=ours.id, sip_trunk_id=trunk.id), contacts(1)
+        await engine.campaigns.create_call(
+            mine.id, NewCallCampaign(name="x", agent_id=ours.id, trunk_id=trunk.id), contacts(1)
         )
     await _nothing(engine, mine.id)
 
 
 async def test_sms_campaigns_must_be_turned_on(engine: Outreach) -> None:
-    """Interface, section 4.3, rule 1: 403 where the workspace has SMS campaigns off."""
+    """docs/interface.md#4.3, rule 1: 403 where the workspace has SMS campaigns off."""
     workspace = await given_workspace(engine, sms_campaigns_enabled=False)
     with pytest.raises(SmsCampaignsDisabled):
-        await engine.create_campaign.check_sms_enabled(workspace.id)
+        await engine.campaigns.check_sms_enabled(workspace.id)
     with pytest.raises(SmsCampaignsDisabled):
-        await engine.create_campaign.sms(workspace.id, _new(), contacts(1))
+        await engine.campaigns.create_sms(workspace.id, _new(), contacts(1))
 
 
 async def test_prepared_chunks_and_contacts_one_by_one_make_the_same_campaign(engine: Outreach) -> None:
@@ -469,13 +469,16 @@ async def test_prepared_chunks_and_contacts_one_by_one_make_the_same_campaign(en
     async def prepared() -> AsyncIterator[list[PreparedRecipient]]:
         for start in (0, 7, 2000):
             end = {0: 7, 7: 2000, 2000: 2300}[start]
-            yield [prepare(contact, "US") for contact in people[start:end]]
+            yield [prepare_recipient(contact, "US") for contact in people[start:end]]
 
     made = [
-        (await engine.create_campaign.sms(workspace.id, _new(), source)).campaign for source in (people, prepared())
+        (await engine.campaigns.create_sms(workspace.id, _new(), source)).campaign for source in (people, prepared())
     ]
     first, second = [
-        [(one.position, one.phone, one.first_name) async for one in engine.campaigns.recipients(workspace.id, each.id)]
+        [
+            (one.position, one.phone, one.first_name)
+            async for one in engine.campaigns.iter_recipients(workspace.id, each.id)
+        ]
         for each in made
     ]
     assert first == second
@@ -504,7 +507,10 @@ async def test_many_campaigns_created_at_once_are_all_there(engine: Outreach) ->
 
 
 async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach) -> None:
-    """Design, section 9: every query carries its workspace; another one's ids are not found, in any service."""
+    """Every query carries its workspace; another one's ids are not found, in any service.
+
+    docs/operations.md#security.
+    """
     mine, other = await given_workspace(engine), await given_workspace(engine)
     campaign = await given_campaign(engine, other, 2)
     agent = await engine.agents.create(other.id, "Theirs")
@@ -521,31 +527,31 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
         campaigns.cancel(mine.id, campaign.id),
         campaigns.unschedule(mine.id, campaign.id),
         campaigns.update(mine.id, campaign.id, CampaignUpdate(name="Mine")),
-        campaigns.groups(mine.id, campaign.id),
+        campaigns.count_recipients(mine.id, campaign.id),
         campaigns.recount(mine.id, campaign.id),
         campaigns.dispatches(mine.id, campaign.id, 0),
-        anext(campaigns.recipients(mine.id, campaign.id)),
+        anext(campaigns.iter_recipients(mine.id, campaign.id)),
         engine.agents.get(mine.id, agent.id),
-        engine.agents.update(mine.id, agent.id, AgentChange(name="Mine")),
-        engine.numbers.add(mine.id, "+14155550100", trunk_id=trunk.id),
+        engine.agents.update(mine.id, agent.id, AgentUpdate(name="Mine")),
+        engine.numbers.create(mine.id, "+14155550100", trunk_id=trunk.id),
         engine.messages.get(mine.id, message.id),
         engine.calls.get(mine.id, call.id),
         engine.calls.create(mine.id, NewCall(agent_id=agent.id, to="+14155550001")),
-        engine.settings.get(new_id()),
-        engine.settings.update(new_id(), SmsSettingsChange(max_segments=1)),
+        engine.sms_settings.get(new_id()),
+        engine.sms_settings.update(new_id(), SmsSettingsUpdate(max_segments=1)),
         engine.workspaces.get(new_id()),
-        engine.workspaces.create_key(new_id()),
-        engine.workspaces.list_keys(new_id()),
+        engine.api_keys.create(new_id()),
+        engine.api_keys.list(new_id()),
         engine.agents.list(new_id()),
         engine.unsubscribes.add(new_id(), "+14155550100"),
         engine.unsubscribes.remove(new_id(), "+14155550100"),
-        engine.create_campaign.sms(new_id(), _new(), contacts(1)),
+        engine.campaigns.create_sms(new_id(), _new(), contacts(1)),
     ]
     for attempt in attempts:
         with pytest.raises(NotFound):
             await attempt
     assert (await campaigns.list(mine.id)).total == 0
-    assert await engine.unsubscribes.stopped(mine.id, "sms", ["+14155550777"]) == frozenset()
+    assert await engine.unsubscribes.filter_unsubscribed(mine.id, "sms", ["+14155550777"]) == frozenset()
     assert await engine.unsubscribes.remove(mine.id, "+14155550777") == 0
     assert [list(await service.list(mine.id)) for service in (engine.agents, engine.trunks, engine.flows)] == [
         [],
@@ -553,7 +559,7 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
         [],
     ]
     assert await campaigns.get(other.id, campaign.id) == campaign
-    assert list(await campaigns.stop_all(mine.id)) == []
+    assert list(await campaigns.pause_all(mine.id)) == []
 
 
 def _new(**fields: Any) -> NewSmsCampaign:
@@ -572,7 +578,7 @@ def _bytes_of(directory: Path) -> bytes:
 
 async def _hint(path: Path, workspace_id: str) -> str:
     async with Outreach.open(f"sqlite:///{path}") as engine:
-        (key,) = await engine.workspaces.list_keys(workspace_id)
+        (key,) = await engine.api_keys.list(workspace_id)
         return key.hint
 
 
@@ -580,7 +586,7 @@ async def test_words_are_taken_where_an_enumeration_has_them(engine: Outreach) -
     """`"suspended"` is what the enumeration's member is equal to, and is as good."""
     workspace = await engine.workspaces.create("Acme", mode="live")  # type: ignore[arg-type]
     assert (workspace.mode, workspace.contact_hours) == (WorkspaceMode.LIVE, True)
-    suspended = await engine.workspaces.update(workspace.id, WorkspaceChange(status="suspended"))  # type: ignore[arg-type]
+    suspended = await engine.workspaces.update(workspace.id, WorkspaceUpdate(status="suspended"))  # type: ignore[arg-type]
     assert suspended.status is WorkspaceStatus.SUSPENDED
     assert await engine.workspaces.get(workspace.id) == suspended
     with pytest.raises(WorkspaceUnavailable):
@@ -588,7 +594,7 @@ async def test_words_are_taken_where_an_enumeration_has_them(engine: Outreach) -
     given_campaigns = await engine.campaigns.list(workspace.id, status="draft")  # type: ignore[arg-type]
     assert given_campaigns.total == 0
     with pytest.raises(InvalidRequest, match="must be one of active, suspended"):
-        await engine.workspaces.update(workspace.id, WorkspaceChange(status="asleep"))  # type: ignore[arg-type]
+        await engine.workspaces.update(workspace.id, WorkspaceUpdate(status="asleep"))  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="status"):
         await engine.campaigns.list(workspace.id, status="asleep")  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="channel"):

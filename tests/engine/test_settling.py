@@ -6,17 +6,17 @@ from typing import Any, TypeAlias
 import attrs
 import pytest
 
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.plans import Ending
 from outreach.models.reports import MessageReport
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.trail import Rule
-from outreach.models.work import Unit
-from outreach.operations import settling
-from outreach.operations.wave import Ending
+from outreach.models.trail import TrailRule
+from outreach.models.work import WorkUnit
+from outreach.operations.settling import ledger
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, new_id
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
+from outreach.voice.base import ProviderAnalyser
 from tests.engine.given import (
     ACCEPTED,
     BACKOFF,
@@ -45,7 +45,7 @@ AFTER: dict[DispatchState, tuple[RecipientStatus, str | None, int]] = {
     D.WITHDRAWN: (R.WAITING, "withdrawn", 0),
     D.UNKNOWN: (R.UNKNOWN, "why", 1),
 }
-"""Design, section 5: status, reason and attempts of a recipient after each outcome, without retries."""
+"""docs/states.md#recipients: status, reason and attempts of a recipient after each outcome, without retries."""
 
 TAKES = {
     D.DISPATCHING: {D.ACCEPTED, D.REFUSED, D.NOT_SENT, D.WITHDRAWN, D.DEFERRED, D.UNKNOWN},
@@ -53,19 +53,22 @@ TAKES = {
     D.UNCONFIRMED: {D.ACCEPTED, D.REFUSED},
     D.GIVEN_UP: {D.ACCEPTED, D.REFUSED},
 }
-"""Design, section 5: which outcome a dispatch takes in which state; all other pairs change nothing."""
+"""docs/states.md#dispatches: which outcome a dispatch takes in which state; all other pairs change nothing."""
 
 
-def _outcome(state: DispatchState) -> Outcome:
+def _outcome(state: DispatchState) -> DispatchOutcome:
     accepted = state is D.ACCEPTED
-    return Outcome(state=state, provider_id="p1" if accepted else None, reason=None if accepted else "why")
+    return DispatchOutcome(state=state, provider_id="p1" if accepted else None, reason=None if accepted else "why")
 
 
 @pytest.mark.parametrize("state", AFTER)
 async def test_each_first_outcome_does_to_the_recipient_what_the_design_says(
     storage: Storage, state: DispatchState
 ) -> None:
-    """Design, section 5: accepted and refused are outcomes, unknown stays unknown, deferral spends no attempt."""
+    """Accepted and refused are outcomes, unknown stays unknown, deferral spends no attempt.
+
+    docs/delivery-contract.md#rule-5.
+    """
     campaign = await given_active(storage)
     dispatch = await settle(storage, await given_dispatch(storage, campaign), _outcome(state), now=NOW + TICK)
     after = await recipient(storage, campaign)
@@ -104,10 +107,13 @@ async def test_a_dispatch_takes_one_outcome_and_another_one_only_where_it_was_un
 async def test_a_worker_that_was_taken_for_lost_may_say_that_nobody_was_asked(
     storage: Storage, state: DispatchState
 ) -> None:
-    """Design, section 5, rule 8: merged whoever reports it; the contact has its turn, and nothing is in doubt."""
+    """Merged whoever reports it; the contact has its turn, and nothing is in doubt.
+
+    docs/delivery-contract.md#rule-8.
+    """
     campaign = await given_active(storage)
     dispatch = await settle(
-        storage, await given_dispatch(storage, campaign), Outcome(state=D.UNKNOWN, reason="worker_lost")
+        storage, await given_dispatch(storage, campaign), DispatchOutcome(state=D.UNKNOWN, reason="worker_lost")
     )
     await settle(storage, dispatch, _outcome(state), now=NOW + TICK)
     after = await recipient(storage, campaign)
@@ -119,10 +125,10 @@ async def test_a_dispatch_that_the_ledger_lacks_changes_nothing(storage: Storage
     """An outcome of nothing, or of another workspace's dispatch, is no error and touches nobody."""
     campaign = await given_active(storage)
     dispatch = await given_dispatch(storage, campaign)
-    for workspace_id, dispatch_id in ((HERE, new_id()), (THERE, dispatch.id)):
+    for workspace_id, dispatch_id in ((THIS_WORKSPACE, new_id()), (OTHER_WORKSPACE, dispatch.id)):
         assert (
             await storage.write(
-                lambda tx, w=workspace_id, d=dispatch_id: settling.settle(  # type: ignore[misc]
+                lambda tx, w=workspace_id, d=dispatch_id: ledger.settle(  # type: ignore[misc]
                     tx, w, d, ACCEPTED, backoff=BACKOFF, now=NOW
                 )
             )
@@ -147,27 +153,32 @@ async def test_a_dispatch_that_the_ledger_lacks_changes_nothing(storage: Storage
 async def test_a_deferral_backs_off_and_honours_the_providers_wish(
     storage: Storage, tries: int, wish: float | None, seconds: int
 ) -> None:
-    """Design, section 5, rule 7: the next try backs off, doubling, and honours Retry-After; no attempt is spent."""
+    """The next try backs off, doubling, and honours Retry-After; no attempt is spent.
+
+    docs/delivery-contract.md#rule-7.
+    """
     campaign = await given_active(storage)
     now = NOW
     for number in range(tries):
-        outcome = Outcome(state=D.DEFERRED, retry_after_seconds=wish if number == tries - 1 else None)
+        outcome = DispatchOutcome(state=D.DEFERRED, retry_after_seconds=wish if number == tries - 1 else None)
         await settle(storage, await given_dispatch(storage, campaign, now=now), outcome, now=now)
         now = NOW + timedelta(hours=number + 1)
     after = await recipient(storage, campaign)
     moved = now - timedelta(hours=1)
     assert (after.attempts, after.tries) == (0, tries)
     assert after.due_at == moved + timedelta(seconds=seconds)
-    tried = await storage.read(lambda tx: tx.dispatches.of_recipient(HERE, campaign.id, 0))
+    tried = await storage.read(lambda tx: tx.dispatches.of_recipient(THIS_WORKSPACE, campaign.id, 0))
     assert [(one.attempt, one.try_number) for one in tried] == [(1, n + 1) for n in range(tries)]
     assert (await reread(storage, campaign)).counters.pending == 1
 
 
 async def test_what_waits_makes_its_campaign_due(storage: Storage) -> None:
-    """Design, section 6: what makes work due writes it, in its own transaction."""
+    """docs/rules.md#due-work: what makes work due writes it, in its own transaction."""
     campaign = await given_active(storage)
-    await settle(storage, await given_dispatch(storage, campaign), Outcome(state=D.WITHDRAWN, reason="too_late"))
-    work = await storage.read(lambda tx: tx.work.get(Unit("campaign", HERE, campaign.id)))
+    await settle(
+        storage, await given_dispatch(storage, campaign), DispatchOutcome(state=D.WITHDRAWN, reason="too_late")
+    )
+    work = await storage.read(lambda tx: tx.work.get(WorkUnit("campaign", THIS_WORKSPACE, campaign.id)))
     assert work is not None
     assert work.due_at == NOW
 
@@ -188,7 +199,7 @@ async def test_what_waits_makes_its_campaign_due(storage: Storage) -> None:
 async def test_only_failures_that_may_pass_are_retried_and_only_where_retry_is_on(
     storage: Storage, reason: str, retried: bool, enabled: bool
 ) -> None:
-    """Design, section 6, retry: only failures that may pass; interface, section 2.4: retry_enabled."""
+    """docs/rules.md#retry: only failures that may pass; docs/interface.md#2.4: retry_enabled."""
     await given_settings(storage, retry_enabled=enabled, retry_delay_minutes=7)
     campaign = await given_active(storage)
     await settle(storage, await given_dispatch(storage, campaign), refused(reason))
@@ -202,7 +213,7 @@ async def test_only_failures_that_may_pass_are_retried_and_only_where_retry_is_o
 
 @pytest.mark.parametrize("attempts", [1, 2, 3])
 async def test_the_attempts_of_the_settings_include_the_first(storage: Storage, attempts: int) -> None:
-    """Interface, section 2.4: retry_max_attempts are total attempts per recipient, including the first."""
+    """docs/interface.md#2.4: retry_max_attempts are total attempts per recipient, including the first."""
     await given_settings(storage, retry_enabled=True, retry_max_attempts=attempts)
     campaign = await given_active(storage)
     for number in range(1, attempts + 1):
@@ -222,16 +233,16 @@ async def test_the_attempts_of_the_settings_include_the_first(storage: Storage, 
     [
         (ACCEPTED, (R.COMPLETED, None)),
         (refused("temporary"), (R.FAILED, "temporary")),
-        (Outcome(state=D.UNKNOWN, reason="timeout"), (R.UNKNOWN, "timeout")),
-        (Outcome(state=D.DEFERRED), ("closed", None)),
-        (Outcome(state=D.NOT_SENT), ("closed", None)),
-        (Outcome(state=D.WITHDRAWN), ("closed", None)),
+        (DispatchOutcome(state=D.UNKNOWN, reason="timeout"), (R.UNKNOWN, "timeout")),
+        (DispatchOutcome(state=D.DEFERRED), ("closed", None)),
+        (DispatchOutcome(state=D.NOT_SENT), ("closed", None)),
+        (DispatchOutcome(state=D.WITHDRAWN), ("closed", None)),
     ],
 )
 async def test_what_is_in_flight_when_a_campaign_ends_keeps_its_true_outcome_and_is_not_retried(
-    storage: Storage, status: CampaignStatus, outcome: Outcome, wanted: tuple[Any, Any]
+    storage: Storage, status: CampaignStatus, outcome: DispatchOutcome, wanted: tuple[Any, Any]
 ) -> None:
-    """Design, section 4: what is in flight keeps its true outcome and is not retried; the unsent ones close."""
+    """docs/states.md#recipients: what is in flight keeps its true outcome and is not retried; the unsent ones close."""
     await given_settings(storage, retry_enabled=True)
     campaign = await given_active(storage)
     dispatch = await given_dispatch(storage, campaign)
@@ -245,7 +256,7 @@ async def test_what_is_in_flight_when_a_campaign_ends_keeps_its_true_outcome_and
 
 
 async def test_an_outcome_under_a_pause_is_merged_and_the_campaign_stays_paused(storage: Storage) -> None:
-    """Design, section 5, rule 8: outcomes are merged whatever happened; a paused campaign does not complete."""
+    """docs/delivery-contract.md#rule-8: outcomes are merged whatever happened; a paused campaign does not complete."""
     campaign = await given_active(storage)
     dispatch = await given_dispatch(storage, campaign)
     paused = attrs.evolve(await reread(storage, campaign), status=C.PAUSED)
@@ -256,12 +267,12 @@ async def test_an_outcome_under_a_pause_is_merged_and_the_campaign_stays_paused(
 
 
 async def test_an_unknown_dispatch_keeps_the_campaign_from_completing(storage: Storage) -> None:
-    """Design, section 4: completed means nothing pending, waiting, in flight or unknown."""
+    """docs/states.md#campaigns: completed means nothing pending, waiting, in flight or unknown."""
     campaign = await given_active(storage)
-    dispatch = await settle(storage, await given_dispatch(storage, campaign), Outcome(state=D.UNKNOWN))
+    dispatch = await settle(storage, await given_dispatch(storage, campaign), DispatchOutcome(state=D.UNKNOWN))
     assert (await reread(storage, campaign)).status is C.ACTIVE
     assert (await commit(storage, campaign)).dispatches == ()
-    await settle(storage, dispatch, Outcome(state=D.UNCONFIRMED))
+    await settle(storage, dispatch, DispatchOutcome(state=D.UNCONFIRMED))
     after = await reread(storage, campaign)
     assert (after.status, (await recipient(storage, campaign)).status) == (C.COMPLETED, R.UNCONFIRMED)
 
@@ -271,7 +282,7 @@ async def test_an_unknown_dispatch_keeps_the_campaign_from_completing(storage: S
 async def test_what_has_ended_in_doubt_is_not_opened_by_a_refusal_of_the_account(
     storage: Storage, reason: str, count: int
 ) -> None:
-    """Design, section 5, rule 6: never sent again, in a campaign that goes on or in one that is over."""
+    """docs/delivery-contract.md#rule-6: never sent again, in a campaign that goes on or in one that is over."""
     campaign = await given_active(storage, count)
     dispatch = await given_dispatch(storage, campaign)
     for state in (D.UNKNOWN, D.UNCONFIRMED):
@@ -290,7 +301,7 @@ async def test_who_was_put_aside_meanwhile_stays_so(storage: Storage) -> None:
     for state in (D.UNKNOWN, D.GIVEN_UP):
         dispatch = await settle(storage, dispatch, _outcome(state))
     ending = Ending(
-        recipient=await recipient(storage, campaign), status=R.SKIPPED, reason="opted_out", rule=Rule.REGISTER
+        recipient=await recipient(storage, campaign), status=R.SKIPPED, reason="opted_out", rule=TrailRule.REGISTER
     )
     await commit(storage, campaign, 1, endings=[ending])
     await settle(storage, dispatch, refused("provider_auth"))
@@ -311,7 +322,7 @@ async def test_receipts_move_up_only(storage: Storage, by: str) -> None:
 
 
 async def test_delivered_outranks_failed(storage: Storage) -> None:
-    """Design, section 5: rank only goes up, except that `delivered` outranks `failed`."""
+    """docs/delivery-contract.md#rule-12: rank only goes up, except that `delivered` outranks `failed`."""
     campaign = await given_active(storage)
     dispatch = await settle(storage, await given_dispatch(storage, campaign), ACCEPTED)
     await _report(storage, dispatch, MS.FAILED, reason="unreachable")
@@ -326,7 +337,7 @@ async def test_delivered_outranks_failed(storage: Storage) -> None:
 
 
 async def test_a_failed_receipt_is_retried_like_a_refusal(storage: Storage) -> None:
-    """Design, section 6, retry: failures that may pass, also those reported by a receipt."""
+    """docs/rules.md#retry: failures that may pass, also those reported by a receipt."""
     await given_settings(storage, retry_enabled=True, retry_max_attempts=2)
     campaign = await given_active(storage)
     dispatch = await settle(storage, await given_dispatch(storage, campaign), ACCEPTED)
@@ -344,7 +355,7 @@ async def test_a_failed_receipt_is_retried_like_a_refusal(storage: Storage) -> N
 
 
 async def test_delivered_after_failed_ends_the_wait_for_a_retry(storage: Storage) -> None:
-    """Design, section 5, rule 6: evidence that arrives before the second dispatch cancels it."""
+    """docs/delivery-contract.md#rule-6: evidence that arrives before the second dispatch cancels it."""
     await given_settings(storage, retry_enabled=True)
     campaign = await given_active(storage)
     dispatch = await settle(storage, await given_dispatch(storage, campaign), ACCEPTED)
@@ -358,18 +369,21 @@ async def test_delivered_after_failed_ends_the_wait_for_a_retry(storage: Storage
 @pytest.mark.parametrize(
     "ends",
     [
-        [Outcome(state=D.DEFERRED, reason="rate_limited")],
-        [Outcome(state=D.WITHDRAWN, reason="paused")],
-        [Outcome(state=D.UNKNOWN, reason="timeout"), Outcome(state=D.NOT_SENT, reason="not_found")],
+        [DispatchOutcome(state=D.DEFERRED, reason="rate_limited")],
+        [DispatchOutcome(state=D.WITHDRAWN, reason="paused")],
+        [DispatchOutcome(state=D.UNKNOWN, reason="timeout"), DispatchOutcome(state=D.NOT_SENT, reason="not_found")],
         [refused("temporary")],
         [refused("filtered")],
     ],
     ids=lambda ends: str(ends[-1].state),
 )
 async def test_who_turns_out_to_have_been_reached_is_not_sent_to_again_when_the_next_attempt_reaches_nobody(
-    storage: Storage, ends: list[Outcome]
+    storage: Storage, ends: list[DispatchOutcome]
 ) -> None:
-    """Delivered outranks failed, also where it is told while the next attempt is under way (design, section 5)."""
+    """Delivered outranks failed, also where it is told while the next attempt is under way.
+
+    docs/delivery-contract.md#rule-12.
+    """
     await given_settings(storage, retry_enabled=True)
     campaign = await given_active(storage)
     first = await given_dispatch(storage, campaign)
@@ -404,17 +418,17 @@ async def test_a_receipt_of_an_earlier_attempt_does_not_speak_for_a_later_one(st
 async def test_a_callback_with_our_id_is_evidence_that_the_provider_has_it(
     storage: Storage, state: DispatchState, status: MessageStatus
 ) -> None:
-    """Field, test 11: a callback before the answer; design, section 5, rule 6: evidence ends the unknown."""
+    """Field, test 11: a callback before the answer; docs/delivery-contract.md#rule-6: evidence ends the unknown."""
     campaign = await given_active(storage)
     dispatch = await given_dispatch(storage, campaign)
     if state is D.UNKNOWN:
-        dispatch = await settle(storage, dispatch, Outcome(state=D.UNKNOWN))
+        dispatch = await settle(storage, dispatch, DispatchOutcome(state=D.UNKNOWN))
     assert await _report(storage, dispatch, status, provider_id="p9")
     stored = await _stored(storage, dispatch)
     assert (stored.state, stored.report, stored.provider_id) == (D.ACCEPTED, status, "p9")
     wanted = R.FAILED if status is MS.FAILED else R.COMPLETED
     assert (await recipient(storage, campaign)).status is wanted
-    late = await settle(storage, stored, Outcome(state=D.UNKNOWN, reason="timeout"))
+    late = await settle(storage, stored, DispatchOutcome(state=D.UNKNOWN, reason="timeout"))
     assert late.state is D.ACCEPTED
     await reread(storage, campaign)
 
@@ -425,7 +439,7 @@ async def test_a_report_of_nothing_known_or_of_another_workspace_changes_nothing
     dispatch = await settle(storage, await given_dispatch(storage, campaign), ACCEPTED)
     before = await _stored(storage, dispatch)
     for changes in (
-        {"workspace_id": THERE},
+        {"workspace_id": OTHER_WORKSPACE},
         {"dispatch_id": new_id(), "provider_id": "p2"},
         {"dispatch_id": None, "provider_id": None},
         {"dispatch_id": None, "provider_id": "p1", "provider": "telnyx"},
@@ -444,7 +458,7 @@ async def test_a_second_answer_that_brings_the_provider_id_is_kept(storage: Stor
 
 
 async def test_abandoned_intents_of_an_earlier_worker_become_unknown_in_slices(storage: Storage) -> None:
-    """Design, section 5, rule 5: after a crash a `dispatching` row without an outcome is unknown."""
+    """docs/delivery-contract.md#rule-5: after a crash a `dispatching` row without an outcome is unknown."""
     campaign = await given_active(storage, 5)
     dispatches = (await commit(storage, campaign, 0, 1, 2, 3)).dispatches
     await settle(storage, dispatches[3], ACCEPTED)
@@ -457,7 +471,7 @@ async def test_abandoned_intents_of_an_earlier_worker_become_unknown_in_slices(s
 
 
 async def _abandon(storage: Storage, epoch: int) -> int:
-    return await storage.write(lambda tx: settling.abandon(tx, epoch=epoch, backoff=BACKOFF, now=NOW, limit=2))
+    return await storage.write(lambda tx: ledger.mark_abandoned(tx, epoch=epoch, backoff=BACKOFF, now=NOW, limit=2))
 
 
 async def _report(
@@ -473,7 +487,7 @@ async def _report(
     )
     event = attrs.evolve(event, **changes)
     return await storage.write(
-        lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW)
+        lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW)
     )
 
 
@@ -483,12 +497,12 @@ async def _stored(storage: Storage, dispatch: Dispatch) -> Dispatch:
     return found
 
 
-@pytest.mark.parametrize("said", [Outcome(state=D.DEFERRED, reason="rate_limited"), refused("temporary")])
+@pytest.mark.parametrize("said", [DispatchOutcome(state=D.DEFERRED, reason="rate_limited"), refused("temporary")])
 @pytest.mark.parametrize("status", [MS.SENT, MS.DELIVERED])
 async def test_a_report_on_what_the_provider_had_said_no_to_cancels_the_next_try(
-    storage: Storage, said: Outcome, status: MessageStatus
+    storage: Storage, said: DispatchOutcome, status: MessageStatus
 ) -> None:
-    """Design, section 5, rules 2 and 8: it has taken it after all, and the contact is not sent it again."""
+    """docs/delivery-contract.md#rule-2 and #rule-8: it has taken it after all, and the contact is not sent it again."""
     await given_settings(storage, retry_enabled=True, retry_max_attempts=2)
     campaign = await given_active(storage)
     dispatch = await given_dispatch(storage, campaign)
@@ -497,7 +511,7 @@ async def test_a_report_on_what_the_provider_had_said_no_to_cancels_the_next_try
     assert await _report(storage, dispatch, status)
     after = await recipient(storage, campaign)
     assert (after.status, after.attempts) == (R.COMPLETED if status is MS.DELIVERED else R.IN_PROGRESS, 1)
-    stored = await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id))
+    stored = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, dispatch.id))
     assert stored is not None
     assert (stored.state, stored.report) == (D.ACCEPTED, status)
     assert (await reread(storage, campaign)).counters.successful == 1
@@ -511,6 +525,6 @@ async def test_a_failure_of_what_was_refused_says_nothing_new(storage: Storage) 
     before = await recipient(storage, campaign)
     assert not await _report(storage, dispatch, MS.FAILED, reason="invalid_number")
     assert await recipient(storage, campaign) == before
-    stored = await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id))
+    stored = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, dispatch.id))
     assert stored is not None
     assert stored.state is D.REFUSED

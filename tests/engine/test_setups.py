@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from outreach import AgentChange, CampaignMoved, CannotStart, NewCallCampaign, NewRecipient, Outreach, Workspace
+from outreach import AgentUpdate, CampaignStatusChanged, CannotStart, NewCallCampaign, NewRecipient, Outreach, Workspace
 from tests.engine.rig import contacts, given_workspace
 
 pytestmark = pytest.mark.anyio
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 async def given_calls(engine: Outreach, workspace: Workspace, agent_id: str) -> str:
     """Create a calling campaign and return its identifier."""
     new = NewCallCampaign(name="Renewals", agent_id=agent_id)
-    return (await engine.create_campaign.call(workspace.id, new, contacts(1))).campaign.id
+    return (await engine.campaigns.create_call(workspace.id, new, contacts(1))).campaign.id
 
 
 async def status_of(engine: Outreach, workspace: Workspace, campaign_id: str) -> str:
@@ -24,26 +24,26 @@ async def status_of(engine: Outreach, workspace: Workspace, campaign_id: str) ->
 @pytest.mark.parametrize(
     ("lacking", "mended"),
     [
-        ({"is_active": False}, AgentChange(is_active=True)),
-        ({"direction": "inbound"}, AgentChange(allow_outbound=True)),
+        ({"is_active": False}, AgentUpdate(is_active=True)),
+        ({"direction": "inbound"}, AgentUpdate(allow_outbound=True)),
     ],
 )
 async def test_an_agent_that_may_call_makes_its_drafts_ready(
-    engine: Outreach, lacking: dict[str, str], mended: AgentChange
+    engine: Outreach, lacking: dict[str, str], mended: AgentUpdate
 ) -> None:
-    """Design, section 3, row "GET /campaigns, POST /campaigns": ready when its agent is active and may call out."""
+    """docs/interface.md#campaigns: ready when its agent is active and may call out."""
     workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, "Ada", **lacking)  # type: ignore[arg-type]
     other = await engine.agents.create(workspace.id, "Bob", is_active=False)
     mine = await given_calls(engine, workspace, agent.id)
     foreign = await given_calls(engine, workspace, other.id)
     assert await status_of(engine, workspace, mine) == "draft"
-    (obstacle,) = await engine.campaigns.obstacles(workspace.id, mine)
+    (obstacle,) = await engine.campaigns.start_problems(workspace.id, mine)
     assert obstacle.path in {"agent.is_active", "agent.allow_outbound"}
     with pytest.raises(CannotStart, match="Its agent 'Ada' is in") as caught:
         await engine.campaigns.start(workspace.id, mine)
     assert caught.value.details == (obstacle,)
-    async with engine.events.subscribe(CampaignMoved) as stream:
+    async with engine.events.subscribe(CampaignStatusChanged) as stream:
         await engine.agents.update(workspace.id, agent.id, mended, actor="cli:ann")
         moved = await anext(stream)
     assert (moved.campaign_id, moved.status, moved.actor) == (mine, "ready", "cli:ann")
@@ -62,9 +62,9 @@ async def test_an_agent_that_may_not_call_any_more_makes_drafts_of_those_that_ha
     await engine.campaigns.start(workspace.id, active)
     await engine.campaigns.cancel(workspace.id, over)
     campaigns = (ready, active, over)
-    await engine.agents.update(workspace.id, agent.id, AgentChange(is_active=False))
+    await engine.agents.update(workspace.id, agent.id, AgentUpdate(is_active=False))
     assert [await status_of(engine, workspace, one) for one in campaigns] == ["draft", "active", "cancelled"]
-    await engine.agents.update(workspace.id, agent.id, AgentChange(is_active=True, name="Eve"))
+    await engine.agents.update(workspace.id, agent.id, AgentUpdate(is_active=True, name="Eve"))
     assert [await status_of(engine, workspace, one) for one in campaigns] == ["ready", "active", "cancelled"]
 
 
@@ -79,9 +79,9 @@ async def test_an_agent_that_changes_while_a_campaign_is_loaded_is_heeded(
     async def people() -> AsyncIterator[NewRecipient]:
         for one in contacts(2):
             yield one
-        await engine.agents.update(workspace.id, agent.id, AgentChange(is_active=after))
+        await engine.agents.update(workspace.id, agent.id, AgentUpdate(is_active=after))
 
     new = NewCallCampaign(name="Renewals", agent_id=agent.id)
-    created = await engine.create_campaign.call(workspace.id, new, people())
+    created = await engine.campaigns.create_call(workspace.id, new, people())
     assert created.campaign.status == status
     assert [detail.path for detail in created.missing] == ([] if after else ["agent.is_active"])

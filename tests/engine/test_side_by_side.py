@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from outreach.services.side_by_side import side_by_side
+from outreach.services.run_concurrently import run_concurrently
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ async def test_both_run_at_the_same_time_and_both_results_come_back() -> None:
         return "two"
 
     with anyio.fail_after(30):
-        assert await side_by_side(aside, here) == (1, "two")
+        assert await run_concurrently(aside, here) == (1, "two")
 
 
 @pytest.mark.parametrize("fails", ["aside", "here"])
@@ -44,14 +44,14 @@ async def test_the_error_of_one_is_raised_as_it_is_and_ends_the_other(fails: str
         raise error
 
     with anyio.fail_after(30), pytest.raises(LookupError) as caught:
-        await (side_by_side(failing, _never) if fails == "aside" else side_by_side(_never, failing))
+        await (run_concurrently(failing, _never) if fails == "aside" else run_concurrently(_never, failing))
     assert caught.value is error
 
 
 async def test_cancelling_ends_both() -> None:
     """Whoever is cancelled leaves nothing running."""
     with anyio.move_on_after(0.01) as scope:
-        await side_by_side(_never, _never)
+        await run_concurrently(_never, _never)
     assert scope.cancelled_caught
 
 
@@ -65,7 +65,7 @@ async def test_what_runs_here_stays_in_its_task() -> None:
     async def aside() -> int:
         return anyio.get_current_task().id
 
-    aside_task, here_task = await side_by_side(aside, here)
+    aside_task, here_task = await run_concurrently(aside, here)
     assert here_task == task != aside_task
 
 
@@ -82,4 +82,4 @@ async def test_a_ctrl_c_in_one_is_no_group_of_errors_and_ends_the_other() -> Non
         raise KeyboardInterrupt
 
     with anyio.fail_after(30), pytest.raises(KeyboardInterrupt):
-        await side_by_side(aside, here)
+        await run_concurrently(aside, here)

@@ -20,18 +20,19 @@ from outreach import (
     Outreach,
     RecipientUnsubscribed,
     SystemClock,
-    WorkspaceChange,
     WorkspaceStatus,
     WorkspaceUnavailable,
+    WorkspaceUpdate,
 )
 from outreach.errors import LeaseLost
 from outreach.models.call import Call
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import Message
 from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState
-from outreach.operations import account_holds, settling, singles
-from outreach.operations.singles import IntentTerms
+from outreach.operations.settling import ledger
+from outreach.operations.waves import provider_throttles, singles
+from outreach.operations.waves.singles import IntentTerms
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
@@ -43,9 +44,16 @@ from outreach.testing.builders import (
     make_workspace,
     new_id,
 )
-from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, accept, defer, hang, refuse
-from outreach.testing.storage_tables.base_contract import HERE, TICK
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.scripted import (
+    ScriptedCarrier,
+    ScriptedVoice,
+    accept,
+    defer,
+    hang,
+    refuse,
+)
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
+from outreach.voice.base import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import BACKOFF
@@ -58,7 +66,7 @@ TO = "+14155550123"
 
 
 async def test_a_message_is_sent_once_without_a_footer(open_storage: OpenStorage) -> None:
-    """Interface, section 4.4: the footer is not appended to messages sent with POST /sms."""
+    """docs/interface.md#4.4: the footer is not appended to messages sent with POST /sms."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         sent = await rig.engine.messages.send(workspace.id, NewMessage(to="(415) 555-0123", body="Your code"))
@@ -78,12 +86,12 @@ async def test_a_message_on_its_way_is_not_looked_at_in_a_loop(open_storage: Ope
         before, began = rig.storage.writes, anyio.current_time()
         await anyio.sleep(0.4)
         # Heartbeats, no more: one each 50 ms, of however long this machine took; and a few when the answer came.
-        assert rig.storage.writes - before < 10 + (anyio.current_time() - began) / QUICK.heartbeat_seconds
+        assert rig.storage.writes - before < 10 + (anyio.current_time() - began) / QUICK.heartbeat_interval_seconds
         await until(lambda: _message(rig.engine, sent, MessageStatus.ACCEPTED))
 
 
 async def test_a_message_that_was_deferred_is_sent_with_one_attempt(open_storage: OpenStorage) -> None:
-    """Design, section 5: single messages follow the same rules; a deferral spends no attempt."""
+    """docs/delivery-contract.md#rule-14: single messages follow the same rules; a deferral spends no attempt."""
     async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([defer(), defer()])) as rig:
         workspace = await given_workspace(rig.engine)
         sent = await rig.engine.messages.send(workspace.id, NewMessage(to=TO, body="x"))
@@ -101,7 +109,7 @@ async def test_a_refused_message_has_failed_with_its_class(open_storage: OpenSto
 
 
 async def test_a_call_waits_a_moment_for_the_providers_identifier(open_storage: OpenStorage) -> None:
-    """Design, section 3, row `callId`: if the acceptance comes in time, it is in the answer; our id finds it too."""
+    """docs/interface.md#call-id: if the acceptance comes in time, it is in the answer; our id finds it too."""
     async with dispatching(open_storage(SystemClock()), voice=ScriptedVoice([accept("pc-1")])) as rig:
         workspace, new = await _caller(rig.engine)
         call = await rig.engine.calls.create(workspace, new)
@@ -115,7 +123,7 @@ async def test_a_call_waits_a_moment_for_the_providers_identifier(open_storage: 
 async def test_a_call_that_is_not_accepted_in_time_has_no_identifier(
     open_storage: OpenStorage, step: Any, status: CallStatus
 ) -> None:
-    """Design, section 3, row `callId`: if not, or on a refusal, it is absent and the call record tells."""
+    """docs/interface.md#call-id: if not, or on a refusal, it is absent and the call record tells."""
     async with dispatching(open_storage(SystemClock()), voice=ScriptedVoice([step])) as rig:
         workspace, new = await _caller(rig.engine)
         call = await rig.engine.calls.create(workspace, new)
@@ -126,7 +134,7 @@ async def test_a_call_that_is_not_accepted_in_time_has_no_identifier(
 
 
 async def test_where_nothing_dispatches_a_call_is_answered_at_once(engine: Outreach) -> None:
-    """Design, section 3, row `callId`: the wait is not where nothing dispatches."""
+    """docs/interface.md#call-id: the wait is not where nothing dispatches."""
     workspace, new = await _caller(engine)
     before = anyio.current_time()
     call = await engine.calls.create(workspace, new)
@@ -135,16 +143,16 @@ async def test_where_nothing_dispatches_a_call_is_answered_at_once(engine: Outre
 
 
 async def test_the_events_of_a_call_move_it_up_only(storage: Storage) -> None:
-    """Design, section 5: the rank only goes up; times and outcome come with the events."""
+    """docs/delivery-contract.md#rule-12: the rank only goes up; times and outcome come with the events."""
     _, call, dispatch = await _placed(storage)
-    accepted = Outcome(state=DispatchState.ACCEPTED, provider_id="pc-1")
-    await storage.write(lambda tx: settling.settle(tx, HERE, dispatch.id, accepted, backoff=BACKOFF, now=NOW))
+    accepted = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="pc-1")
+    await storage.write(lambda tx: ledger.settle(tx, THIS_WORKSPACE, dispatch.id, accepted, backoff=BACKOFF, now=NOW))
     heard = []
     for seconds, status in enumerate(
         (CallStatus.IN_PROGRESS, CallStatus.RINGING, CallStatus.COMPLETED, CallStatus.FAILED)
     ):
         event = CallReport(
-            workspace_id=HERE,
+            workspace_id=THIS_WORKSPACE,
             provider="simulator",
             dispatch_id=dispatch.id,
             provider_id="pc-1",
@@ -154,12 +162,12 @@ async def test_the_events_of_a_call_move_it_up_only(storage: Storage) -> None:
         )
         heard.append(
             await storage.write(
-                lambda tx, event=event: settling.report(  # type: ignore[misc]
-                    tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=NOW
+                lambda tx, event=event: ledger.apply_report(  # type: ignore[misc]
+                    tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW
                 )
             )
         )
-    ended = await storage.read(lambda tx: tx.calls.get(HERE, call.id))
+    ended = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id))
     assert heard == [True, False, True, False]
     assert ended is not None
     assert (ended.status, ended.outcome, ended.duration_seconds) == (CallStatus.COMPLETED, "positive", 2)
@@ -178,20 +186,20 @@ async def test_the_events_of_a_call_move_it_up_only(storage: Storage) -> None:
     ],
 )
 async def test_each_outcome_of_a_call(storage: Storage, state: DispatchState, status: CallStatus) -> None:
-    """Design, section 5: single calls follow the same rules."""
+    """docs/delivery-contract.md#rule-14: single calls follow the same rules."""
     agent, call, dispatch = await _placed(storage)
-    outcome = Outcome(state=state, reason="why")
-    await storage.write(lambda tx: settling.settle(tx, HERE, dispatch.id, outcome, backoff=BACKOFF, now=NOW))
-    found = await storage.read(lambda tx: tx.calls.get(HERE, call.id))
+    outcome = DispatchOutcome(state=state, reason="why")
+    await storage.write(lambda tx: ledger.settle(tx, THIS_WORKSPACE, dispatch.id, outcome, backoff=BACKOFF, now=NOW))
+    found = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id))
     assert found is not None
     assert found.status is status
-    blocks = await storage.read(lambda tx: tx.calls.open_between(HERE, agent.id, call.to))
+    blocks = await storage.read(lambda tx: tx.calls.open_call_between(THIS_WORKSPACE, agent.id, call.to))
     assert (blocks is None) == (status is CallStatus.FAILED)
 
 
 @pytest.mark.parametrize(("age", "sent"), [(STALE - TICK, True), (STALE, False), (STALE * 2, False)])
 async def test_singles_that_waited_too_long_are_canceled_as_stale(storage: Storage, age: timedelta, sent: bool) -> None:
-    """Design, section 5: one that could not be dispatched for 10 minutes ends as `canceled: stale`."""
+    """docs/delivery-contract.md#rule-14: one that could not be dispatched for 10 minutes ends as `canceled: stale`."""
     _, call, message = await _queued(storage)
     committed = await _commit(storage, message, call, now=NOW + age)
     assert [one is not None for one in committed] == [sent, sent]
@@ -201,7 +209,7 @@ async def test_singles_that_waited_too_long_are_canceled_as_stale(storage: Stora
 
 @pytest.mark.parametrize("scope", ["all", "sms", "call"])
 async def test_singles_to_who_opted_out_since_are_canceled(storage: Storage, scope: Any) -> None:
-    """Design, section 3, row "register": POST /sms and POST /calls stop at the commit, too."""
+    """docs/interface.md#register: POST /sms and POST /calls stop at the commit, too."""
     _, call, message = await _queued(storage)
     for phone in (call.to, message.to):
         entry = make_unsubscribe(phone=phone, scope=scope)
@@ -212,11 +220,11 @@ async def test_singles_to_who_opted_out_since_are_canceled(storage: Storage, sco
 
 @pytest.mark.parametrize("change", [{"is_active": False}, {"direction": "inbound"}])
 async def test_a_call_whose_agent_may_not_call_any_more_is_canceled(storage: Storage, change: dict[str, Any]) -> None:
-    """Design, section 5, rule 3: everything again at the commit, the agent included."""
+    """docs/delivery-contract.md#rule-3: everything again at the commit, the agent included."""
     agent, call, message = await _queued(storage)
     await storage.write(lambda tx: tx.agents.update(attrs.evolve(agent, **change)))
     _, placed = await _commit(storage, message, call)
-    found = await storage.read(lambda tx: tx.calls.get(HERE, call.id))
+    found = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id))
     assert placed is None
     assert found is not None
     assert (found.status, found.error, found.ended_at) == (CallStatus.CANCELED, "agent_unavailable", NOW)
@@ -249,17 +257,22 @@ async def test_singles_of_a_suspended_workspace_wait_and_become_stale(storage: S
 async def test_what_is_put_off_is_looked_at_again_when_it_is_stale_at_the_latest(
     storage: Storage, after_seconds: float, retry_after_seconds: float | None, due_seconds: float
 ) -> None:
-    """Design, section 5: canceled after 10 minutes, however long the provider wishes to be left alone."""
+    """Canceled after 10 minutes, however long the provider wishes to be left alone.
+
+    docs/delivery-contract.md#rule-14.
+    """
     _, call, message = await _queued(storage)
     committed = await _commit(storage, message, call)
-    deferred = Outcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=retry_after_seconds)
+    deferred = DispatchOutcome(
+        state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=retry_after_seconds
+    )
     answered = NOW + timedelta(seconds=after_seconds)
 
     def answer(tx: Transaction) -> None:
         for dispatch in committed:
             assert dispatch is not None
-            settling.settle(tx, HERE, dispatch.id, deferred, backoff=BACKOFF, now=answered)
-            account_holds.learn(tx, dispatch, deferred, backoff=BACKOFF, now=answered)
+            ledger.settle(tx, THIS_WORKSPACE, dispatch.id, deferred, backoff=BACKOFF, now=answered)
+            provider_throttles.update_throttle(tx, dispatch, deferred, backoff=BACKOFF, now=answered)
 
     await storage.write(answer)
     due_at = NOW + timedelta(seconds=due_seconds)
@@ -273,7 +286,7 @@ async def test_what_is_put_off_is_looked_at_again_when_it_is_stale_at_the_latest
 
 
 async def test_singles_are_committed_once_and_under_the_present_lease_only(storage: Storage) -> None:
-    """Design, section 5, rules 2 and 3: one open dispatch, and none under a lost lease."""
+    """docs/delivery-contract.md#rule-2 and #rule-3: one open dispatch, and none under a lost lease."""
     _, call, message = await _queued(storage)
     with pytest.raises(LeaseLost):
         await _commit(storage, message, call, epoch=2)
@@ -282,7 +295,7 @@ async def test_singles_are_committed_once_and_under_the_present_lease_only(stora
 
 
 async def test_a_call_is_refused_where_it_cannot_be_placed(engine: Outreach) -> None:
-    """Interface, section 4.1, and design, section 3: 404, 409 with their finer codes, 400, 403."""
+    """docs/interface.md#4.1, #agents: 404, 409 with their finer codes, 400, 403."""
     workspace, new = await _caller(engine)
     agents, calls = engine.agents, engine.calls
     inactive = await agents.create(workspace, "Off", is_active=False)
@@ -306,13 +319,13 @@ async def test_a_call_is_refused_where_it_cannot_be_placed(engine: Outreach) -> 
     with pytest.raises(RecipientUnsubscribed):
         await calls.create(workspace, attrs.evolve(new, to="+14155550124"))
     await engine.messages.send(workspace, NewMessage(to="+14155550124", body="x"))
-    await engine.workspaces.update(workspace, WorkspaceChange(status=WorkspaceStatus.PAYWALLED))
+    await engine.workspaces.update(workspace, WorkspaceUpdate(status=WorkspaceStatus.PAYWALLED))
     with pytest.raises(WorkspaceUnavailable):
         await calls.create(workspace, attrs.evolve(new, to="+14155550125"))
 
 
 async def test_variables_are_handed_on_as_text(engine: Outreach) -> None:
-    """Design, section 3, row `variables`: strings as they are, numbers as written, the rest compact JSON."""
+    """docs/interface.md#variables: strings as they are, numbers as written, the rest compact JSON."""
     workspace, new = await _caller(engine)
     call = await engine.calls.create(
         workspace, attrs.evolve(new, variables={"a": "x", "b": 1, "c": True, "d": None, "e": {"f": [1]}})
@@ -321,7 +334,7 @@ async def test_variables_are_handed_on_as_text(engine: Outreach) -> None:
 
 
 async def test_a_message_is_refused_where_it_cannot_be_sent(engine: Outreach) -> None:
-    """Design, section 3, row "POST /sms" and the register."""
+    """docs/interface.md#post-sms and the register."""
     workspace = await given_workspace(engine)
     await engine.unsubscribes.add(workspace.id, TO, scope="sms")
     with pytest.raises(RecipientUnsubscribed):
@@ -374,13 +387,19 @@ async def _commit(
             backoff=BACKOFF,
         )
 
-    sms = await storage.write(lambda tx: singles.commit_message(tx, HERE, message.id, terms(), clock_now=lambda: now))
-    placed = await storage.write(lambda tx: singles.commit_call(tx, HERE, call.id, terms(), clock_now=lambda: now))
+    sms = await storage.write(
+        lambda tx: singles.commit_message(tx, THIS_WORKSPACE, message.id, terms(), clock_now=lambda: now)
+    )
+    placed = await storage.write(
+        lambda tx: singles.commit_call(tx, THIS_WORKSPACE, call.id, terms(), clock_now=lambda: now)
+    )
     return sms, placed[0] if placed else None
 
 
 async def _both(storage: Storage, message: Message, call: Call, status: str, reason: str | None) -> None:
-    sms, placed = await storage.read(lambda tx: (tx.messages.get(HERE, message.id), tx.calls.get(HERE, call.id)))
+    sms, placed = await storage.read(
+        lambda tx: (tx.messages.get(THIS_WORKSPACE, message.id), tx.calls.get(THIS_WORKSPACE, call.id))
+    )
     assert sms is not None
     assert placed is not None
     assert (sms.status, sms.reason, placed.status, placed.error) == (status, reason, status, reason)

@@ -13,11 +13,11 @@ from outreach import (
     NewCallCampaign,
     NewRecipient,
     Outreach,
-    SmsSettingsChange,
+    SmsSettingsUpdate,
     StartCheck,
     Workspace,
 )
-from outreach.policy.fitting import Texts
+from outreach.policy.readiness import CampaignTexts
 from outreach.services import start_checks
 from tests.engine.rig import contacts, given_campaign, given_workspace
 
@@ -30,7 +30,7 @@ LONG = "x" * 200
 async def given(engine: Outreach, people: int | Sequence[NewRecipient], **changes: Any) -> tuple[Workspace, Campaign]:
     """Make a campaign in a workspace whose messages may take one segment."""
     workspace = await given_workspace(engine)
-    await engine.settings.update(workspace.id, SmsSettingsChange(max_segments=1))
+    await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1))
     return workspace, await given_campaign(engine, workspace, people, **changes)
 
 
@@ -42,48 +42,48 @@ def named(*names: str) -> list[NewRecipient]:
 @pytest.mark.parametrize("text", [LONG, "{{first_name}}" + "x" * 160])
 async def test_a_text_that_is_too_long_for_everybody_is_refused(engine: Outreach, text: str) -> None:
     """Nothing was started, and the reason names the setting; a higher cap, or a shorter text, lets it start."""
-    workspace, campaign = await given(engine, 3, message_body=text)
+    workspace, campaign = await given(engine, 3, body=text)
     with pytest.raises(CannotStart) as caught:
         await engine.campaigns.start(workspace.id, campaign.id)
     assert [detail.path for detail in caught.value.details] == ["max_segments"]
     assert (await engine.campaigns.get(workspace.id, campaign.id)).status == "ready"
-    await engine.settings.update(workspace.id, SmsSettingsChange(max_segments=2))
+    await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=2))
     assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
 
 
 async def test_the_footer_counts(engine: Outreach) -> None:
     """It goes out with every message."""
-    workspace, campaign = await given(engine, 3, message_body="x" * 150)
+    workspace, campaign = await given(engine, 3, body="x" * 150)
     with pytest.raises(CannotStart, match="with the footer"):
         await engine.campaigns.start(workspace.id, campaign.id)
-    await engine.settings.update(workspace.id, SmsSettingsChange(footer_enabled=False))
+    await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(footer_enabled=False))
     assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
 
 
 async def test_how_many_will_fail_is_told_and_the_others_are_reached(engine: Outreach) -> None:
     """One that fits is enough for a start; duplicates and impossible numbers are not counted."""
     people = [*named("Ann", LONG, "Bob", LONG), *named("Ann"), NewRecipient(phone_number="nobody")]
-    workspace, campaign = await given(engine, people, message_body="Hi {{first_name}}")
+    workspace, campaign = await given(engine, people, body="Hi {{first_name}}")
     checked = await engine.campaigns.check_start(workspace.id, campaign.id)
-    assert checked == StartCheck(contacts=4, looked_at=4, will_fail={"over_segment_cap": 2})
+    assert checked == StartCheck(contacts=4, checked=4, failures_by_reason={"over_segment_cap": 2})
     assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
 
 
 async def test_a_text_that_is_empty_for_everybody_is_refused(engine: Outreach) -> None:
     """It would fail for each of them as well."""
-    workspace, campaign = await given(engine, named("", " "), message_body="{{first_name}}")
+    workspace, campaign = await given(engine, named("", " "), body="{{first_name}}")
     with pytest.raises(CannotStart, match="empty for every contact"):
         await engine.campaigns.start(workspace.id, campaign.id)
-    workspace, campaign = await given(engine, named("", "Ann"), message_body="{{first_name}}")
+    workspace, campaign = await given(engine, named("", "Ann"), body="{{first_name}}")
     checked = await engine.campaigns.check_start(workspace.id, campaign.id)
-    assert (checked.failing, dict(checked.will_fail)) == (1, {"empty_message": 1})
+    assert (checked.failing, dict(checked.failures_by_reason)) == (1, {"empty_message": 1})
     assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
 
 
 async def test_every_message_of_a_flow_has_to_fit(engine: Outreach) -> None:
     """Who gets the first one and fails with the second has failed."""
     workspace = await given_workspace(engine)
-    await engine.settings.update(workspace.id, SmsSettingsChange(max_segments=1))
+    await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1))
     steps = [FlowStep(kind="send", body="Hi"), FlowStep(kind="send", body=LONG)]
     flow = await engine.flows.create(workspace.id, "F", steps=steps)
     source: dict[str, Any] = {"sms_message_source": "flow", "sms_flow_id": flow.id, "message_body": None}
@@ -97,12 +97,12 @@ async def test_a_large_campaign_is_looked_at_in_part(
     engine: Outreach, monkeypatch: pytest.MonkeyPatch, text: str, refused: bool
 ) -> None:
     """Nobody waits for a million renderings: what is too long by itself is refused, the rest is told of a part."""
-    monkeypatch.setattr(start_checks, "MOST_LOOKED_AT", 10)
+    monkeypatch.setattr(start_checks, "MAX_LOOKED_AT", 10)
     monkeypatch.setattr(start_checks, "_SLICE", 5)
     monkeypatch.setattr(start_checks, "_FIRST_SLICE", 2)
-    workspace, campaign = await given(engine, named(*[LONG] * 30, "Ann"), message_body=text)
+    workspace, campaign = await given(engine, named(*[LONG] * 30, "Ann"), body=text)
     checked = await engine.campaigns.check_start(workspace.id, campaign.id)
-    assert checked == StartCheck(contacts=31, looked_at=10, will_fail={"over_segment_cap": 10})
+    assert checked == StartCheck(contacts=31, checked=10, failures_by_reason={"over_segment_cap": 10})
     if refused:
         with pytest.raises(CannotStart):
             await engine.campaigns.start(workspace.id, campaign.id)
@@ -113,10 +113,12 @@ async def test_a_large_campaign_is_looked_at_in_part(
 async def test_calls_have_no_text_to_look_at(engine: Outreach) -> None:
     """Their agent speaks."""
     workspace, campaign = await given(engine, contacts(2))
-    assert (await engine.campaigns.check_start(workspace.id, campaign.id)).looked_at == 2
+    assert (await engine.campaigns.check_start(workspace.id, campaign.id)).checked == 2
     agent = await engine.agents.create(workspace.id, "Ada")
-    created = await engine.create_campaign.call(workspace.id, NewCallCampaign(name="C", agent_id=agent.id), contacts(2))
-    assert (await engine.campaigns.check_start(workspace.id, created.campaign.id)).looked_at == 0
+    created = await engine.campaigns.create_call(
+        workspace.id, NewCallCampaign(name="C", agent_id=agent.id), contacts(2)
+    )
+    assert (await engine.campaigns.check_start(workspace.id, created.campaign.id)).checked == 0
     assert (await engine.campaigns.start(workspace.id, created.campaign.id)).status == "active"
 
 
@@ -135,17 +137,17 @@ def test_whether_a_text_can_suit_anybody_is_told_by_what_stands_outside_of_place
     template: str, footer: str | None, nobody: bool
 ) -> None:
     """Values, and fallbacks, only make it longer."""
-    assert Texts(templates=[template], footer=footer, most_segments=1).suits_nobody() is nobody
+    assert CampaignTexts(templates=[template], footer=footer, max_segments=1).fits_no_contact() is nobody
 
 
 async def test_obstacles_are_what_the_start_says(engine: Outreach) -> None:
     """The text that suits nobody and the placeholders too; of a draft without a text only that it has none."""
-    workspace, campaign = await given(engine, 3, message_body="{{first_nam}}" + LONG)
-    obstacles = await engine.campaigns.obstacles(workspace.id, campaign.id)
+    workspace, campaign = await given(engine, 3, body="{{first_nam}}" + LONG)
+    obstacles = await engine.campaigns.start_problems(workspace.id, campaign.id)
     assert [detail.path for detail in obstacles] == ["max_segments", "placeholders"]
     with pytest.raises(CannotStart) as caught:
         await engine.campaigns.start(workspace.id, campaign.id)
     assert caught.value.details == obstacles
-    await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(message_body=None))
-    obstacles = await engine.campaigns.obstacles(workspace.id, campaign.id)
+    await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(body=None))
+    obstacles = await engine.campaigns.start_problems(workspace.id, campaign.id)
     assert [detail.path for detail in obstacles] == ["message_body"]

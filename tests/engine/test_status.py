@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 import attrs
 import pytest
 
-from outreach import Campaign, NotFound, Outreach, Status, SystemClock, UnknownCount, Workspace
+from outreach import Campaign, EngineStatus, NotFound, Outreach, SystemClock, UnknownDispatchCount, Workspace
 from outreach.models.campaign import PauseReason
-from outreach.models.states import CampaignMove, DispatchState
+from outreach.models.states import CampaignAction, DispatchState
 from outreach.models.work import Lease
-from outreach.operations.campaign_moves import move
-from outreach.policy.reasons import PAUSES
-from outreach.policy.settlement import LONGEST_WISH
+from outreach.operations.campaigns.transitions import move
+from outreach.policy.explanations import PAUSE_REASONS
+from outreach.policy.settlement import MAX_RETRY_AFTER
 from outreach.services import status as looking
-from outreach.testing.builders import make_account_hold, make_dispatch, make_message, make_unsubscribe
+from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle, make_unsubscribe
 from outreach.testing.clock import ManualClock
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
@@ -38,7 +38,7 @@ def given_unknown(tx: Transaction, workspace_id: str, at: datetime) -> None:
 
 def pause(tx: Transaction, campaign: Campaign, reason: PauseReason) -> None:
     """Pause a campaign as the engine does."""
-    move(tx, campaign, CampaignMove.PAUSE, now=NOON, actor="engine", pause_reason=reason)
+    move(tx, campaign, CampaignAction.PAUSE, now=NOON, actor="engine", pause_reason=reason)
 
 
 async def test_who_dispatches_is_told_by_the_last_heartbeat(open_storage: OpenStorage) -> None:
@@ -48,7 +48,7 @@ async def test_who_dispatches_is_told_by_the_last_heartbeat(open_storage: OpenSt
     async with Outreach(storage, clock=clock) as engine:
         told = (await engine.status()).dispatching
         assert (told.by, told.epoch, told.heartbeat_at, told.heartbeat_seconds_ago) == ("nobody", None, None, None)
-        assert told.why_not == "No process sends from this database, and none ever has."
+        assert told.problem == "No process sends from this database, and none ever has."
         for ago, by in ((10.0, "another_process"), (0.0, "another_process"), (16.0, "nobody"), (-60.0, "")):
             at = NOON - timedelta(seconds=ago)
             lease = Lease(epoch=3, home=None, renewed_at=at)
@@ -56,7 +56,7 @@ async def test_who_dispatches_is_told_by_the_last_heartbeat(open_storage: OpenSt
             told = (await engine.status()).dispatching
             assert (told.by, told.epoch) == (by or "another_process", 3)
             assert (told.heartbeat_at, told.heartbeat_seconds_ago) == (at, max(ago, 0.0))
-            assert told.why_not == (
+            assert told.problem == (
                 "No process sends from this database, since 2026-11-18 11:59:44 UTC." if by == "nobody" else None
             )
 
@@ -70,7 +70,7 @@ async def test_the_process_that_dispatches_names_itself(open_storage: OpenStorag
             return (await engine.status()).dispatching.by == "this_process"
 
         await until(is_us)
-        assert not (await engine.status()).needs_somebody
+        assert not (await engine.status()).needs_attention
 
 
 async def test_nothing_to_tell_is_told(open_storage: OpenStorage) -> None:
@@ -79,11 +79,11 @@ async def test_nothing_to_tell_is_told(open_storage: OpenStorage) -> None:
     storage = open_storage(clock)
     async with Outreach(storage, clock=clock) as engine:
         workspace = await given_workspace(engine)
-        assert (await engine.status(workspace.id)).needs_somebody
+        assert (await engine.status(workspace.id)).needs_attention
         await storage.write(lambda tx: tx.leases.put(Lease(epoch=1, home=None, renewed_at=NOON)))
         found = await engine.status(workspace.id)
-        assert not found.needs_somebody
-        assert found == Status(
+        assert not found.needs_attention
+        assert found == EngineStatus(
             at=NOON,
             workspace_id=workspace.id,
             dispatching=found.dispatching,
@@ -93,7 +93,7 @@ async def test_nothing_to_tell_is_told(open_storage: OpenStorage) -> None:
             unknown=[],
             waits=[],
             held=[],
-            shortened=[],
+            truncated=[],
         )
         with pytest.raises(NotFound):
             await engine.status("nobody")
@@ -117,7 +117,7 @@ async def test_each_workspace_is_told_its_own_and_all_of_them_together(open_stor
             engine, ours, schedule_type="scheduled", scheduled_start_at=NOON + HOUR, name="later"
         )
         await engine.campaigns.start(ours.id, later.id)
-        hold = make_account_hold(workspace_id=ours.id, provider="twilio", since=NOON, until=NOON + HOUR)
+        hold = make_provider_throttle(workspace_id=ours.id, provider="twilio", since=NOON, until=NOON + HOUR)
         held = make_unsubscribe(workspace_id=ours.id, scope="held", source="unclear", evidence="bus stop?")
 
         def trouble(tx: Transaction) -> None:
@@ -125,10 +125,10 @@ async def test_each_workspace_is_told_its_own_and_all_of_them_together(open_stor
             given_unknown(tx, ours.id, NOON - HOUR)
             given_unknown(tx, ours.id, NOON)
             given_unknown(tx, theirs.id, NOON)
-            tx.account_holds.put(hold)
-            tx.account_holds.put(attrs.evolve(hold, workspace_id=theirs.id, until=NOON))
+            tx.provider_throttles.put(hold)
+            tx.provider_throttles.put(attrs.evolve(hold, workspace_id=theirs.id, until=NOON))
             # Written before the clock was set back: it keeps nobody from anything.
-            tx.account_holds.put(attrs.evolve(hold, provider="telnyx", until=NOON + LONGEST_WISH + HOUR))
+            tx.provider_throttles.put(attrs.evolve(hold, provider="telnyx", until=NOON + MAX_RETRY_AFTER + HOUR))
             tx.register.put(held)
 
         await storage.write(trouble)
@@ -137,13 +137,13 @@ async def test_each_workspace_is_told_its_own_and_all_of_them_together(open_stor
         [one] = found.paused
         assert (one.id, one.workspace_id, one.name, one.channel) == (stopped.id, ours.id, "stopped", "sms")
         assert (one.provider, one.agent_id) == ("twilio", None)
-        assert (one.reason, one.why) == ("provider_auth", PAUSES["provider_auth"])
-        in_doubt = UnknownCount(workspace_id=ours.id, count=2, since=NOON - HOUR)
+        assert (one.reason, one.why) == ("provider_auth", PAUSE_REASONS["provider_auth"])
+        in_doubt = UnknownDispatchCount(workspace_id=ours.id, count=2, since=NOON - HOUR)
         assert list(found.unknown) == [in_doubt]
         [wait] = found.waits
         assert (wait.workspace_id, wait.provider, wait.until) == (ours.id, "twilio", NOON + HOUR)
         assert list(found.held) == [held]
-        assert found.shortened == []
+        assert found.truncated == []
         other = await engine.status(theirs.id)
         assert (other.active_campaigns, other.scheduled_campaigns) == (0, 0)
         assert (list(other.paused), list(other.waits), list(other.held)) == ([], [], [])
@@ -158,8 +158,8 @@ async def test_each_workspace_is_told_its_own_and_all_of_them_together(open_stor
 
 async def test_long_lists_are_cut_and_named(open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A look is bounded; what goes on beyond it says so."""
-    monkeypatch.setattr(looking, "MOST_LISTED", 2)
-    monkeypatch.setattr(looking, "MOST_COUNTED", 2)
+    monkeypatch.setattr(looking, "MAX_LISTED", 2)
+    monkeypatch.setattr(looking, "MAX_COUNTED", 2)
     clock = ManualClock(NOON)
     storage = open_storage(clock)
     async with Outreach(storage, clock=clock) as engine:
@@ -172,8 +172,8 @@ async def test_long_lists_are_cut_and_named(open_storage: OpenStorage, monkeypat
             pause(tx, tx.campaigns.get(workspace.id, campaigns[number].id) or campaigns[number], "error_budget")
             given_unknown(tx, workspace.id, NOON)
             provider = ("twilio", "telnyx", "vonage")[number]
-            tx.account_holds.put(
-                make_account_hold(workspace_id=workspace.id, provider=provider, since=NOON, until=NOON + HOUR)
+            tx.provider_throttles.put(
+                make_provider_throttle(workspace_id=workspace.id, provider=provider, since=NOON, until=NOON + HOUR)
             )
             tx.register.put(make_unsubscribe(workspace_id=workspace.id, scope="held", phone=f"+1415555010{number}"))
 
@@ -182,4 +182,4 @@ async def test_long_lists_are_cut_and_named(open_storage: OpenStorage, monkeypat
             found = await engine.status()
             counted = (len(found.paused), found.unknown[0].count, len(found.waits), len(found.held))
             assert counted == (min(number + 1, 2),) * 4
-            assert found.shortened == (["paused", "unknown", "waits", "held"] if number == 2 else [])
+            assert found.truncated == (["paused", "unknown", "waits", "held"] if number == 2 else [])

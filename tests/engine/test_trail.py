@@ -10,20 +10,22 @@ import pytest
 
 import outreach.operations
 from outreach.errors import NotFound
-from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus, WorkspaceStatus
-from outreach.operations import campaign_moves as moves
-from outreach.operations import closing, holds, reconciling, settling, workspaces
-from outreach.operations.histories import histories
-from outreach.operations.opting_out import end_waiting
-from outreach.operations.reconciling import Deadlines
-from outreach.operations.register import put_on_register
-from outreach.operations.workspaces import WorkspaceChange
+from outreach.models.workspace import WorkspaceUpdate
+from outreach.operations.access import workspaces
+from outreach.operations.campaigns import closing
+from outreach.operations.campaigns import transitions as moves
+from outreach.operations.campaigns.histories import histories
+from outreach.operations.register.entries import put_on_register, skip_waiting_recipients
+from outreach.operations.settling import ledger, reconciling
+from outreach.operations.settling.reconciling import Deadlines
+from outreach.operations.waves import postponements
 from outreach.policy.settlement import RECEIPT_WAIT
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_dispatch, make_unsubscribe
 from outreach.testing.clock import ManualClock
-from outreach.testing.storage_tables.base_contract import HERE, THERE
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE
 from outreach.working_set import Transaction
 from tests.engine.given import (
     ACCEPTED,
@@ -43,7 +45,7 @@ pytestmark = pytest.mark.anyio
 
 LOADED = "loaded pending by load"
 INTENT = "intent dispatching by pace"
-UNKNOWN = Outcome(state=DispatchState.UNKNOWN, reason="timeout")
+UNKNOWN = DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout")
 DEADLINES = Deadlines(retry_after=timedelta(seconds=50), unconfirmed_after=timedelta(hours=1))
 
 
@@ -67,22 +69,24 @@ def given_a_steady_clock(tx: Transaction, until: datetime) -> None:
     tx.leases.put(attrs.evolve(lease, steady_since=at(0), steady_until=until))
 
 
-async def confirm(storage: Storage, dispatch: Dispatch, evidence: Outcome | None, *, now: datetime) -> None:
+async def confirm(storage: Storage, dispatch: Dispatch, evidence: DispatchOutcome | None, *, now: datetime) -> None:
     """Do what the reconciler does with what a look-up told."""
     await storage.write(lambda tx: given_a_steady_clock(tx, now))
     await storage.write(
-        lambda tx: reconciling.confirm(
+        lambda tx: reconciling.reconcile(
             tx, dispatch, evidence, asked_at=now, overdue=False, deadlines=DEADLINES, backoff=BACKOFF, now=now
         )
     )
 
 
-async def decide(storage: Storage, dispatch: Dispatch, decision: reconciling.Decision, *, now: datetime) -> None:
+async def decide(
+    storage: Storage, dispatch: Dispatch, decision: reconciling.OperatorDecision, *, now: datetime
+) -> None:
     """Do what an operator decides."""
     await storage.write(lambda tx: given_a_steady_clock(tx, now))
     await storage.write(
         lambda tx: reconciling.resolve(
-            tx, HERE, dispatch.id, decision, deadlines=DEADLINES, backoff=BACKOFF, now=now, actor="cli:ann"
+            tx, THIS_WORKSPACE, dispatch.id, decision, deadlines=DEADLINES, backoff=BACKOFF, now=now, actor="cli:ann"
         )
     )
 
@@ -111,7 +115,7 @@ async def test_a_message_that_is_accepted_and_delivered(storage: Storage) -> Non
 
 
 async def test_a_refusal_that_passes_is_tried_again_until_the_attempts_are_spent(storage: Storage) -> None:
-    """Design, section 6, retry: each attempt, how long it waits, and that the budget is spent."""
+    """docs/rules.md#retry: each attempt, how long it waits, and that the budget is spent."""
     await given_settings(storage, retry_enabled=True, retry_max_attempts=2, retry_delay_minutes=15)
     campaign = await given_active(storage)
     first = await given_dispatch(storage, campaign, now=at(1))
@@ -135,18 +139,18 @@ async def test_a_refusal_that_passes_is_tried_again_until_the_attempts_are_spent
 
 
 async def test_a_refusal_for_good_ends_by_the_providers_answer(storage: Storage) -> None:
-    """Design, section 6, retry: permanent failures are never retried."""
+    """docs/rules.md#retry: permanent failures are never retried."""
     campaign = await given_active(storage)
     await settle(storage, await given_dispatch(storage, campaign), refused(), now=at(1))
     assert (await told(storage, campaign))[-1] == "ended failed (invalid_number) by provider_answer"
 
 
 async def test_deferral_is_told_as_what_it_is(storage: Storage) -> None:
-    """Design, section 5, rule 7: a wait, by the rule of deferral, with its end."""
+    """docs/delivery-contract.md#rule-7: a wait, by the rule of deferral, with its end."""
     campaign = await given_active(storage)
-    busy = Outcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=30)
+    busy = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=30)
     await settle(storage, await given_dispatch(storage, campaign, now=at(1)), busy, now=at(2))
-    unsent = Outcome(state=DispatchState.NOT_SENT, reason="connect")
+    unsent = DispatchOutcome(state=DispatchState.NOT_SENT, reason="connect")
     await settle(storage, await given_dispatch(storage, campaign, now=at(40)), unsent, now=at(41))
     found = await history(storage, campaign)
     assert lines(found) == [
@@ -173,9 +177,9 @@ async def test_deferral_is_told_as_what_it_is(storage: Storage) -> None:
     ],
 )
 async def test_an_intent_that_is_withdrawn_names_the_obstacle(storage: Storage, obstacle: str, rule: str) -> None:
-    """Design, section 5, rule 4: what stood against it at the last moment."""
+    """docs/delivery-contract.md#rule-4: what stood against it at the last moment."""
     campaign = await given_active(storage)
-    withdrawn = Outcome(state=DispatchState.WITHDRAWN, reason=obstacle)
+    withdrawn = DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
     await settle(storage, await given_dispatch(storage, campaign), withdrawn, now=at(1))
     assert (await told(storage, campaign))[2:] == [
         f"outcome withdrawn ({obstacle}) by {rule}",
@@ -188,13 +192,13 @@ async def test_an_intent_that_is_withdrawn_names_the_obstacle(storage: Storage, 
     [
         (ACCEPTED, ["outcome accepted by reconciliation", "ended completed by reconciliation"]),
         (
-            Outcome(state=DispatchState.NOT_SENT),
+            DispatchOutcome(state=DispatchState.NOT_SENT),
             ["outcome not_sent by reconciliation", "held waiting (deferred) by deferral"],
         ),
     ],
 )
-async def test_an_unknown_one_is_looked_up(storage: Storage, evidence: Outcome, ending: list[str]) -> None:
-    """Design, section 5, rule 6: that it was unknown is still told when it no longer is."""
+async def test_an_unknown_one_is_looked_up(storage: Storage, evidence: DispatchOutcome, ending: list[str]) -> None:
+    """docs/delivery-contract.md#rule-6: that it was unknown is still told when it no longer is."""
     campaign, dispatch = await given_unknown(storage)
     assert (await told(storage, campaign))[1:] == [INTENT, "outcome unknown (timeout) by once"]
     await confirm(storage, dispatch, None, now=at(70))
@@ -205,7 +209,7 @@ async def test_an_unknown_one_is_looked_up(storage: Storage, evidence: Outcome, 
 
 
 async def test_an_unknown_one_that_a_callback_settles(storage: Storage) -> None:
-    """Design, section 5, rule 6: a callback that carries the dispatch id is evidence."""
+    """docs/delivery-contract.md#rule-6: a callback that carries the dispatch id is evidence."""
     campaign, dispatch = await given_unknown(storage)
     await report_message(storage, dispatch, MessageStatus.DELIVERED, at=at(40))
     assert (await told(storage, campaign))[3:] == [
@@ -216,7 +220,7 @@ async def test_an_unknown_one_that_a_callback_settles(storage: Storage) -> None:
 
 
 async def test_an_unknown_one_ends_as_unconfirmed_at_the_deadline(storage: Storage) -> None:
-    """Design, section 5, rule 6: never sent again; evidence that comes after all is told too."""
+    """docs/delivery-contract.md#rule-6: never sent again; evidence that comes after all is told too."""
     campaign, dispatch = await given_unknown(storage)
     await confirm(storage, dispatch, None, now=at(4000))
     ended = ["outcome unconfirmed (no_evidence) by reconciliation", "ended unconfirmed (no_evidence) by reconciliation"]
@@ -230,7 +234,7 @@ async def test_an_unknown_one_ends_as_unconfirmed_at_the_deadline(storage: Stora
 
 
 async def test_an_operator_has_an_unknown_one_tried_again(storage: Storage) -> None:
-    """Design, section 5, rule 6: two requests, and whose decision it was."""
+    """docs/delivery-contract.md#rule-6: two requests, and whose decision it was."""
     campaign, dispatch = await given_unknown(storage)
     await decide(storage, dispatch, "retry", now=at(100))
     second = await given_dispatch(storage, campaign, now=at(101))
@@ -247,7 +251,7 @@ async def test_an_operator_has_an_unknown_one_tried_again(storage: Storage) -> N
 
 
 async def test_an_operator_takes_an_unknown_one_as_sent(storage: Storage) -> None:
-    """Design, section 5, rule 6: the end is the operator's word, not the provider's."""
+    """docs/delivery-contract.md#rule-6: the end is the operator's word, not the provider's."""
     campaign, dispatch = await given_unknown(storage)
     await decide(storage, dispatch, "assume_sent", now=at(100))
     assert (await told(storage, campaign))[3:] == [
@@ -257,10 +261,10 @@ async def test_an_operator_takes_an_unknown_one_as_sent(storage: Storage) -> Non
 
 
 async def test_a_worker_that_was_killed_leaves_unknown(storage: Storage) -> None:
-    """Design, section 5, rule 5: after a crash an intent without an outcome is unknown."""
+    """docs/delivery-contract.md#rule-5: after a crash an intent without an outcome is unknown."""
     campaign = await given_active(storage)
     await given_dispatch(storage, campaign)
-    await storage.write(lambda tx: settling.abandon(tx, epoch=2, backoff=BACKOFF, now=at(9), limit=9))
+    await storage.write(lambda tx: ledger.mark_abandoned(tx, epoch=2, backoff=BACKOFF, now=at(9), limit=9))
     assert (await told(storage, campaign))[2:] == ["outcome unknown (worker_lost) by once"]
 
 
@@ -268,7 +272,7 @@ async def test_pausing_and_going_on_is_told_to_whom_it_concerned(storage: Storag
     """Who paused it; who had ended before, or is not in this campaign, hears nothing of it."""
     campaign, other = await given_active(storage, 2), await given_active(storage)
     await settle(storage, await given_dispatch(storage, campaign, 0), ACCEPTED, now=at(1))
-    here = (HERE, campaign.id)
+    here = (THIS_WORKSPACE, campaign.id)
     await storage.write(lambda tx: moves.pause(tx, *here, now=at(2), actor="cli:ann"))
     await storage.write(lambda tx: moves.resume(tx, *here, now=at(3), actor="cli:bob"))
     await settle(storage, await given_dispatch(storage, campaign, 1, now=at(4)), ACCEPTED, now=at(5))
@@ -286,7 +290,7 @@ async def test_pausing_and_going_on_is_told_to_whom_it_concerned(storage: Storag
 
 
 async def test_the_engine_pauses_with_its_reason(storage: Storage) -> None:
-    """Design, section 6, error budget: five in a row; the one who waits sees why, and that nobody did it by hand."""
+    """docs/rules.md#error-budget: five in a row; the one who waits sees why, and that nobody did it by hand."""
     campaign = await given_active(storage, 6)
     for position in range(5):
         dispatch = await given_dispatch(storage, campaign, position, now=at(1))
@@ -297,11 +301,11 @@ async def test_the_engine_pauses_with_its_reason(storage: Storage) -> None:
 
 
 async def test_a_campaign_that_is_cancelled_closes_who_is_open(storage: Storage) -> None:
-    """Design, section 4: what waits is canceled; what was in flight keeps its true outcome."""
+    """docs/states.md#recipients: what waits is canceled; what was in flight keeps its true outcome."""
     campaign = await given_active(storage, 2)
     dispatch = await given_dispatch(storage, campaign, 0, now=at(1))
-    await storage.write(lambda tx: moves.cancel(tx, HERE, campaign.id, now=at(2), actor="library"))
-    await storage.write(lambda tx: closing.close_slice(tx, HERE, campaign.id, now=at(3), limit=9))
+    await storage.write(lambda tx: moves.cancel(tx, THIS_WORKSPACE, campaign.id, now=at(2), actor="library"))
+    await storage.write(lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=at(3), limit=9))
     await settle(storage, dispatch, ACCEPTED, now=at(4))
     cancelled = "campaign cancelled by operator"
     assert await told(storage, campaign, 1) == [LOADED, cancelled, "ended canceled by cancellation"]
@@ -313,23 +317,23 @@ async def test_a_campaign_that_is_cancelled_closes_who_is_open(storage: Storage)
 
 
 async def test_a_campaign_that_expires_closes_who_is_open(storage: Storage) -> None:
-    """Design, section 4: by the clock, and nobody's doing."""
+    """docs/states.md#campaigns: by the clock, and nobody's doing."""
     campaign = await given_active(storage, scheduled_expires_at=at(10))
     grace = timedelta(hours=1)
-    await storage.write(lambda tx: moves.advance(tx, HERE, campaign.id, now=at(10), grace=grace))
-    await storage.write(lambda tx: closing.close_slice(tx, HERE, campaign.id, now=at(11), limit=9))
+    await storage.write(lambda tx: moves.apply_schedule(tx, THIS_WORKSPACE, campaign.id, now=at(10), grace=grace))
+    await storage.write(lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=at(11), limit=9))
     assert await told(storage, campaign) == [LOADED, "campaign expired by expiry", "ended expired by expiry"]
 
 
 async def test_a_workspace_that_is_suspended_is_told(storage: Storage) -> None:
-    """Interface, section 5: its campaigns keep their states, and the reason is shown; other workspaces' is not."""
+    """docs/interface.md#5: its campaigns keep their states, and the reason is shown; other workspaces' is not."""
     campaign = await given_active(storage)
     for workspace_id, status, moment in (
-        (HERE, WorkspaceStatus.SUSPENDED, at(1)),
-        (THERE, WorkspaceStatus.PAYWALLED, at(2)),
-        (HERE, WorkspaceStatus.ACTIVE, at(3)),
+        (THIS_WORKSPACE, WorkspaceStatus.SUSPENDED, at(1)),
+        (OTHER_WORKSPACE, WorkspaceStatus.PAYWALLED, at(2)),
+        (THIS_WORKSPACE, WorkspaceStatus.ACTIVE, at(3)),
     ):
-        change = WorkspaceChange(status=status)
+        change = WorkspaceUpdate(status=status)
         await storage.write(
             lambda tx, given=(workspace_id, change, moment): workspaces.update(  # type: ignore[misc]
                 tx, given[0], given[1], now=given[2], actor="cli:ann"
@@ -341,7 +345,7 @@ async def test_a_workspace_that_is_suspended_is_told(storage: Storage) -> None:
 
 
 async def test_who_has_night_is_held_and_then_sent(storage: Storage, clock: ManualClock) -> None:
-    """Design, section 6, hours: until when; put off night after night it is one step that says how often."""
+    """docs/rules.md#hours: until when; put off night after night it is one step that says how often."""
     course = await given_course(storage, clock, NOON_IN_NEW_YORK, NEW_YORK, HONOLULU)
     await course.wave()
     for nights in (1, 2):
@@ -365,9 +369,9 @@ async def test_who_has_night_is_held_and_then_sent(storage: Storage, clock: Manu
 
 
 async def test_the_frequency_cap_holds(storage: Storage) -> None:
-    """Design, section 6, frequency: until the window lets another one through."""
-    change = WorkspaceChange(frequency_cap=1)
-    await storage.write(lambda tx: workspaces.update(tx, HERE, change, now=at(0), actor="library"))
+    """docs/rules.md#frequency-cap: until the window lets another one through."""
+    change = WorkspaceUpdate(frequency_cap=1)
+    await storage.write(lambda tx: workspaces.update(tx, THIS_WORKSPACE, change, now=at(0), actor="library"))
     campaign = await given_active(storage)
     sent = make_dispatch(
         to=(await recipient(storage, campaign)).phone or "", created_at=at(1), state=DispatchState.ACCEPTED
@@ -381,9 +385,13 @@ async def test_the_frequency_cap_holds(storage: Storage) -> None:
         "held waiting (frequency_cap) by frequency_cap",
     ]
     assert found.due_at == at(1) + timedelta(hours=24)
-    freer = WorkspaceChange(frequency_cap=None)
-    await storage.write(lambda tx: workspaces.update(tx, HERE, freer, now=at(3), actor="library"))
-    await storage.write(lambda tx: holds.release(tx, HERE, campaign.id, receipt=RECEIPT_WAIT, now=at(4), limit=9))
+    freer = WorkspaceUpdate(frequency_cap=None)
+    await storage.write(lambda tx: workspaces.update(tx, THIS_WORKSPACE, freer, now=at(3), actor="library"))
+    await storage.write(
+        lambda tx: postponements.release_postponed(
+            tx, THIS_WORKSPACE, campaign.id, receipt=RECEIPT_WAIT, now=at(4), limit=9
+        )
+    )
     found = await history(storage, campaign)
     assert lines(found)[2:] == [
         "held waiting (frequency_cap) by frequency_cap",
@@ -402,7 +410,7 @@ async def test_who_opts_out_while_waiting_ends_at_once(storage: Storage) -> None
 
     def opt_out(tx: Transaction) -> None:
         put_on_register(tx, entry)
-        end_waiting(tx, HERE, [dispatch.to], now=at(3))
+        skip_waiting_recipients(tx, THIS_WORKSPACE, [dispatch.to], now=at(3))
 
     await storage.write(opt_out)
     assert (await told(storage, campaign))[3:] == [
@@ -413,11 +421,11 @@ async def test_who_opts_out_while_waiting_ends_at_once(storage: Storage) -> None
 
 
 async def test_another_workspace_is_told_nothing(storage: Storage) -> None:
-    """Design, section 9: every query carries its workspace."""
+    """docs/operations.md#security: every query carries its workspace."""
     campaign = await given_active(storage)
     phone = (await recipient(storage, campaign)).phone or ""
     with pytest.raises(NotFound, match="campaign"):
-        await storage.read(lambda tx: histories(tx, THERE, campaign.id, phone))
+        await storage.read(lambda tx: histories(tx, OTHER_WORKSPACE, campaign.id, phone))
 
 
 def test_recipients_are_changed_in_one_place() -> None:
@@ -428,7 +436,7 @@ def test_recipients_are_changed_in_one_place() -> None:
         for path in package.rglob("*.py")
         if "testing" not in path.parts and re.search(r"\.recipients\.put\(", path.read_text(encoding="utf-8"))
     }
-    assert writers == {"operations/recipients.py"}
+    assert writers == {"operations/campaigns/recipients.py"}
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -455,7 +463,7 @@ async def test_the_receipt_of_the_first_counts_past_a_second_that_failed(storage
 async def test_what_a_look_up_finds_counts_past_an_answer_that_put_it_off(storage: Storage) -> None:
     """The answer came while it was looked up: the provider has it all the same, and it is not sent again."""
     campaign, dispatch = await given_unknown(storage)
-    await settle(storage, dispatch, Outcome(state=DispatchState.DEFERRED, reason="rate_limited"), now=at(40))
+    await settle(storage, dispatch, DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited"), now=at(40))
     assert (await recipient(storage, campaign)).status is RecipientStatus.WAITING
     await confirm(storage, dispatch, ACCEPTED, now=at(41))
     assert (await recipient(storage, campaign)).status is RecipientStatus.COMPLETED

@@ -17,22 +17,23 @@ from outreach import (
     NewSmsCampaign,
     NotFound,
     Outreach,
-    Rule,
     SmsSettings,
     SystemClock,
-    Window,
+    TimeWindow,
+    TrailRule,
 )
-from outreach.models.business_hours import DAYS
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.hours import DAYS
+from outreach.models.plans import Advance, WaveResult
 from outreach.models.states import CallStatus
-from outreach.operations import settling, trail
-from outreach.operations.histories import histories
-from outreach.operations.wave import Committed, Move
+from outreach.operations.campaigns import trail
+from outreach.operations.campaigns.histories import histories
+from outreach.operations.settling import ledger
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_inbound, make_unsubscribe, new_id
 from outreach.testing.clock import ManualClock, ShiftedClock
-from outreach.testing.storage_tables.base_contract import HERE
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
@@ -58,14 +59,14 @@ async def given_loaded(engine: Outreach, *numbers: str) -> tuple[str, CampaignCr
     workspace = await given_workspace(engine)
     fields: dict[str, Any] = {"name": "Spring", "message_body": "Hi", "sms_carrier": "twilio", "sms_from_number": TWO}
     people = [NewRecipient(phone_number=number) for number in numbers]
-    return workspace.id, await engine.create_campaign.sms(workspace.id, NewSmsCampaign(**fields), people)
+    return workspace.id, await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(**fields), people)
 
 
 async def test_a_number_that_comes_twice_has_a_history_for_each_place(engine: Outreach) -> None:
     """In whatever notation it is asked for; the later one was skipped as it was loaded."""
     workspace_id, created = await given_loaded(engine, "(415) 555-0101", ONE)
     for written in (ONE, "415-555-0101", " 1 415 555 0101"):
-        first, second = await engine.campaigns.why(workspace_id, created.campaign.id, written)
+        first, second = await engine.campaigns.contact_history(workspace_id, created.campaign.id, written)
         assert (first.position, first.phone_number, first.phone) == (0, "(415) 555-0101", ONE)
         assert lines(first) == [LOADED]
         assert (second.position, second.phone_number, second.phone) == (1, ONE, ONE)
@@ -75,7 +76,7 @@ async def test_a_number_that_comes_twice_has_a_history_for_each_place(engine: Ou
 async def test_what_is_no_number_is_found_as_it_was_supplied(engine: Outreach) -> None:
     """It has no normal form that it could be found by."""
     workspace_id, created = await given_loaded(engine, ONE, "call me")
-    (found,) = await engine.campaigns.why(workspace_id, created.campaign.id, "call me")
+    (found,) = await engine.campaigns.contact_history(workspace_id, created.campaign.id, "call me")
     assert (found.position, found.phone) == (1, None)
     assert lines(found) == [LOADED, "ended skipped (invalid_number) by invalid_number"]
 
@@ -85,7 +86,7 @@ async def test_who_was_left_out_is_told_from_the_register(engine: Outreach) -> N
     workspace = await given_workspace(engine)
     await engine.unsubscribes.add(workspace.id, ONE, source="keyword")
     campaign = await given_campaign(engine, workspace, [NewRecipient(phone_number=one) for one in (ONE, TWO)])
-    (found,) = await engine.campaigns.why(workspace.id, campaign.id, "(415) 555-0101")
+    (found,) = await engine.campaigns.contact_history(workspace.id, campaign.id, "(415) 555-0101")
     assert (found.position, found.status, found.phone) == (None, None, ONE)
     assert lines(found) == ["opted_out all (keyword) by register", "left_out (opted_out) by register"]
 
@@ -97,7 +98,7 @@ async def test_who_was_left_out_stays_so_when_the_number_leaves_the_register(eng
     await engine.unsubscribes.remove(workspace.id, TWO, actor="cli:ann")
     campaign = await given_campaign(engine, workspace, 1)
     await engine.unsubscribes.remove(workspace.id, ONE, actor="cli:ann")
-    (found,) = await engine.campaigns.why(workspace.id, campaign.id, ONE)
+    (found,) = await engine.campaigns.contact_history(workspace.id, campaign.id, ONE)
     assert (found.position, found.status, found.phone) == (None, None, ONE)
     assert lines(found) == [
         "opted_out all (operator) by register",
@@ -106,9 +107,9 @@ async def test_who_was_left_out_stays_so_when_the_number_leaves_the_register(eng
     ]
     assert found.steps[2].actor == "cli:ann"
     with pytest.raises(NotFound, match="recipient"):
-        await engine.campaigns.why(workspace.id, campaign.id, TWO)
+        await engine.campaigns.contact_history(workspace.id, campaign.id, TWO)
     await engine.unsubscribes.add(workspace.id, TWO)
-    (later,) = await engine.campaigns.why(workspace.id, campaign.id, TWO)
+    (later,) = await engine.campaigns.contact_history(workspace.id, campaign.id, TWO)
     assert lines(later) == [
         "opted_out all (operator) by register",
         "opted_in by register",
@@ -121,7 +122,7 @@ async def test_the_register_tells_what_the_trail_does_not_have(storage: Storage)
     campaign = await given_active(storage)
     known = make_unsubscribe(phone=ONE, created_at=NOW - timedelta(days=1))
     await storage.write(lambda tx: tx.register.put(known))
-    (found,) = await storage.read(lambda tx: histories(tx, HERE, campaign.id, ONE))
+    (found,) = await storage.read(lambda tx: histories(tx, THIS_WORKSPACE, campaign.id, ONE))
     assert lines(found) == ["opted_out all (operator) by register", "left_out (opted_out) by register"]
 
 
@@ -131,15 +132,15 @@ async def test_who_is_not_in_the_campaign(engine: Outreach) -> None:
     campaign_id = created.campaign.id
     for written in (TWO, "nobody"):
         with pytest.raises(NotFound, match="recipient"):
-            await engine.campaigns.why(workspace_id, campaign_id, written)
+            await engine.campaigns.contact_history(workspace_id, campaign_id, written)
     await engine.unsubscribes.add(workspace_id, TWO, scope="call")
     with pytest.raises(NotFound, match="recipient"):
-        await engine.campaigns.why(workspace_id, campaign_id, TWO)
+        await engine.campaigns.contact_history(workspace_id, campaign_id, TWO)
     await engine.unsubscribes.add(workspace_id, TWO)
-    (found,) = await engine.campaigns.why(workspace_id, campaign_id, TWO)
+    (found,) = await engine.campaigns.contact_history(workspace_id, campaign_id, TWO)
     assert lines(found) == ["opted_out all (operator) by register"]
     with pytest.raises(NotFound, match="campaign"):
-        await engine.campaigns.why(workspace_id, new_id(), ONE)
+        await engine.campaigns.contact_history(workspace_id, new_id(), ONE)
 
 
 async def test_an_opt_out_while_the_campaign_runs(open_storage: OpenStorage) -> None:
@@ -150,18 +151,18 @@ async def test_an_opt_out_while_the_campaign_runs(open_storage: OpenStorage) -> 
         await rig.engine.unsubscribes.add(workspace.id, ONE)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
-        (stopped,) = await rig.engine.campaigns.why(workspace.id, campaign.id, ONE)
+        (stopped,) = await rig.engine.campaigns.contact_history(workspace.id, campaign.id, ONE)
         assert lines(stopped) == [
             LOADED,
             "opted_out all (operator) by register",
             "campaign active by operator",
             "ended skipped (opted_out) by register",
         ]
-        await rig.engine.messages.receive(workspace.id, sender=ONE, to=TWO, body="Hello again")
+        await rig.engine.messages.receive(workspace.id, from_number=ONE, to=TWO, body="Hello again")
         await rig.engine.unsubscribes.remove(workspace.id, ONE)
-        (after,) = await rig.engine.campaigns.why(workspace.id, campaign.id, ONE)
+        (after,) = await rig.engine.campaigns.contact_history(workspace.id, campaign.id, ONE)
         assert lines(after) == [*lines(stopped), "opted_in by register"]
-        (reached,) = await rig.engine.campaigns.why(workspace.id, campaign.id, TWO)
+        (reached,) = await rig.engine.campaigns.contact_history(workspace.id, campaign.id, TWO)
         assert lines(reached) == [
             LOADED,
             "campaign active by operator",
@@ -181,7 +182,7 @@ async def test_an_opt_out_while_the_campaign_runs(open_storage: OpenStorage) -> 
 async def test_a_text_that_cannot_be_sent(
     open_storage: OpenStorage, people: str, changes: dict[str, Any], ending: str
 ) -> None:
-    """Design, section 6, rendering: nothing was asked of any carrier for it; another contact's can be sent."""
+    """docs/rules.md#rendering: nothing was asked of any carrier for it; another contact's can be sent."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         await rig.storage.write(lambda tx: tx.settings.put(workspace.id, SmsSettings(footer_enabled=False)))
@@ -192,7 +193,7 @@ async def test_a_text_that_cannot_be_sent(
         campaign = await given_campaign(rig.engine, workspace, contacts, **changes)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
-        (found,) = await rig.engine.campaigns.why(workspace.id, campaign.id, ONE)
+        (found,) = await rig.engine.campaigns.contact_history(workspace.id, campaign.id, ONE)
         assert lines(found) == [LOADED, "campaign active by operator", ending]
 
 
@@ -200,7 +201,7 @@ WEDNESDAY = datetime(2026, 11, 18, 20, tzinfo=UTC)
 NINE_TO_FIVE = BusinessHours(
     enabled=True,
     timezone="UTC",
-    schedule={day: (Window(start_minute=9 * 60, end_minute=17 * 60),) for day in DAYS},
+    schedule={day: (TimeWindow(start_minute=9 * 60, end_minute=17 * 60),) for day in DAYS},
     batch_concurrency=1,
 )
 HOLIDAY = HolidayCalendar(country="US", holidays=(Holiday(date=WEDNESDAY.date(), name="Founding Day", enabled=True),))
@@ -216,7 +217,7 @@ HOLIDAY = HolidayCalendar(country="US", holidays=(Holiday(date=WEDNESDAY.date(),
 async def test_a_campaign_that_is_closed_says_until_when(
     open_storage: OpenStorage, changes: dict[str, Any], rule: str, again: datetime
 ) -> None:
-    """Design, section 6, hours: told once for the night to everybody who waits, however often it is looked at."""
+    """docs/rules.md#hours: told once for the night to everybody who waits, however often it is looked at."""
     clock = ShiftedClock(WEDNESDAY)
     async with dispatching(open_storage(clock), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
@@ -224,7 +225,7 @@ async def test_a_campaign_that_is_closed_says_until_when(
         await rig.engine.campaigns.start(workspace.id, campaign.id)
 
         async def why() -> ContactHistory:
-            (found,) = await rig.engine.campaigns.why(workspace.id, campaign.id, ONE)
+            (found,) = await rig.engine.campaigns.contact_history(workspace.id, campaign.id, ONE)
             return found
 
         async def closed() -> bool:
@@ -248,8 +249,8 @@ async def test_a_night_is_told_once(storage: Storage) -> None:
     campaign = await given_active(storage)
     for until_when in (at(100), at(100), at(200), at(200)):
         await storage.write(
-            lambda tx, moment=until_when: trail.campaign_closed(  # type: ignore[misc]
-                tx, HERE, campaign.id, rule=Rule.BUSINESS_HOURS, until=moment, now=at(1)
+            lambda tx, moment=until_when: trail.record_campaign_closure(  # type: ignore[misc]
+                tx, THIS_WORKSPACE, campaign.id, rule=TrailRule.BUSINESS_HOURS, until=moment, now=at(1)
             )
         )
     found = await history(storage, campaign)
@@ -269,8 +270,8 @@ async def test_a_flow_is_told_step_by_step(storage: Storage, clock: ManualClock)
     await settle(storage, second, ACCEPTED, now=clock.now())
     clock.advance(1)
     for before in (timedelta(days=1), timedelta()):
-        reply = make_inbound(id=new_id(), sender=first.to, received_at=clock.now() - before)
-        await storage.write(lambda tx, reply=reply: (tx.inbound.insert(reply), trail.replied(tx, reply)))  # type: ignore[misc]
+        reply = make_inbound(id=new_id(), from_number=first.to, received_at=clock.now() - before)
+        await storage.write(lambda tx, reply=reply: (tx.inbound.insert(reply), trail.record_reply(tx, reply)))  # type: ignore[misc]
     assert await course.rest()
     assert await course.wave() == ()
     found = await history(storage, course.campaign)
@@ -285,15 +286,15 @@ async def given_calls(storage: Storage, **changes: Any) -> Campaign:
     agent = make_agent()
     await storage.write(lambda tx: tx.agents.insert(agent))
     return await given_active(
-        storage, channel="call", agent_id=agent.id, sms_mode=None, sms_carrier=None, cli_mode="default", **changes
+        storage, channel="call", agent_id=agent.id, message_mode=None, carrier=None, cli_mode="default", **changes
     )
 
 
-async def call(storage: Storage, campaign: Campaign, now: datetime, outcome: Outcome = ACCEPTED) -> Dispatch:
+async def call(storage: Storage, campaign: Campaign, now: datetime, outcome: DispatchOutcome = ACCEPTED) -> Dispatch:
     """Commit the intent of a call and have it accepted a second later; return its dispatch."""
 
-    def operation(tx: Transaction) -> Committed:
-        one = tx.recipients.get(HERE, campaign.id, 0)
+    def operation(tx: Transaction) -> WaveResult:
+        one = tx.recipients.get(THIS_WORKSPACE, campaign.id, 0)
         assert one is not None
         wave = make_wave(tx, campaign, [one], now=now)
         (intent,) = wave.intents
@@ -337,7 +338,7 @@ async def test_a_call_that_is_busy_and_then_answered(storage: Storage) -> None:
 
 async def test_a_double_dial(storage: Storage) -> None:
     """Two legs of one attempt, and that the budget is spent after the second."""
-    await storage.write(lambda tx: tx.call_settings.put(HERE, CallSettings(retry_max_attempts=1)))
+    await storage.write(lambda tx: tx.call_settings.put(THIS_WORKSPACE, CallSettings(retry_max_attempts=1)))
     campaign = await given_calls(storage, double_dial=True)
     await report_call(storage, await call(storage, campaign, at(1)), CallStatus.NO_ANSWER, at=at(30))
     await report_call(storage, await call(storage, campaign, at(31)), CallStatus.NO_ANSWER, at=at(60))
@@ -359,8 +360,8 @@ async def test_a_second_leg_that_comes_too_late_is_dropped(storage: Storage) -> 
     await report_call(storage, await call(storage, campaign, at(1)), CallStatus.NO_ANSWER, at=at(30))
     waiting = await recipient(storage, campaign)
 
-    def drop(tx: Transaction) -> Committed:
-        wave = make_wave(tx, campaign, [], now=at(60), moves=[Move(recipient=waiting, kind="drop_second_leg")])
+    def drop(tx: Transaction) -> WaveResult:
+        wave = make_wave(tx, campaign, [], now=at(60), advances=[Advance(recipient=waiting, kind="drop_second_leg")])
         wave = attrs.evolve(wave, basis=attrs.evolve(wave.basis, agent=0))
         return commit_wave(tx, wave, clock_now=lambda: at(60))
 
@@ -384,10 +385,10 @@ async def test_a_call_that_was_never_placed_has_one_end(storage: Storage) -> Non
 
 
 async def test_a_call_that_falls_silent(storage: Storage) -> None:
-    """Design, section 5, rule 6: nothing is heard any more, and what comes after all is told too."""
+    """docs/delivery-contract.md#rule-6: nothing is heard any more, and what comes after all is told too."""
     campaign = await given_calls(storage)
     dispatch = await call(storage, campaign, at(1))
-    await storage.write(lambda tx: settling.end_silent_call(tx, dispatch, silence=timedelta(hours=4), now=at(14_500)))
+    await storage.write(lambda tx: ledger.end_silent_call(tx, dispatch, silence=timedelta(hours=4), now=at(14_500)))
     silent = ["call_ended unconfirmed (no_news) by call_silence", "ended unconfirmed (no_news) by call_silence"]
     assert (await told(storage, campaign))[3:] == silent
     await report_call(storage, dispatch, CallStatus.COMPLETED, at=at(15_000), outcome="negative")

@@ -15,11 +15,16 @@ import pytest
 from outreach import Outreach
 from outreach.clock import SystemClock
 from outreach.errors import StorageError
-from outreach.models.states import CampaignMove
-from outreach.operations.campaign_moves import move
+from outreach.models.states import CampaignAction
+from outreach.operations.campaigns.trail import ENGINE
+from outreach.operations.campaigns.transitions import move
 from outreach.operations.common import campaign_of, campaign_unit
-from outreach.operations.trail import ENGINE
-from outreach.testing.carriers import ScriptedCarrier, accept, drop, refuse
+from outreach.testing.scripted import (
+    ScriptedCarrier,
+    accept,
+    drop,
+    refuse,
+)
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until
@@ -71,9 +76,11 @@ async def test_a_pause_is_told_of_a_campaign_that_is_due_all_the_same(
         def operation(tx: Transaction) -> None:
             now = CLOCK.now()
             known = campaign_of(tx, workspace.id, campaign.id)
-            active = move(tx, attrs.evolve(known, scheduled_expires_at=expiry), CampaignMove.START, now=now, actor="t")
-            move(tx, active, CampaignMove.PAUSE, now=now, actor=ENGINE, pause_reason="provider_auth")
-            tx.work.touch(campaign_unit(known), expiry or now)
+            active = move(
+                tx, attrs.evolve(known, scheduled_expires_at=expiry), CampaignAction.START, now=now, actor="t"
+            )
+            move(tx, active, CampaignAction.PAUSE, now=now, actor=ENGINE, pause_reason="provider_auth")
+            tx.work.schedule(campaign_unit(known), expiry or now)
 
         await rig.storage.write(operation)
 
@@ -94,14 +101,14 @@ async def test_a_pause_is_told_once_however_often_the_campaign_is_changed_afterw
 
         def pause(tx: Transaction) -> None:
             active = move(tx, campaign_of(tx, workspace.id, campaign.id), steps.pop(), now=CLOCK.now(), actor="t")
-            move(tx, active, CampaignMove.PAUSE, now=CLOCK.now(), actor=ENGINE, pause_reason="provider_auth")
+            move(tx, active, CampaignAction.PAUSE, now=CLOCK.now(), actor=ENGINE, pause_reason="provider_auth")
 
         def change(tx: Transaction) -> None:
             known = campaign_of(tx, workspace.id, campaign.id)
             tx.campaigns.update(attrs.evolve(known, name="New", revision=known.revision + 1))
-            tx.work.touch(campaign_unit(known), None)
+            tx.work.schedule(campaign_unit(known), None)
 
-        steps = [CampaignMove.RESUME, CampaignMove.START]
+        steps = [CampaignAction.RESUME, CampaignAction.START]
         for count in (1, 2):
             await rig.storage.write(pause)
 
@@ -126,7 +133,7 @@ async def test_a_database_that_was_moved_names_each_campaign_that_it_has_paused(
     here, there = tmp_path / "here.db", tmp_path / "there.db"
     async with Outreach.open(f"sqlite:///{here}", dispatch=True) as engine:
         workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 3, sms_rate_per_minute=1)
+        campaign = await given_campaign(engine, workspace, 3, rate_per_minute=1)
         await engine.campaigns.start(workspace.id, campaign.id)
     shutil.copy(here, there)
     async with Outreach.open(f"sqlite:///{there}", dispatch=True) as engine:

@@ -6,50 +6,50 @@ from datetime import timedelta
 import pytest
 
 from outreach import SystemClock
-from outreach.runners.turns import Turns
-from outreach.testing.carriers import ScriptedCarrier
+from outreach.runners.sender_rotation import SenderRotation
 from outreach.testing.clock import ShiftedClock
+from outreach.testing.scripted import ScriptedCarrier
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import contacts, dispatching, given_campaign, given_workspace
 
 NUMBER = "workspace/+14155550199"
 
 
-def _order(turns: Turns, *campaigns: str, now: float = 0.0) -> list[str]:
+def _order(turns: SenderRotation, *campaigns: str, now: float = 0.0) -> list[str]:
     """Return in which order campaigns that wait for one number may go."""
     for one in campaigns:
-        turns.ask(NUMBER, one, now=now, back_in=1.0)
-    return sorted(campaigns, key=lambda one: turns.ask(NUMBER, one, now=now, back_in=1.0))
+        turns.request_turn(NUMBER, one, now=now, back_in=1.0)
+    return sorted(campaigns, key=lambda one: turns.request_turn(NUMBER, one, now=now, back_in=1.0))
 
 
 def test_who_was_served_least_recently_goes_first() -> None:
     """One after the other, and whoever is new before those that have had a slot."""
-    turns = Turns()
+    turns = SenderRotation()
     assert _order(turns, "a", "b") == ["a", "b"]
-    turns.serve(NUMBER, "a")
+    turns.record_turn(NUMBER, "a")
     assert _order(turns, "a", "b") == ["b", "a"]
-    turns.serve(NUMBER, "b")
+    turns.record_turn(NUMBER, "b")
     assert _order(turns, "a", "b", "c") == ["c", "a", "b"]
 
 
 def test_who_has_gone_is_not_waited_for() -> None:
     """It has left, is over, or has not come back when it meant to."""
-    turns = Turns()
+    turns = SenderRotation()
     _order(turns, "a", "b", "c")
-    assert turns.ask(NUMBER, "c", now=0.0, back_in=1.0) == 2
+    assert turns.request_turn(NUMBER, "c", now=0.0, back_in=1.0) == 2
     turns.leave(NUMBER, "a")
-    assert turns.ask(NUMBER, "c", now=0.0, back_in=9.0) == 1
-    assert turns.ask(NUMBER, "c", now=3.1, back_in=1.0) == 0
-    turns.serve(NUMBER, "c")
+    assert turns.request_turn(NUMBER, "c", now=0.0, back_in=9.0) == 1
+    assert turns.request_turn(NUMBER, "c", now=3.1, back_in=1.0) == 0
+    turns.record_turn(NUMBER, "c")
     turns.forget(NUMBER, "c")
     assert _order(turns, "c", "d", now=9.0) == ["c", "d"]
 
 
 def test_numbers_have_nothing_to_do_with_each_other() -> None:
     """A campaign waits for its own number alone."""
-    turns = Turns()
-    turns.ask("workspace/+14155550100", "a", now=0.0, back_in=1.0)
-    assert turns.ask(NUMBER, "b", now=0.0, back_in=1.0) == 0
+    turns = SenderRotation()
+    turns.request_turn("workspace/+14155550100", "a", now=0.0, back_in=1.0)
+    assert turns.request_turn(NUMBER, "b", now=0.0, back_in=1.0) == 0
     turns.leave("nobody's", "b")
     turns.forget("nobody's", "b")
 
@@ -60,9 +60,9 @@ async def test_a_fast_campaign_does_not_take_every_slot_of_a_number_from_a_slow_
     carrier = ScriptedCarrier()
     async with dispatching(open_storage(SystemClock()), carrier=carrier) as rig:
         workspace = await given_workspace(rig.engine)
-        await rig.engine.numbers.add(workspace.id, "+14155550199", carrier="twilio", rate_per_minute=300)
+        await rig.engine.numbers.create(workspace.id, "+14155550199", carrier="twilio", rate_per_minute=300)
         campaigns = [
-            await given_campaign(rig.engine, workspace, contacts(100, first=1000 * index), sms_rate_per_minute=rate)
+            await given_campaign(rig.engine, workspace, contacts(100, first=1000 * index), rate_per_minute=rate)
             for index, rate in enumerate((600, 200))
         ]
         for campaign in campaigns:
@@ -71,7 +71,7 @@ async def test_a_fast_campaign_does_not_take_every_slot_of_a_number_from_a_slow_
         before = len(carrier.requests)
         await carrier.wait_for_requests(before + 24)
         counts = Counter(int(message.to[-4:]) // 1000 for message in carrier.requests[before : before + 24])
-        await rig.engine.campaigns.stop_all()
+        await rig.engine.campaigns.pause_all()
     assert min(counts[0], counts[1]) >= 6
 
 
@@ -87,10 +87,10 @@ async def test_a_clock_that_is_set_back_holds_no_campaign_up(
     async with dispatching(open_storage(clock), carrier=carrier, clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
         clock.shift(timedelta(hours=1))
-        await rig.engine.numbers.add(workspace.id, "+14155550199", carrier="twilio", rate_per_minute=rate)
-        campaign = await given_campaign(rig.engine, workspace, 100, sms_rate_per_minute=pace)
+        await rig.engine.numbers.create(workspace.id, "+14155550199", carrier="twilio", rate_per_minute=rate)
+        campaign = await given_campaign(rig.engine, workspace, 100, rate_per_minute=pace)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await carrier.wait_for_requests(3)
         clock.shift(-timedelta(hours=1))
         await carrier.wait_for_requests(10)
-        await rig.engine.campaigns.stop_all()
+        await rig.engine.campaigns.pause_all()

@@ -8,15 +8,16 @@ import pytest
 
 from outreach import NewRecipient, Outreach, SystemClock
 from outreach.models.campaign import Campaign
-from outreach.models.directory import FlowStep
+from outreach.models.plans import Postponement
 from outreach.models.recipient import Recipient
+from outreach.models.resources import FlowStep
 from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.models.trail import Rule
-from outreach.operations import campaign_moves, opting_out
-from outreach.operations.wave import Hold
+from outreach.models.trail import TrailRule
+from outreach.operations.campaigns import transitions
+from outreach.operations.register.entries import skip_waiting_recipients
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_unsubscribe
-from outreach.testing.storage_tables.base_contract import HERE, THERE, pending, publish
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (
@@ -59,7 +60,7 @@ async def opt_out(storage: Storage, scope: str = "all") -> None:
 
     def operation(tx: Transaction) -> None:
         tx.register.put(make_unsubscribe(phone=PHONE, scope=scope))
-        opting_out.end_waiting(tx, HERE, [PHONE], now=NOW)
+        skip_waiting_recipients(tx, THIS_WORKSPACE, [PHONE], now=NOW)
 
     await storage.write(operation)
 
@@ -99,7 +100,7 @@ async def test_the_scope_of_an_opt_out_decides(storage: Storage, scope: str, cha
 
 async def test_other_workspaces_and_campaigns_that_are_over_are_left_alone(storage: Storage) -> None:
     """A register is one workspace's; a campaign that is over closes its recipients with its own reason."""
-    foreign = await given_waiting(storage, workspace_id=THERE)
+    foreign = await given_waiting(storage, workspace_id=OTHER_WORKSPACE)
     over = await given_waiting(storage, status=C.CANCELLED)
     await opt_out(storage)
     assert await statuses(storage, foreign) == [WAITS, WAITS]
@@ -115,7 +116,7 @@ async def test_what_is_pending_or_in_flight_is_left_to_its_turn(storage: Storage
     def operation(tx: Transaction) -> None:
         for phone in numbers:
             tx.register.put(make_unsubscribe(phone=phone))
-        opting_out.end_waiting(tx, HERE, numbers, now=NOW)
+        skip_waiting_recipients(tx, THIS_WORKSPACE, numbers, now=NOW)
 
     await storage.write(operation)
     assert await statuses(storage, campaign) == [(R.DISPATCHING, None), (R.PENDING, None)]
@@ -138,17 +139,17 @@ async def test_who_has_opted_out_is_not_put_off_until_the_morning(storage: Stora
     """A hold is decided under the register, like a request."""
     campaign = await given_active(storage, 2)
     held = [
-        Hold(
+        Postponement(
             recipient=await recipient(storage, campaign, position),
             due_at=NOW + WEEK,
             reason="contact_hours",
-            rule=Rule.CONTACT_HOURS,
+            rule=TrailRule.CONTACT_HOURS,
         )
         for position in (0, 1)
     ]
     phone = held[0].recipient.phone or ""
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=phone)))
-    await commit(storage, campaign, 99, holds=held)
+    await commit(storage, campaign, 99, postponements=held)
     assert await statuses(storage, campaign) == [SKIPPED, (R.WAITING, "contact_hours")]
 
 
@@ -166,7 +167,7 @@ async def test_an_opt_out_in_a_long_wait_ends_it_and_an_opt_in_does_not_bring_it
         flow = await rig.engine.flows.create(workspace.id, "Reminder", steps=steps)
         person = [NewRecipient(phone_number=PHONE)]
         campaign = await given_campaign(
-            rig.engine, workspace, person, sms_message_source="flow", sms_flow_id=flow.id, message_body=None
+            rig.engine, workspace, person, message_source="flow", flow_id=flow.id, body=None
         )
         await rig.engine.campaigns.start(workspace.id, campaign.id)
 
@@ -189,7 +190,7 @@ async def test_an_import_ends_all_who_wait(engine: Outreach) -> None:
     clock = SystemClock()
 
     def wait(tx: Transaction) -> None:
-        campaign_moves.start(tx, workspace.id, campaign.id, now=clock.now(), actor="test")
+        transitions.start(tx, workspace.id, campaign.id, now=clock.now(), actor="test")
         for one in tx.recipients.page(workspace.id, campaign.id):
             waits = attrs.evolve(one, status=R.WAITING, reason="retry", due_at=clock.now() + WEEK)
             tx.recipients.put(workspace.id, waits)

@@ -13,12 +13,12 @@ import pytest
 from outreach import Outreach
 from outreach.clock import SystemClock
 from outreach.models.campaign import Campaign
+from outreach.models.plans import Wave, WavePlan, WaveResult
 from outreach.models.states import RecipientStatus
-from outreach.operations import planning, waves
-from outreach.operations.wave import Committed, Plan, Wave
+from outreach.operations.waves import committing, planning
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW
-from outreach.testing.storage_tables.base_contract import HERE
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import given_active, make_wave, recipient, reread
@@ -41,18 +41,18 @@ async def test_campaigns_that_run_at_the_same_time_share_operations(
 ) -> None:
     """Planned and committed together: far fewer operations than campaigns have waves."""
     planned, committed = list[int](), list[int]()
-    plan_all, commit_waves = planning.plan_all, waves.commit_waves
+    plan_waves, commit_waves = planning.plan_waves, committing.commit_waves
 
-    def plan(tx: Transaction, wanted: Sequence[tuple[str, str, int]], *, now: datetime) -> Sequence[Plan | None]:
+    def plan(tx: Transaction, wanted: Sequence[tuple[str, str, int]], *, now: datetime) -> Sequence[WavePlan | None]:
         planned.append(len(wanted))
-        return plan_all(tx, wanted, now=now)
+        return plan_waves(tx, wanted, now=now)
 
-    def commit_all(tx: Transaction, decided: Sequence[Wave], **given: Any) -> Sequence[Committed]:
+    def commit_all(tx: Transaction, decided: Sequence[Wave], **given: Any) -> Sequence[WaveResult]:
         committed.append(len(decided))
         return commit_waves(tx, decided, **given)
 
-    monkeypatch.setattr(planning, "plan_all", plan)
-    monkeypatch.setattr(waves, "commit_waves", commit_all)
+    monkeypatch.setattr(planning, "plan_waves", plan)
+    monkeypatch.setattr(committing, "commit_waves", commit_all)
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         made = [
@@ -72,7 +72,7 @@ async def test_the_trouble_of_one_campaign_stops_no_other(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What cannot be committed is undone and tried again, later each time; whoever was with it goes on at once."""
-    begin = waves._begin
+    begin = committing._begin
     bad = set[str]()
 
     def breaking(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: datetime) -> Any:
@@ -81,7 +81,7 @@ async def test_the_trouble_of_one_campaign_stops_no_other(
             raise ValueError("a wave that cannot be committed")
         return begun
 
-    monkeypatch.setattr(waves, "_begin", breaking)
+    monkeypatch.setattr(committing, "_begin", breaking)
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
         made = [await given_campaign(rig.engine, workspace, contacts(EACH, first=EACH * number)) for number in range(6)]
@@ -100,10 +100,10 @@ async def test_a_wave_that_is_stale_keeps_no_other_from_its_commit(storage: Stor
     first, second, third = [await given_active(storage, 2) for _ in range(3)]
     chosen = {one.id: await recipient(storage, one) for one in (first, second, third)}
 
-    def operation(tx: Transaction) -> Sequence[Committed]:
+    def operation(tx: Transaction) -> Sequence[WaveResult]:
         made = [make_wave(tx, one, [chosen[one.id]]) for one in (first, second, third)]
         made[1] = attrs.evolve(made[1], basis=attrs.evolve(made[1].basis, settings=99))
-        return waves.commit_waves(tx, made, clock_now=lambda: NOW)
+        return committing.commit_waves(tx, made, clock_now=lambda: NOW)
 
     committed = await storage.write(operation)
     assert [one.stale for one in committed] == [False, True, False]
@@ -122,32 +122,32 @@ async def test_a_wave_that_is_committed_twice_is_told_of_twice(storage: Storage)
     first, second = [await given_active(storage, 2) for _ in range(2)]
     chosen = {one.id: await recipient(storage, one) for one in (first, second)}
     made = await storage.read(lambda tx: [make_wave(tx, one, [chosen[one.id]]) for one in (first, second)])
-    [before] = await storage.write(lambda tx: waves.commit_waves(tx, made[:1], clock_now=lambda: NOW))
-    again, other = await storage.write(lambda tx: waves.commit_waves(tx, made, clock_now=lambda: NOW))
+    [before] = await storage.write(lambda tx: committing.commit_waves(tx, made[:1], clock_now=lambda: NOW))
+    again, other = await storage.write(lambda tx: committing.commit_waves(tx, made, clock_now=lambda: NOW))
     assert len(before.dispatches) == len(other.dispatches) == 1
     assert again == attrs.evolve(before, stops=None)
     assert other.stops is not None
     for one in (first, second):
         await reread(storage, one)
-        assert len(await storage.read(lambda tx, one=one: tx.dispatches.of_recipient(HERE, one.id, 0))) == 1  # type: ignore[misc]
+        assert len(await storage.read(lambda tx, one=one: tx.dispatches.of_recipient(THIS_WORKSPACE, one.id, 0))) == 1  # type: ignore[misc]
 
 
 async def test_two_campaigns_of_one_commit_contact_a_number_as_often_as_the_cap_has_it(storage: Storage) -> None:
     """What goes to it by the same commit counts; whoever has to wait is decided about anew."""
     first, second = [await given_active(storage) for _ in range(2)]
 
-    def operation(tx: Transaction) -> Sequence[Committed]:
-        workspace = tx.workspaces.get(HERE)
+    def operation(tx: Transaction) -> Sequence[WaveResult]:
+        workspace = tx.workspaces.get(THIS_WORKSPACE)
         assert workspace is not None
         tx.workspaces.update(attrs.evolve(workspace, frequency_cap=1))
-        person = tx.recipients.get(HERE, first.id, 0)
-        other = tx.recipients.get(HERE, second.id, 0)
+        person = tx.recipients.get(THIS_WORKSPACE, first.id, 0)
+        other = tx.recipients.get(THIS_WORKSPACE, second.id, 0)
         assert person is not None
         assert other is not None
         made = [make_wave(tx, first, [person]), make_wave(tx, second, [other])]
         [intent] = made[1].intents
         made[1] = attrs.evolve(made[1], intents=[attrs.evolve(intent, to=made[0].intents[0].to)])
-        return waves.commit_waves(tx, made, clock_now=lambda: NOW)
+        return committing.commit_waves(tx, made, clock_now=lambda: NOW)
 
     committed = await storage.write(operation)
     assert [len(one.dispatches) for one in committed] == [1, 0]

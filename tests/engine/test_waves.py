@@ -9,20 +9,26 @@ import pytest
 
 from outreach.errors import LeaseLost
 from outreach.models.campaign import Campaign
+from outreach.models.plans import (
+    Ending,
+    Postponement,
+    Wave,
+    WaveResult,
+)
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
-from outreach.models.trail import Rule
-from outreach.models.work import Unit
-from outreach.operations import campaign_moves, closing, last_check
-from outreach.operations.recipients import put_recipient
-from outreach.operations.wave import Committed, Ending, Hold, Wave
+from outreach.models.trail import TrailRule
+from outreach.models.work import WorkUnit
+from outreach.operations.campaigns import closing, transitions
+from outreach.operations.campaigns.recipients import put_recipient
+from outreach.operations.waves.intents import withdrawal_reason
 from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.policy.settlement import waiting
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_dispatch, make_lease, make_run, make_unsubscribe, make_workspace
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
+from outreach.working_set import AlreadyExists, Transaction
 from tests.engine.given import (
     ACCEPTED,
     EPOCH,
@@ -43,7 +49,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_committed_intent_stands_in_the_ledger_before_anybody_hears_of_it(storage: Storage) -> None:
-    """Design, section 5, rule 1: the dispatch is `dispatching`, the recipient with it, the counters as well."""
+    """docs/delivery-contract.md#rule-1: the dispatch is `dispatching`, the recipient with it, the counters as well."""
     campaign = await given_active(storage)
     committed = await commit(storage, campaign)
     (dispatch,) = committed.dispatches
@@ -54,7 +60,7 @@ async def test_a_committed_intent_stands_in_the_ledger_before_anybody_hears_of_i
         1,
         EPOCH,
     )
-    assert await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id)) == dispatch
+    assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, dispatch.id)) == dispatch
     opened = await recipient(storage, campaign)
     assert (opened.status, opened.attempts, opened.tries) == (RecipientStatus.DISPATCHING, 1, 1)
     counters = (await reread(storage, campaign)).counters
@@ -62,19 +68,19 @@ async def test_a_committed_intent_stands_in_the_ledger_before_anybody_hears_of_i
 
 
 async def test_slots_lie_one_spacing_apart_and_go_on_where_the_last_wave_ended(storage: Storage) -> None:
-    """Design, section 6, pace: each intent takes a slot; a wave begins no earlier than the last one's next slot."""
+    """docs/rules.md#pace: each intent takes a slot; a wave begins no earlier than the last one's next slot."""
     campaign = await given_active(storage, 5)
     first = await commit(storage, campaign, 0, 1, 2)
     second = await commit(storage, campaign, 3, 4)
     slots = [dispatch.slot_at for dispatch in (*first.dispatches, *second.dispatches)]
     assert slots == [NOW + n * SECOND for n in range(5)]
-    run = await storage.read(lambda tx: tx.runs.get(HERE, campaign.id))
+    run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
     assert run is not None
     assert run.next_slot_at == NOW + 5 * SECOND
 
 
 async def test_unused_slots_are_not_made_up_for(storage: Storage) -> None:
-    """Design, section 6, pace: after a pause the next slot is now, not all those that were missed."""
+    """docs/rules.md#pace: after a pause the next slot is now, not all those that were missed."""
     campaign = await given_active(storage, 3)
     await commit(storage, campaign, 0)
     later = NOW + timedelta(minutes=10)
@@ -96,8 +102,8 @@ async def test_a_commit_that_waited_for_its_turn_still_commits(storage: Storage)
     """However long the writer was busy: slots count from the commit, or no wave of a busy machine would do anything."""
     campaign = await given_active(storage, 2)
 
-    def operation(tx: Transaction) -> Committed:
-        people = [tx.recipients.get(HERE, campaign.id, position) for position in (0, 1)]
+    def operation(tx: Transaction) -> WaveResult:
+        people = [tx.recipients.get(THIS_WORKSPACE, campaign.id, position) for position in (0, 1)]
         wave = make_wave(tx, campaign, [one for one in people if one is not None], look_ahead=SECOND / 10)
         return commit_wave(tx, wave, clock_now=lambda: NOW + 3 * SECOND)
 
@@ -109,7 +115,7 @@ async def test_a_commit_that_waited_for_its_turn_still_commits(storage: Storage)
 async def test_a_second_call_whose_commit_came_too_late_is_dropped(
     storage: Storage, waited: timedelta, placed: bool
 ) -> None:
-    """Design, section 6, double dial: it starts within ten seconds of the first one's end, or its attempt is over."""
+    """docs/rules.md#double-dial: it starts within ten seconds of the first one's end, or its attempt is over."""
     campaign = await given_active(storage)
     first = await recipient(storage, campaign)
     rang_out = attrs.evolve(waiting(first, DOUBLE_DIAL, NOW), attempts=1, leg=2)
@@ -126,7 +132,7 @@ async def test_a_second_call_whose_commit_came_too_late_is_dropped(
 
 @pytest.mark.parametrize("by", ["hold", "frequency_cap", "contact_hours"])
 async def test_a_second_call_is_dropped_where_another_one_would_be_put_off(storage: Storage, by: str) -> None:
-    """Design, section 6, double dial: within ten seconds or never: nothing at the second leg waits for the morning."""
+    """docs/rules.md#double-dial: within ten seconds or never: nothing at the second leg waits for the morning."""
     campaign = await given_active(storage)
     first = await recipient(storage, campaign)
     rang_out = attrs.evolve(waiting(first, DOUBLE_DIAL, NOW), attempts=1, leg=2)
@@ -136,8 +142,10 @@ async def test_a_second_call_is_dropped_where_another_one_would_be_put_off(stora
         await storage.write(lambda tx: tx.dispatches.insert(earlier))
     wave = await storage.write(lambda tx: _put_and_plan(tx, campaign, rang_out))
     if by == "hold":
-        held = Hold(recipient=rang_out, due_at=NOW + 9 * SECOND, reason="frequency_cap", rule=Rule.FREQUENCY_CAP)
-        wave = attrs.evolve(wave, intents=(), holds=(held,))
+        held = Postponement(
+            recipient=rang_out, due_at=NOW + 9 * SECOND, reason="frequency_cap", rule=TrailRule.FREQUENCY_CAP
+        )
+        wave = attrs.evolve(wave, intents=(), postponements=(held,))
     elif by == "contact_hours":
         wave = attrs.evolve(wave, intents=[attrs.evolve(one, latest=NOW) for one in wave.intents])
     committed = await storage.write(lambda tx: commit_wave(tx, wave, clock_now=lambda: NOW))
@@ -147,7 +155,7 @@ async def test_a_second_call_is_dropped_where_another_one_would_be_put_off(stora
 
 
 def _put_and_plan(tx: Transaction, campaign: Campaign, rang_out: Recipient) -> Wave:
-    put_recipient(tx, campaign.workspace_id, rang_out, rang_out, rule=Rule.DOUBLE_DIAL, now=NOW)
+    put_recipient(tx, campaign.workspace_id, rang_out, rang_out, rule=TrailRule.DOUBLE_DIAL, now=NOW)
     return make_wave(tx, campaign, [rang_out])
 
 
@@ -155,7 +163,7 @@ def _put_and_plan(tx: Transaction, campaign: Campaign, rang_out: Recipient) -> W
 async def test_no_slot_lies_at_or_after_closing_time_and_no_intent_is_valid_after_it(
     storage: Storage, latest: int, last: int, valid: int | None
 ) -> None:
-    """Design, section 5, rule 4: valid_until is the earliest of the wave's latest and its commit plus 5 s.
+    """docs/delivery-contract.md#rule-4: valid_until is the earliest of the wave's latest and its commit plus 5 s.
 
     Windows are half-open (section 3): at its closing time a campaign is closed, and at its expiry it has expired.
     """
@@ -194,7 +202,7 @@ def _suspend(tx: Transaction, campaign: Campaign) -> None:
 
 
 def _touch_settings(tx: Transaction, campaign: Campaign) -> None:
-    tx.settings.put(HERE, attrs.evolve(SmsSettings(), revision=1))
+    tx.settings.put(THIS_WORKSPACE, attrs.evolve(SmsSettings(), revision=1))
 
 
 def _nothing(tx: Transaction, campaign: Campaign) -> None:
@@ -205,7 +213,10 @@ def _nothing(tx: Transaction, campaign: Campaign) -> None:
 async def test_a_decision_on_what_has_changed_since_commits_nothing(
     storage: Storage, change: Callable[[Transaction, Campaign], None]
 ) -> None:
-    """Design, section 5, rule 3: the commit compares campaign, workspace and settings; what conflicts is stale."""
+    """The commit compares campaign, workspace and settings; what conflicts is stale.
+
+    docs/delivery-contract.md#rule-3.
+    """
     campaign = await given_active(storage)
     first = await recipient(storage, campaign)
     wave = await storage.read(lambda tx: make_wave(tx, campaign, [first]))
@@ -214,13 +225,13 @@ async def test_a_decision_on_what_has_changed_since_commits_nothing(
     assert committed.stale
     assert committed.dispatches == ()
     assert await recipient(storage, campaign) == first
-    assert not await storage.read(lambda tx: tx.dispatches.of_recipient(HERE, campaign.id, 0))
-    assert await storage.read(lambda tx: tx.runs.get(HERE, campaign.id)) is None
+    assert not await storage.read(lambda tx: tx.dispatches.of_recipient(THIS_WORKSPACE, campaign.id, 0))
+    assert await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id)) is None
 
 
 @pytest.mark.parametrize("lease", [make_lease(epoch=EPOCH + 1), None])
 async def test_without_the_lease_nothing_is_committed(storage: Storage, lease: Any) -> None:
-    """Design, section 6: a lost lease means no new intents."""
+    """docs/delivery-contract.md#rule-11: a lost lease means no new intents."""
     campaign = await given_active(storage)
     if lease is not None:
         await storage.write(lambda tx: tx.leases.put(lease))
@@ -232,16 +243,16 @@ async def test_without_the_lease_nothing_is_committed(storage: Storage, lease: A
 @pytest.mark.parametrize(
     ("scope", "workspace_id", "stopped"),
     [
-        ("all", HERE, True),
-        ("sms", HERE, True),
-        ("call", HERE, False),
-        ("all", THERE, False),
+        ("all", THIS_WORKSPACE, True),
+        ("sms", THIS_WORKSPACE, True),
+        ("call", THIS_WORKSPACE, False),
+        ("all", OTHER_WORKSPACE, False),
     ],
 )
 async def test_who_opted_out_since_the_decision_is_skipped_and_takes_no_slot(
     storage: Storage, scope: str, workspace_id: str, stopped: bool
 ) -> None:
-    """Design, section 5, rule 3: the commit anti-joins the register; row "register": `skipped: opted_out`."""
+    """docs/delivery-contract.md#rule-3: the commit anti-joins the register: `skipped: opted_out`."""
     campaign = await given_active(storage, 2)
     first = await recipient(storage, campaign)
     entry = make_unsubscribe(phone=first.phone, scope=scope, workspace_id=workspace_id)
@@ -257,14 +268,14 @@ async def test_who_opted_out_since_the_decision_is_skipped_and_takes_no_slot(
 
 
 async def test_a_recipient_has_one_open_dispatch(storage: Storage) -> None:
-    """Design, section 5, rule 2: a second intent of a decision on the old state opens nothing."""
+    """docs/delivery-contract.md#rule-2: a second intent of a decision on the old state opens nothing."""
     campaign = await given_active(storage)
     old = await recipient(storage, campaign)
     await commit(storage, campaign)
     again = await storage.read(lambda tx: make_wave(tx, campaign, [old]))
     committed = await storage.write(lambda tx: commit_wave(tx, again, clock_now=lambda: NOW))
     assert (committed.stale, committed.dispatches) == (False, ())
-    assert len(await storage.read(lambda tx: tx.dispatches.of_recipient(HERE, campaign.id, 0))) == 1
+    assert len(await storage.read(lambda tx: tx.dispatches.of_recipient(THIS_WORKSPACE, campaign.id, 0))) == 1
 
 
 async def test_the_ledger_itself_forbids_a_second_open_dispatch(storage: Storage) -> None:
@@ -276,7 +287,7 @@ async def test_the_ledger_itself_forbids_a_second_open_dispatch(storage: Storage
     first = await recipient(storage, campaign)
     left = make_dispatch(campaign_id=campaign.id, position=0, to=first.phone, state=DispatchState.UNKNOWN)
     await storage.write(lambda tx: tx.dispatches.insert(left))
-    with pytest.raises(AlreadyThere):
+    with pytest.raises(AlreadyExists):
         await storage.write(lambda tx: tx.dispatches.insert(make_dispatch(campaign_id=campaign.id, position=0)))
     committed = await commit(storage, campaign, 0, 1)
     assert [(dispatch.position, dispatch.slot_at) for dispatch in committed.dispatches] == [(1, NOW + SECOND)]
@@ -288,8 +299,10 @@ async def test_endings_are_committed_without_a_contact(storage: Storage) -> None
     campaign = await given_active(storage, 2)
     rows = [await recipient(storage, campaign, position) for position in (0, 1)]
     endings = [
-        Ending(recipient=rows[0], status=RecipientStatus.FAILED, reason="over_segment_cap", rule=Rule.SEGMENT_CAP),
-        Ending(recipient=rows[1], status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER),
+        Ending(recipient=rows[0], status=RecipientStatus.FAILED, reason="over_segment_cap", rule=TrailRule.SEGMENT_CAP),
+        Ending(
+            recipient=rows[1], status=RecipientStatus.SKIPPED, reason="invalid_number", rule=TrailRule.INVALID_NUMBER
+        ),
     ]
     wave = await storage.read(lambda tx: make_wave(tx, campaign, [], endings=endings))
     await storage.write(lambda tx: commit_wave(tx, wave, clock_now=lambda: NOW))
@@ -303,7 +316,9 @@ async def test_an_ending_never_touches_a_recipient_that_has_moved_on(storage: St
     campaign = await given_active(storage)
     old = await recipient(storage, campaign)
     await commit(storage, campaign)
-    ending = Ending(recipient=old, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=Rule.INVALID_NUMBER)
+    ending = Ending(
+        recipient=old, status=RecipientStatus.SKIPPED, reason="invalid_number", rule=TrailRule.INVALID_NUMBER
+    )
     wave = await storage.read(lambda tx: make_wave(tx, campaign, [], endings=[ending]))
     await storage.write(lambda tx: commit_wave(tx, wave, clock_now=lambda: NOW))
     assert (await recipient(storage, campaign)).status is RecipientStatus.DISPATCHING
@@ -312,10 +327,10 @@ async def test_an_ending_never_touches_a_recipient_that_has_moved_on(storage: St
 async def test_a_plan_of_what_is_not_active_has_nothing_due(storage: Storage) -> None:
     """Only an active campaign is planned; one that is gone has no plan."""
     campaign = await given_active(storage, 2, status=CampaignStatus.PAUSED)
-    plan = await storage.read(lambda tx: plan_wave(tx, HERE, campaign.id, now=NOW, limit=10))
+    plan = await storage.read(lambda tx: plan_wave(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=10))
     assert plan is not None
     assert (plan.due, plan.next_due) == ((), None)
-    assert await storage.read(lambda tx: plan_wave(tx, THERE, campaign.id, now=NOW, limit=10)) is None
+    assert await storage.read(lambda tx: plan_wave(tx, OTHER_WORKSPACE, campaign.id, now=NOW, limit=10)) is None
 
 
 @pytest.mark.parametrize(
@@ -329,11 +344,11 @@ async def test_a_plan_of_what_is_not_active_has_nothing_due(storage: Storage) ->
 async def test_the_last_check_hears_every_stop_that_has_committed(
     storage: Storage, change: Callable[[Transaction, Campaign], None], obstacle: str | None
 ) -> None:
-    """Design, section 5, rule 4: immediately before the request, what has stopped it since is heard."""
+    """docs/delivery-contract.md#rule-4: immediately before the request, what has stopped it since is heard."""
     campaign = await given_active(storage)
     dispatch = await given_dispatch(storage, campaign)
     await storage.write(lambda tx: change(tx, campaign))
-    assert await storage.read(lambda tx: last_check.may_start(tx, dispatch)) == obstacle
+    assert await storage.read(lambda tx: withdrawal_reason(tx, dispatch)) == obstacle
 
 
 async def test_the_last_check_hears_an_opt_out_and_a_settlement_elsewhere(storage: Storage) -> None:
@@ -341,9 +356,9 @@ async def test_the_last_check_hears_an_opt_out_and_a_settlement_elsewhere(storag
     campaign = await given_active(storage, 2)
     first, second = (await commit(storage, campaign, 0, 1)).dispatches
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=first.to)))
-    assert await storage.read(lambda tx: last_check.may_start(tx, first)) == "opted_out"
+    assert await storage.read(lambda tx: withdrawal_reason(tx, first)) == "opted_out"
     await settle(storage, second, ACCEPTED)
-    assert await storage.read(lambda tx: last_check.may_start(tx, second)) == "settled_elsewhere"
+    assert await storage.read(lambda tx: withdrawal_reason(tx, second)) == "settled_elsewhere"
 
 
 @pytest.mark.parametrize(
@@ -356,13 +371,15 @@ async def test_the_last_check_hears_an_opt_out_and_a_settlement_elsewhere(storag
 async def test_what_is_over_closes_its_open_recipients_in_slices(
     storage: Storage, status: CampaignStatus, closed: RecipientStatus
 ) -> None:
-    """Design, section 4: pending and waiting ones close as canceled or expired; what is in flight stays."""
+    """docs/states.md#recipients: pending and waiting ones close as canceled or expired; what is in flight stays."""
     campaign = await given_active(storage, 6)
     await given_dispatch(storage, campaign, 2)
     over = attrs.evolve(await reread(storage, campaign), status=status, completed_at=NOW)
     await storage.write(lambda tx: tx.campaigns.update(over))
     slices = 0
-    while await storage.write(lambda tx: closing.close_slice(tx, HERE, campaign.id, now=NOW, limit=2)):
+    while await storage.write(
+        lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=2)
+    ):
         slices += 1
         await reread(storage, campaign)
     statuses = [(await recipient(storage, campaign, position)).status for position in range(6)]
@@ -374,11 +391,13 @@ async def test_what_is_over_closes_its_open_recipients_in_slices(
 async def test_what_is_closed_is_not_due_any_more(storage: Storage) -> None:
     """The work feed is cleared with the last slice, once: a change that nobody made would be looked at for ever."""
     campaign = await given_active(storage, 5)
-    await storage.write(lambda tx: campaign_moves.cancel(tx, HERE, campaign.id, now=NOW, actor="test"))
-    unit = Unit("campaign", HERE, campaign.id)
+    await storage.write(lambda tx: transitions.cancel(tx, THIS_WORKSPACE, campaign.id, now=NOW, actor="test"))
+    unit = WorkUnit("campaign", THIS_WORKSPACE, campaign.id)
 
     async def close() -> tuple[bool, datetime | None, int]:
-        more = await storage.write(lambda tx: closing.close_slice(tx, HERE, campaign.id, now=NOW, limit=4))
+        more = await storage.write(
+            lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=4)
+        )
         work = await storage.read(lambda tx: tx.work.get(unit))
         assert work is not None
         return more, work.due_at, work.change
@@ -394,12 +413,17 @@ async def test_what_is_closed_is_not_due_any_more(storage: Storage) -> None:
 async def test_what_is_not_over_closes_nobody(storage: Storage, status: CampaignStatus) -> None:
     """Only cancelled and expired campaigns are closed."""
     campaign = await given_active(storage, 2, status=status)
-    assert not await storage.write(lambda tx: closing.close_slice(tx, HERE, campaign.id, now=NOW, limit=1))
+    assert not await storage.write(
+        lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=1)
+    )
     assert (await recipient(storage, campaign)).status is RecipientStatus.PENDING
 
 
 async def test_a_receipt_that_does_not_come_in_time_counts_as_done(storage: Storage) -> None:
-    """Design, section 5: an accepted SMS whose receipt may still come is in progress for 4 h, then completed."""
+    """An accepted SMS whose receipt may still come is in progress for 4 h, then completed.
+
+    docs/delivery-contract.md#rule-13.
+    """
     await given_settings(storage, retry_enabled=True)
     campaign = await given_active(storage)
     await settle(storage, await given_dispatch(storage, campaign), ACCEPTED)
@@ -408,7 +432,7 @@ async def test_a_receipt_that_does_not_come_in_time_counts_as_done(storage: Stor
     early, late = NOW + timedelta(hours=4) - TICK, NOW + timedelta(hours=4)
     for moment, status in ((early, RecipientStatus.IN_PROGRESS), (late, RecipientStatus.COMPLETED)):
         await storage.write(
-            lambda tx, moment=moment: closing.end_receipt_waits(tx, HERE, campaign.id, now=moment, limit=9)  # type: ignore[misc]
+            lambda tx, moment=moment: closing.expire_receipt_waits(tx, THIS_WORKSPACE, campaign.id, now=moment, limit=9)  # type: ignore[misc]
         )
         assert (await recipient(storage, campaign)).status is status
     after = await reread(storage, campaign)
@@ -424,7 +448,9 @@ async def test_what_is_over_waits_for_no_receipts(storage: Storage, status: Camp
         await settle(storage, await given_dispatch(storage, campaign, position), ACCEPTED)
     over = attrs.evolve(await reread(storage, campaign), status=status, completed_at=NOW)
     await storage.write(lambda tx: tx.campaigns.update(over))
-    while await storage.write(lambda tx: closing.close_slice(tx, HERE, campaign.id, now=NOW, limit=2)):
+    while await storage.write(
+        lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=2)
+    ):
         pass
     after = await reread(storage, campaign)
     assert (after.counters.open, after.counters.completed, after.counters.successful) == (0, 3, 3)

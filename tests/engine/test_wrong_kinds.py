@@ -7,8 +7,8 @@ import attrs
 import pytest
 
 from outreach import (
-    AgentChange,
-    CallSettingsChange,
+    AgentUpdate,
+    CallSettingsUpdate,
     CampaignUpdate,
     InvalidRequest,
     NewCall,
@@ -17,10 +17,10 @@ from outreach import (
     NewRecipient,
     NewSmsCampaign,
     Outreach,
-    ReplySettingsChange,
-    SmsSettingsChange,
-    WorkspaceChange,
-    prepare,
+    ReplySettingsUpdate,
+    SmsSettingsUpdate,
+    WorkspaceUpdate,
+    prepare_recipient,
 )
 from outreach.testing.builders import new_id
 from tests.engine.rig import given_campaign, given_workspace
@@ -32,7 +32,7 @@ FAX: Any = "fax"
 YES: Any = "yes"
 TEXT: Any = "5"
 DICT: Any = {"name": "Spring"}
-SPRING = NewSmsCampaign(name="Spring", message_body="Hi {{first_name}}")
+SPRING = NewSmsCampaign(name="Spring", body="Hi {{first_name}}")
 CALLS = NewCallCampaign(name="Spring", agent_id=new_id())
 
 
@@ -45,9 +45,9 @@ async def call_with(engine: Outreach, workspace_id: str, variables: Any) -> None
 Wrong = Callable[[Outreach, str], Awaitable[Any]]
 
 WRONG: list[tuple[str, Wrong]] = [
-    ("phone", lambda e, w: e.numbers.add(w, NUMBER)),
-    ("carrier", lambda e, w: e.numbers.add(w, "+14155550101", carrier=FAX)),
-    ("rate_per_minute", lambda e, w: e.numbers.add(w, "+14155550101", rate_per_minute=TEXT)),
+    ("phone", lambda e, w: e.numbers.create(w, NUMBER)),
+    ("carrier", lambda e, w: e.numbers.create(w, "+14155550101", carrier=FAX)),
+    ("rate_per_minute", lambda e, w: e.numbers.create(w, "+14155550101", rate_per_minute=TEXT)),
     ("from_number", lambda e, w: e.agents.create(w, "Ada", from_number=NUMBER)),
     ("placeholders", lambda e, w: e.agents.create(w, "Ada", placeholders="name")),
     ("placeholders[1]", lambda e, w: e.agents.create(w, "Ada", placeholders=["name", NUMBER])),
@@ -61,47 +61,47 @@ WRONG: list[tuple[str, Wrong]] = [
     ("from_number", lambda e, w: e.messages.send(w, NewMessage(to="+14155550101", body="Hi", from_number=NUMBER))),
     ("carrier", lambda e, w: e.messages.send(w, NewMessage(to="+14155550101", body="Hi", carrier=FAX))),
     ("new", lambda e, w: e.messages.send(w, DICT)),
-    ("sender", lambda e, w: e.messages.receive(w, sender=NUMBER, to="+14155550101", body="Hi")),
+    ("sender", lambda e, w: e.messages.receive(w, from_number=NUMBER, to="+14155550101", body="Hi")),
     ("to", lambda e, w: e.calls.create(w, NewCall(agent_id=new_id(), to=NUMBER))),
     ("new", lambda e, w: e.calls.create(w, DICT)),
     ("phones[1]", lambda e, w: e.unsubscribes.add(w, "+14155550101", NUMBER)),
     ("phones[0]", lambda e, w: e.unsubscribes.remove(w, NUMBER)),
-    ("opted_out", lambda e, w: e.unsubscribes.decide(w, "+14155550101", opted_out=YES)),
-    ("phone", lambda e, w: e.campaigns.why(w, new_id(), NUMBER)),
+    ("opted_out", lambda e, w: e.unsubscribes.resolve(w, "+14155550101", opted_out=YES)),
+    ("phone", lambda e, w: e.campaigns.contact_history(w, new_id(), NUMBER)),
     ("page", lambda e, w: e.campaigns.list(w, page=TEXT)),
     ("page_size", lambda e, w: e.campaigns.list(w, page_size=0)),
-    ("campaign", lambda e, w: e.create_campaign.sms(w, DICT, [])),
-    ("campaign", lambda e, w: e.create_campaign.call(w, DICT, [])),
-    ("campaign", lambda e, w: e.create_campaign.sms(w, NewCallCampaign(name="x", agent_id="x"), [])),  # type: ignore[arg-type]
+    ("campaign", lambda e, w: e.campaigns.create_sms(w, DICT, [])),
+    ("campaign", lambda e, w: e.campaigns.create_call(w, DICT, [])),
+    ("campaign", lambda e, w: e.campaigns.create_sms(w, NewCallCampaign(name="x", agent_id="x"), [])),  # type: ignore[arg-type]
     ("credentials", lambda e, w: e.accounts.connect(w, "twilio", TEXT)),
     ("credentials.account_sid", lambda e, w: e.accounts.connect(w, "twilio", {"account_sid": NUMBER})),
     ("request_limit", lambda e, w: e.workspaces.create("A", request_limit=TEXT)),
     ("sms_campaigns_enabled", lambda e, w: e.workspaces.create("A", sms_campaigns_enabled=YES)),
     ("contact_hours", lambda e, w: e.workspaces.create("A", contact_hours=YES)),
     ("default_region", lambda e, w: e.workspaces.create("A", default_region=NUMBER)),
-    ("frequency_cap", lambda e, w: e.workspaces.update(w, WorkspaceChange(frequency_cap=TEXT))),
-    ("contact_hours", lambda e, w: e.workspaces.update(w, WorkspaceChange(contact_hours=YES))),
-    ("retry_max_attempts", lambda e, w: e.settings.update(w, SmsSettingsChange(retry_max_attempts=TEXT))),
-    ("footer_enabled", lambda e, w: e.settings.update(w, SmsSettingsChange(footer_enabled=YES))),
-    ("footer_text", lambda e, w: e.settings.update(w, SmsSettingsChange(footer_text=NUMBER))),
-    ("custom_variables", lambda e, w: e.settings.update(w, SmsSettingsChange(custom_variables="name"))),
-    ("retry_delay_minutes", lambda e, w: e.call_settings.update(w, CallSettingsChange(retry_delay_minutes=TEXT))),
-    ("enabled", lambda e, w: e.replies.update(w, ReplySettingsChange(enabled=YES))),
+    ("frequency_cap", lambda e, w: e.workspaces.update(w, WorkspaceUpdate(frequency_cap=TEXT))),
+    ("contact_hours", lambda e, w: e.workspaces.update(w, WorkspaceUpdate(contact_hours=YES))),
+    ("retry_max_attempts", lambda e, w: e.sms_settings.update(w, SmsSettingsUpdate(retry_max_attempts=TEXT))),
+    ("footer_enabled", lambda e, w: e.sms_settings.update(w, SmsSettingsUpdate(footer_enabled=YES))),
+    ("footer_text", lambda e, w: e.sms_settings.update(w, SmsSettingsUpdate(footer_text=NUMBER))),
+    ("custom_variables", lambda e, w: e.sms_settings.update(w, SmsSettingsUpdate(custom_variables="name"))),
+    ("retry_delay_minutes", lambda e, w: e.call_settings.update(w, CallSettingsUpdate(retry_delay_minutes=TEXT))),
+    ("enabled", lambda e, w: e.reply_settings.update(w, ReplySettingsUpdate(enabled=YES))),
     ("change", lambda e, w: e.workspaces.update(w, DICT)),
     ("change", lambda e, w: e.agents.update(w, new_id(), DICT)),
     ("change", lambda e, w: e.trunks.update(w, new_id(), DICT)),
     ("change", lambda e, w: e.numbers.update(w, new_id(), DICT)),
     ("change", lambda e, w: e.flows.update(w, new_id(), DICT)),
-    ("change", lambda e, w: e.campaigns.update(w, new_id(), AgentChange(name="Ada"))),  # type: ignore[arg-type]
-    ("change", lambda e, w: e.settings.update(w, DICT)),
+    ("change", lambda e, w: e.campaigns.update(w, new_id(), AgentUpdate(name="Ada"))),  # type: ignore[arg-type]
+    ("change", lambda e, w: e.sms_settings.update(w, DICT)),
     ("change", lambda e, w: e.call_settings.update(w, DICT)),
-    ("change", lambda e, w: e.replies.update(w, DICT)),
-    ("business_hours", lambda e, w: e.create_campaign.sms(w, attrs.evolve(SPRING, business_hours=DICT), [])),
-    ("holidays", lambda e, w: e.create_campaign.sms(w, attrs.evolve(SPRING, holidays=DICT), [])),
-    ("scheduled_start_at", lambda e, w: e.create_campaign.sms(w, attrs.evolve(SPRING, scheduled_start_at=TEXT), [])),
-    ("csv_column_headers", lambda e, w: e.create_campaign.sms(w, attrs.evolve(SPRING, csv_column_headers=TEXT), [])),
-    ("cli_group_config", lambda e, w: e.create_campaign.call(w, attrs.evolve(CALLS, cli_group=TEXT), [])),
-    ("cli_group_config[0]", lambda e, w: e.create_campaign.call(w, attrs.evolve(CALLS, cli_group=[DICT]), [])),
+    ("change", lambda e, w: e.reply_settings.update(w, DICT)),
+    ("business_hours", lambda e, w: e.campaigns.create_sms(w, attrs.evolve(SPRING, business_hours=DICT), [])),
+    ("holidays", lambda e, w: e.campaigns.create_sms(w, attrs.evolve(SPRING, holidays=DICT), [])),
+    ("scheduled_start_at", lambda e, w: e.campaigns.create_sms(w, attrs.evolve(SPRING, scheduled_start_at=TEXT), [])),
+    ("csv_column_headers", lambda e, w: e.campaigns.create_sms(w, attrs.evolve(SPRING, csv_column_headers=TEXT), [])),
+    ("cli_group_config", lambda e, w: e.campaigns.create_call(w, attrs.evolve(CALLS, cli_group=TEXT), [])),
+    ("cli_group_config[0]", lambda e, w: e.campaigns.create_call(w, attrs.evolve(CALLS, cli_group=[DICT]), [])),
     ("search", lambda e, w: e.campaigns.list(w, search=NUMBER)),
     ("limit", lambda e, w: e.messages.list_inbound(w, limit=TEXT)),
     ("limit", lambda e, w: e.workspaces.audit(w, limit=TEXT)),
@@ -109,13 +109,13 @@ WRONG: list[tuple[str, Wrong]] = [
     ("limit", lambda e, w: e.callbacks.list(w, limit=0)),
     (
         "written_at",
-        lambda e, w: e.messages.receive(w, sender="+14155550101", to="+14155550102", body="Hi", written_at=TEXT),
+        lambda e, w: e.messages.receive(w, from_number="+14155550101", to="+14155550102", body="Hi", written_at=TEXT),
     ),
     ("steps", lambda e, w: e.flows.create(w, "F", steps=NUMBER)),
     ("variables", lambda e, w: call_with(e, w, NUMBER)),
     ("variables.plan", lambda e, w: call_with(e, w, {"plan": object()})),
-    ("double_dial", lambda e, w: e.create_campaign.call(w, attrs.evolve(CALLS, double_dial=YES), [])),
-    ("stop_text", lambda e, w: e.replies.update(w, ReplySettingsChange(stop_text=NUMBER))),
+    ("double_dial", lambda e, w: e.campaigns.create_call(w, attrs.evolve(CALLS, double_dial=YES), [])),
+    ("stop_text", lambda e, w: e.reply_settings.update(w, ReplySettingsUpdate(stop_text=NUMBER))),
 ]
 """The place that the error names, and what is wrong there."""
 
@@ -132,9 +132,9 @@ async def test_what_is_of_another_kind_is_refused_by_its_place(engine: Outreach,
 @pytest.mark.parametrize(
     ("path", "change"),
     [
-        ("sms_rate_per_minute", CampaignUpdate(sms_rate_per_minute=TEXT)),
-        ("sms_from_number", CampaignUpdate(sms_from_number=NUMBER)),
-        ("sms_carrier", CampaignUpdate(sms_carrier=FAX)),
+        ("sms_rate_per_minute", CampaignUpdate(rate_per_minute=TEXT)),
+        ("sms_from_number", CampaignUpdate(from_number=NUMBER)),
+        ("sms_carrier", CampaignUpdate(carrier=FAX)),
         ("name", CampaignUpdate(name=NUMBER)),
     ],
 )
@@ -151,7 +151,7 @@ async def test_a_changed_agent_is_checked_too(engine: Outreach) -> None:
     """A text is no list of texts, and a word no truth."""
     workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, "Ada")
-    for change in (AgentChange(placeholders="name"), AgentChange(is_active=YES), AgentChange(from_number=NUMBER)):
+    for change in (AgentUpdate(placeholders="name"), AgentUpdate(is_active=YES), AgentUpdate(from_number=NUMBER)):
         with pytest.raises(InvalidRequest):
             await engine.agents.update(workspace.id, agent.id, change)
 
@@ -163,8 +163,8 @@ async def test_contacts_may_be_mappings(engine: Outreach) -> None:
         {"phone_number": "+14155550101", "first_name": "Ada", "custom_variables": {"plan": "pro"}},
         NewRecipient(phone_number="+14155550102"),
         {"phone_number": "+14155550103", "custom_variables": None, "email": None},
-        prepare(NewRecipient(phone_number="+14155550104"), None),
-        [prepare(NewRecipient(phone_number="+14155550105"), None)],
+        prepare_recipient(NewRecipient(phone_number="+14155550104"), None),
+        [prepare_recipient(NewRecipient(phone_number="+14155550105"), None)],
     ]
 
     async def each() -> AsyncIterator[Any]:
@@ -172,8 +172,8 @@ async def test_contacts_may_be_mappings(engine: Outreach) -> None:
             yield one
 
     for source in (people, each()):
-        created = await engine.create_campaign.sms(workspace.id, SPRING, source)
-        found = [one async for one in engine.campaigns.recipients(workspace.id, created.campaign.id)]
+        created = await engine.campaigns.create_sms(workspace.id, SPRING, source)
+        found = [one async for one in engine.campaigns.iter_recipients(workspace.id, created.campaign.id)]
         assert [one.phone for one in found] == [f"+1415555010{n}" for n in range(1, 6)]
         assert (found[0].first_name, found[0].custom_variables, found[2].custom_variables) == (
             "Ada",
@@ -214,6 +214,6 @@ async def test_what_is_no_contact_is_refused_by_its_place(
     workspace = await given_workspace(engine)
     for key in (None, "order-42"):
         with pytest.raises(InvalidRequest, match=words) as caught:
-            await engine.create_campaign.sms(workspace.id, SPRING, recipients, idempotency_key=key)
+            await engine.campaigns.create_sms(workspace.id, SPRING, recipients, idempotency_key=key)
         assert [detail.path for detail in caught.value.details] == paths
     assert (await engine.campaigns.list(workspace.id)).total == 0

@@ -10,12 +10,12 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.trail import ContactHistory, TrailStep, What
-from outreach.operations import settling
-from outreach.operations.histories import histories
+from outreach.models.trail import ContactHistory, TrailStep, TrailStepKind
+from outreach.operations.campaigns.histories import histories
+from outreach.operations.settling import ledger
 from outreach.protocols.storage import Storage
-from outreach.testing.storage_tables.base_contract import HERE
-from outreach.voice.analysis import ProviderVerdict
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from outreach.voice.base import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, recipient
 
@@ -36,7 +36,7 @@ async def history(storage: Storage, campaign: Campaign, position: int = 0) -> Co
     """Return the history of one recipient, found by its number."""
     one = await recipient(storage, campaign, position)
     found: Sequence[ContactHistory] = await storage.read(
-        lambda tx: histories(tx, HERE, campaign.id, one.phone or one.phone_number)
+        lambda tx: histories(tx, THIS_WORKSPACE, campaign.id, one.phone or one.phone_number)
     )
     (wanted,) = (each for each in found if each.position == position)
     assert (wanted.status, wanted.reason, wanted.due_at) == (one.status, one.reason, one.due_at)
@@ -53,10 +53,10 @@ async def report_message(
 ) -> None:
     """Hand in a receipt."""
     event = MessageReport(
-        workspace_id=HERE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None, status=status,
+        workspace_id=THIS_WORKSPACE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None, status=status,
         reason=reason, at=at,
     )  # fmt: skip
-    await storage.write(lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=at))
+    await storage.write(lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=at))
 
 
 async def report_call(
@@ -64,10 +64,10 @@ async def report_call(
 ) -> None:
     """Hand in an event of a call."""
     event = CallReport(
-        workspace_id=HERE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None, status=status,
+        workspace_id=THIS_WORKSPACE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None, status=status,
         outcome=outcome, at=at,  # type: ignore[arg-type]
     )  # fmt: skip
-    await storage.write(lambda tx: settling.report(tx, event, backoff=BACKOFF, analyser=ProviderVerdict(), now=at))
+    await storage.write(lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=at))
 
 
 def check_history(tx: Transaction, workspace_id: str, one: Recipient) -> ContactHistory:
@@ -76,16 +76,16 @@ def check_history(tx: Transaction, workspace_id: str, one: Recipient) -> Contact
     (told,) = (each for each in found if each.position == one.position)
     moments = [step.at for step in told.steps]
     assert moments == sorted(moments)
-    own = [step for step in told.steps if step.attempt is not None or step.what is What.ENDED]
-    last = next((step for step in reversed(own) if step.what in {What.HELD, What.ENDED}), None)
+    own = [step for step in told.steps if step.attempt is not None or step.what is TrailStepKind.ENDED]
+    last = next((step for step in reversed(own) if step.what in {TrailStepKind.HELD, TrailStepKind.ENDED}), None)
     if one.status is RecipientStatus.WAITING or not one.is_open:
         assert last is not None
-        assert (last.what is What.ENDED) == (not one.is_open)
+        assert (last.what is TrailStepKind.ENDED) == (not one.is_open)
         assert (last.state, last.reason, last.until) == (one.status, one.reason, one.due_at)
     for dispatch in tx.dispatches.of_recipient(workspace_id, one.campaign_id, one.position):
         steps = [step for step in told.steps if step.dispatch_id == dispatch.id]
-        outcomes = [step.state for step in steps if step.what is What.OUTCOME]
-        assert [step.what for step in steps].count(What.INTENT) == 1
+        outcomes = [step.state for step in steps if step.what is TrailStepKind.OUTCOME]
+        assert [step.what for step in steps].count(TrailStepKind.INTENT) == 1
         assert outcomes[-1:] == ([] if dispatch.state is DispatchState.DISPATCHING else [dispatch.state])
         assert len(outcomes) == len(set(outcomes))
     return told

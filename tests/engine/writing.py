@@ -10,12 +10,12 @@ import attrs
 
 from outreach.models.message import InboundMessage, Message
 from outreach.models.unsubscribe import Unsubscribe
-from outreach.operations import inbound
 from outreach.operations.common import workspace_of
-from outreach.protocols.adapter import InboundText
+from outreach.operations.register import inbound
+from outreach.protocols.adapter import InboundMessageEvent
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, new_id
-from outreach.testing.storage_tables.base_contract import HERE
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.working_set import Transaction
 
 PERSON: Final = "+14155550123"
@@ -24,17 +24,17 @@ OURS: Final = "+14155550199"
 _numbers = itertools.count(1)
 
 
-def make_text(body: str, **changes: Any) -> InboundText:
+def make_text(body: str, **changes: Any) -> InboundMessageEvent:
     """Return a message of one person, with an identifier of its own."""
-    text = InboundText(provider_id=f"SM{next(_numbers)}", sender=PERSON, to=OURS, body=body, at=NOW)
+    text = InboundMessageEvent(provider_id=f"SM{next(_numbers)}", from_number=PERSON, to=OURS, body=body, at=NOW)
     return attrs.evolve(text, **changes)
 
 
 def take_in(
-    tx: Transaction, text: InboundText, *, now: datetime = NOW, workspace_id: str = HERE, **how: Any
+    tx: Transaction, text: InboundMessageEvent, *, now: datetime = NOW, workspace_id: str = THIS_WORKSPACE, **how: Any
 ) -> InboundMessage | None:
     """Receive a message of twilio, which answers nothing by itself."""
-    how = {"provider": "twilio", "own_starts": None, **how}
+    how = {"provider": "twilio", "carrier_start_words": None, **how}
     return inbound.receive(tx, workspace_of(tx, workspace_id), text, ids=new_id, now=now, **how)
 
 
@@ -44,7 +44,7 @@ async def write(storage: Storage, body: str, *, now: datetime = NOW, how: Any = 
     return await storage.write(lambda tx: take_in(tx, text, now=now, **(how or {})))
 
 
-async def entry(storage: Storage, phone: str = PERSON, workspace_id: str = HERE) -> Unsubscribe | None:
+async def entry(storage: Storage, phone: str = PERSON, workspace_id: str = THIS_WORKSPACE) -> Unsubscribe | None:
     """Return what the register has of a number."""
     return await storage.read(lambda tx: tx.register.get(workspace_id, phone))
 

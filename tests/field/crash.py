@@ -62,10 +62,10 @@ class Mortal:
         self._live()
         return await self._storage.read(operation)
 
-    def list_change(self, workspace_id: str) -> int | None:
+    def campaign_list_revision(self, workspace_id: str) -> int | None:
         """Return the storage's own, unless the process is dead."""
         self._live()
-        return self._storage.list_change(workspace_id)
+        return self._storage.campaign_list_revision(workspace_id)
 
     @property
     def lock(self) -> DispatchLock:

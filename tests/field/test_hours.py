@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import attrs
 import pytest
 
-from outreach import BusinessHours, InvalidRequest, NewRecipient, Window
-from outreach.models.business_hours import DAYS
+from outreach import BusinessHours, InvalidRequest, NewRecipient, TimeWindow
 from outreach.models.campaign import Campaign
+from outreach.models.hours import DAYS
 from outreach.models.states import RecipientStatus
 from outreach.policy.business_hours import parse_business_hours
 from outreach.testing.clock import ShiftedClock
@@ -22,7 +22,7 @@ CLOSING = datetime(2026, 3, 2, 17, 0, tzinfo=UTC)
 HOURS = BusinessHours(
     enabled=True,
     timezone="UTC",
-    schedule=dict.fromkeys(DAYS, (Window(start_minute=9 * 60, end_minute=17 * 60),)),
+    schedule=dict.fromkeys(DAYS, (TimeWindow(start_minute=9 * 60, end_minute=17 * 60),)),
     batch_concurrency=1,
 )
 
@@ -67,7 +67,7 @@ async def test_a_slot_that_comes_a_second_after_closing_is_not_used(open_storage
     config = attrs.evolve(CALLS, look_ahead_seconds=120.0)
     async with dispatching(open_storage(clock), clock=clock, config=config) as rig:
         workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 2, business_hours=HOURS, sms_rate_per_minute=6)
+        campaign = await given_campaign(rig.engine, workspace, 2, business_hours=HOURS, rate_per_minute=6)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await rig.carrier.wait_for_requests(1)
         clock.shift(CLOSING + timedelta(seconds=1) - clock.now())

@@ -13,11 +13,11 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.runners.reconciler import Reconciler
-from outreach.testing.carriers import ScriptedCarrier, ScriptedVoice, accept
 from outreach.testing.clock import ShiftedClock
+from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept
 from tests.engine.calling import CALLS, POSITIVE, event, given_calls
 from tests.engine.conftest import OpenStorage
-from tests.engine.desk import desk_of
+from tests.engine.provider_pool import provider_pool_of
 from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, people, reaches, time_passes
 from tests.field.crash import NO_GRACE, Mortal, has_intent
 
@@ -81,8 +81,10 @@ async def killed(
     # It is the same provider: it knows what it has taken.
     after._known.update(before._known)
     async with dispatching(storage, carrier=carriers[1], voice=voices[1], config=CALLS, clock=clock) as rig:
-        desk = desk_of(carriers[1], voices[1])
-        reconciler = Reconciler(storage=rig.storage, clock=clock, config=CALLS, desk=desk, worker=rig.worker)
+        provider_pool = provider_pool_of(carriers[1], voices[1])
+        reconciler = Reconciler(
+            storage=rig.storage, clock=clock, config=CALLS, provider_pool=provider_pool, worker=rig.worker
+        )
         yield Aftermath(rig=rig, clock=clock, campaign=campaign, before=before, after=after, reconciler=reconciler)
 
 

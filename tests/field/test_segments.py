@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from outreach import NewRecipient, SmsSettingsChange, SystemClock
+from outreach import NewRecipient, SmsSettingsUpdate, SystemClock
 from outreach.models.states import RecipientStatus
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches
@@ -38,12 +38,12 @@ async def test_what_the_values_and_the_footer_make_of_a_text_is_counted_and_capp
     """Field, test 13 (postmangovsg #1362, a UCS-2 bill; Rock #6505, doubled): counted for each contact, as it goes."""
     async with dispatching(open_storage(SystemClock())) as rig:
         workspace = await given_workspace(rig.engine)
-        await rig.engine.settings.update(workspace.id, SmsSettingsChange(max_segments=cap, footer_text=FOOTER))
+        await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=cap, footer_text=FOOTER))
         contacts: list[Any] = [
             NewRecipient(phone_number="+14155550101", first_name=name),
             NewRecipient(phone_number="+14155550102", first_name="Ada"),
         ]
-        campaign = await given_campaign(rig.engine, workspace, contacts, message_body="Hi {{first_name}}")
+        campaign = await given_campaign(rig.engine, workspace, contacts, body="Hi {{first_name}}")
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
         first = (await people(rig.engine, campaign))[0]

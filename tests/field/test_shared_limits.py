@@ -8,8 +8,8 @@ import pytest
 
 from outreach import NewRecipient, SystemClock
 from outreach.models.states import RecipientStatus
-from outreach.testing.carriers import ScriptedCarrier, Step, accept
 from outreach.testing.clock import ShiftedClock
+from outreach.testing.scripted import ScriptedCarrier, Step, accept
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import contacts, dispatching, given_campaign, given_workspace, people, reaches, until
 
@@ -57,9 +57,9 @@ async def test_two_campaigns_with_one_sender_keep_its_rate(open_storage: OpenSto
 
     async with dispatching(open_storage(clock), carrier=ScriptedCarrier(note), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
-        await rig.engine.numbers.add(workspace.id, SENDER, carrier="twilio", rate_per_minute=200)
+        await rig.engine.numbers.create(workspace.id, SENDER, carrier="twilio", rate_per_minute=200)
         campaigns = [
-            await given_campaign(rig.engine, workspace, contacts(5, first=50 * n), sms_from_number=spelling)
+            await given_campaign(rig.engine, workspace, contacts(5, first=50 * n), from_number=spelling)
             for n, spelling in enumerate(spellings)
         ]
         for campaign in campaigns:

@@ -11,7 +11,7 @@ from outreach import IllegalTransition, SystemClock
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
-from outreach.testing.carriers import ScriptedCarrier, accept
+from outreach.testing.scripted import ScriptedCarrier, accept
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, Rig, contacts, dispatching, given_campaign, given_workspace, reaches, until

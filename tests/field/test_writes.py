@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from outreach import NewCall, NewMessage, SystemClock
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState, RecipientStatus
 from tests.engine.calling import CALLS, POSITIVE, event, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
@@ -62,13 +62,13 @@ async def test_the_intent_is_committed_before_anybody_hears_of_it(open_storage: 
     async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
         seen: list[Dispatch | None] = []
 
-        async def ask(request: Any) -> Outcome:
+        async def ask(request: Any) -> DispatchOutcome:
             # A snapshot sees what is committed, and nothing else.
             seen.append(await rig.storage.read(lambda tx: tx.dispatches.get(request.workspace_id, request.dispatch_id)))
-            return Outcome(state=D.ACCEPTED, provider_id=f"p{len(seen)}")
+            return DispatchOutcome(state=D.ACCEPTED, provider_id=f"p{len(seen)}")
 
         rig.carrier.send = ask  # type: ignore[method-assign, assignment]
-        rig.voice.place = ask  # type: ignore[method-assign]
+        rig.voice.place_call = ask  # type: ignore[method-assign]
         workspace = await given_workspace(rig.engine)
         match kind:
             case "campaign of messages":

@@ -36,7 +36,7 @@ STOP_SECONDS: Final = 30
 def main(arguments: Sequence[str]) -> int:
     """Fuzz, and return the exit status."""
     with tempfile.TemporaryFile("w+") as log, sandbox(log) as (server, place):
-        known = anyio.run(prepare, place)
+        known = anyio.run(prepare_recipient, place)
         status = run_schemathesis(place, known, arguments)
         trouble = troubles(server, place, log)
     for line in trouble:
@@ -73,7 +73,7 @@ def read_document(server: subprocess.Popen[str]) -> dict[str, Any]:
     raise SystemExit("The sandbox ended before it was up.")
 
 
-async def prepare(place: dict[str, Any]) -> Known:
+async def prepare_recipient(place: dict[str, Any]) -> Known:
     """Add to the sandbox what bodies may name."""
     async with Outreach.open(place["database"]) as engine:
         return await furnish(engine, place["workspace_id"], place["agent_id"])

@@ -136,7 +136,7 @@ def use_a_trunk_of_the_workspace(body: Body) -> None:
 # Two other answers that only the server can know need no rule. "All contacts opted out" needs a number that is on
 # the register: none of the numbers of openapi.yaml is, and no generator guesses one. "Undeclared variable" needs
 # an agent that declares its placeholders: the one that is known declares none.
-RULES: Final[tuple[Callable[[Body], None], ...]] = (
+TRAIL_RULES: Final[tuple[Callable[[Body], None], ...]] = (
     use_a_flow_of_the_workspace,
     let_the_expiry_follow_the_start,
     let_windows_end_at_another_time,
@@ -151,7 +151,7 @@ RULES: Final[tuple[Callable[[Body], None], ...]] = (
 def before_call(context: Any, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
     """Apply the rules to a body that is meant to be valid."""
     if isinstance(case.body, dict) and case.meta is not None and not case.meta.is_negative_at(ParameterLocation.BODY):
-        for rule in RULES:
+        for rule in TRAIL_RULES:
             rule(case.body)
 
 

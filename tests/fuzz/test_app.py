@@ -21,7 +21,7 @@ BOUNDED = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],  # a busy machine is no failure
 )
 
-MOST_RUNS = 5
+MAX_RUNS = 5
 
 SEEN: dict[str, set[int]] = {}
 """The statuses that each operation has answered with in the test that runs."""
@@ -84,7 +84,7 @@ def test_operations_on_sqlite(case: schemathesis.Case) -> None:
 @pytest.mark.usefixtures("sqlite_with_links")
 def test_links() -> None:
     """No sequence of operations, along the links of the contract, breaks it."""
-    for _ in range(MOST_RUNS):
+    for _ in range(MAX_RUNS):
         try:
             SQLITE_SCHEMA.as_state_machine().run(settings=settings(BOUNDED, max_examples=15, stateful_step_count=6))
         except FlakyStrategyDefinition:

@@ -66,9 +66,9 @@ def make_target(url: str) -> Target:
         async with engine, own(app):
             workspace = await engine.workspaces.create("Fuzzed", request_limit=None, default_region="US")
             agent = await engine.agents.create(workspace.id, "Ada", from_number=SENDER)
-            await engine.numbers.add(workspace.id, SENDER, carrier="twilio")
+            await engine.numbers.create(workspace.id, SENDER, carrier="twilio")
             target.known = await furnish(engine, workspace.id, agent.id)
-            target.api_key = (await engine.workspaces.create_key(workspace.id)).api_key
+            target.api_key = (await engine.api_keys.create(workspace.id)).api_key
             yield
 
     # Not mounted in a host: a host's routes do not match paths with a line break, which the app answers itself.

@@ -1,4 +1,4 @@
-"""What the interface document and the design's table of decisions say, one name for each sentence or row.
+"""What docs/interface.md says in its sections 2 to 8, and the rows of its section 10: one name for each.
 
 A test names what it checks with `@pytest.mark.sentence("4.3 rule 2")`; `test_registry.py` finds what nobody names.
 """

@@ -1,4 +1,4 @@
-"""The design's table of decisions: errors, answers, limits, and repeated requests."""
+"""The rows of docs/interface.md#10: errors, answers, limits, and repeated requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outreach import AgentChange, WorkspaceChange, WorkspaceStatus
+from outreach import AgentUpdate, WorkspaceStatus, WorkspaceUpdate
 from tests.contract.document import SCHEMAS
 from tests.interface.conftest import Sending
 from tests.interface.sentences import CAMPAIGN_FIELDS
@@ -47,7 +47,7 @@ def test_the_order_of_checks(service: Service) -> None:
     """Row "order of checks": 401, 403, 429, then 400, then 404, then 409."""
     tenant = service.tenant(request_limit=4)
     update = service.engine.agents.update
-    service.run(update, tenant.workspace.id, tenant.agent.id, AgentChange(is_active=False))
+    service.run(update, tenant.workspace.id, tenant.agent.id, AgentUpdate(is_active=False))
     both_wrong = {"agent_id": UNKNOWN, "to": "x"}
     assert tenant.client.post("/calls", json=both_wrong).status_code == 401
     assert tenant.post("/calls", both_wrong).status_code == 400
@@ -55,7 +55,7 @@ def test_the_order_of_checks(service: Service) -> None:
     assert tenant.post("/calls", {"agent_id": tenant.agent.id, "to": "+14155550102"}).status_code == 409
     assert tenant.get("/sms-campaigns").status_code == 200
     assert tenant.post("/calls", both_wrong).status_code == 429
-    change = WorkspaceChange(status=WorkspaceStatus.SUSPENDED)
+    change = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
     service.run(service.engine.workspaces.update, tenant.workspace.id, change)
     assert tenant.post("/calls", both_wrong).status_code == 403
 

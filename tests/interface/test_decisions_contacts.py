@@ -1,4 +1,4 @@
-"""The design's table of decisions: contacts, their numbers, the register and the counters."""
+"""The rows of docs/interface.md#10: contacts, their numbers, the register and the counters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def outcomes(sending: Sending, tenant: Tenant, campaign: dict[str, Any]) -> list
     """Return the state and the reason of each contact, in order."""
 
     async def read() -> list[tuple[str, str | None]]:
-        found = sending.service.engine.campaigns.recipients(tenant.workspace.id, campaign["id"])
+        found = sending.service.engine.campaigns.iter_recipients(tenant.workspace.id, campaign["id"])
         return [(person.status.value, person.reason) async for person in found]
 
     return sending.service.run(read)

@@ -1,4 +1,4 @@
-"""The design's table of decisions: what a value of a request may be, and what becomes of it."""
+"""The rows of docs/interface.md#10: what a value of a request may be, and what becomes of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from outreach import AgentChange
+from outreach import AgentUpdate
 from tests.server.conftest import Service, Tenant, sms_body
 from tests.server.test_errors import check_envelope
 
@@ -32,7 +32,7 @@ def test_variables(service: Service) -> None:
     body = f'{{"agent_id":"{tenant.agent.id}","to":"+14155550102","variables":{raw}}}'
     record = tenant.get(tenant.post("/calls", content=body.encode(), headers=JSON).headers["Location"]).json()
     assert record["variables"] == {"s": "x", "n": "1.10", "t": "true", "z": "", "o": '{"a":[1,2]}'}
-    change = AgentChange(placeholders=["name"])
+    change = AgentUpdate(placeholders=["name"])
     service.run(service.engine.agents.update, tenant.workspace.id, tenant.agent.id, change)
     call = {"agent_id": tenant.agent.id, "to": "+14155550103"}
     assert tenant.post("/calls", call | {"variables": {"other": 1}}).status_code == 400

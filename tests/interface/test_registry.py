@@ -1,4 +1,4 @@
-"""Every sentence of the interface, sections 2 to 8, and every row of the design's table has a test that names it."""
+"""Every sentence of docs/interface.md#2 to #8, and every row of its #10, has a test that names it."""
 
 from __future__ import annotations
 

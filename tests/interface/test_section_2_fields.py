@@ -1,4 +1,4 @@
-"""Interface, section 2: resources and their fields."""
+"""docs/interface.md#2: resources and their fields."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_every_field_of_a_recipient(service: Service) -> None:
     created = tenant.create(recipients=[full, {"phone_number": "1"}])
 
     async def read() -> list[Any]:
-        return [person async for person in service.engine.campaigns.recipients(tenant.workspace.id, created["id"])]
+        return [person async for person in service.engine.campaigns.iter_recipients(tenant.workspace.id, created["id"])]
 
     first, second = service.run(read)
     assert {field: getattr(first, field) for field in RECIPIENT_FIELDS} == full

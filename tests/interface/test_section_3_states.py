@@ -1,4 +1,4 @@
-"""Interface, section 3: states and transitions."""
+"""docs/interface.md#3: states and transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interface, section 4.1: POST /calls."""
+"""docs/interface.md#4.1: POST /calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interface, section 4.2: GET /sms-campaigns."""
+"""docs/interface.md#4.2: GET /sms-campaigns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interface, section 4.3: POST /sms-campaigns."""
+"""docs/interface.md#4.3: POST /sms-campaigns."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_contacts_on_the_register(service: Service) -> None:
     assert (created["sms_opted_out_excluded"], created["total_recipients"]) == (1, 1)
 
     async def phones() -> list[str]:
-        people = service.engine.campaigns.recipients(tenant.workspace.id, created["id"])
+        people = service.engine.campaigns.iter_recipients(tenant.workspace.id, created["id"])
         return [person.phone_number async for person in people]
 
     assert service.run(phones) == ["+14155550103"]

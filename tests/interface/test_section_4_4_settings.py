@@ -1,4 +1,4 @@
-"""Interface, section 4.4: PATCH /sms/settings."""
+"""docs/interface.md#4.4: PATCH /sms/settings."""
 
 from __future__ import annotations
 

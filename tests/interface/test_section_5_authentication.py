@@ -1,10 +1,10 @@
-"""Interface, section 5: authentication."""
+"""docs/interface.md#5: authentication."""
 
 from __future__ import annotations
 
 import pytest
 
-from outreach import WorkspaceChange, WorkspaceStatus
+from outreach import WorkspaceStatus, WorkspaceUpdate
 from tests.server.conftest import Service, Tenant, sms_body
 from tests.server.test_errors import check_envelope
 
@@ -28,7 +28,7 @@ def test_every_operation_needs_a_key(memory_tenant: Tenant, method: str, path: s
 def test_a_key_is_made_in_the_application(service: Service) -> None:
     """Section 5, rule 2: keys come from the application; no operation of the interface makes one."""
     tenant = service.tenant()
-    key = service.run(service.engine.workspaces.create_key, tenant.workspace.id, name="second")
+    key = service.run(service.engine.api_keys.create, tenant.workspace.id, name="second")
     headers = {"Authorization": f"Bearer {key.api_key}"}
     assert tenant.client.get("/sms-campaigns", headers=headers).status_code == 200
 
@@ -37,7 +37,7 @@ def test_a_key_is_made_in_the_application(service: Service) -> None:
 def test_keys_share_the_limit_of_their_workspace(service: Service) -> None:
     """Section 5, rule 3, and section 8: one limit per workspace, shared by all its keys, for all operations."""
     tenant, other = service.tenant(request_limit=3), service.tenant(request_limit=3)
-    second = service.run(service.engine.workspaces.create_key, tenant.workspace.id).api_key
+    second = service.run(service.engine.api_keys.create, tenant.workspace.id).api_key
     assert tenant.get("/sms-campaigns").status_code == 200
     assert tenant.patch("/sms/settings", {}).status_code == 200
     headers = {"Authorization": f"Bearer {second}"}
@@ -52,6 +52,6 @@ def test_keys_share_the_limit_of_their_workspace(service: Service) -> None:
 def test_a_workspace_that_may_not_work(service: Service, status: WorkspaceStatus) -> None:
     """Section 5, rule 5: unavailable, suspended or paywalled returns 403, for every operation."""
     tenant = service.tenant()
-    service.run(service.engine.workspaces.update, tenant.workspace.id, WorkspaceChange(status=status))
+    service.run(service.engine.workspaces.update, tenant.workspace.id, WorkspaceUpdate(status=status))
     for method, path in OPERATIONS:
         check_envelope(tenant.request(method, path), 403, "workspace_unavailable")

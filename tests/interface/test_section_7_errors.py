@@ -1,4 +1,4 @@
-"""Interface, section 7: each status of each operation is reached, in one envelope."""
+"""docs/interface.md#7: each status of each operation is reached, in one envelope."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outreach import WorkspaceChange, WorkspaceStatus
+from outreach import WorkspaceStatus, WorkspaceUpdate
 from tests.interface.sentences import STATUSES
 from tests.server.conftest import Service, Tenant, sms_body
 from tests.server.test_errors import check_envelope
@@ -52,7 +52,7 @@ def refuse(service: Service, operation: str, status: int) -> Any:
 
 def suspend(service: Service, tenant: Tenant) -> None:
     """Suspend a workspace."""
-    change = WorkspaceChange(status=WorkspaceStatus.SUSPENDED)
+    change = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
     service.run(service.engine.workspaces.update, tenant.workspace.id, change)
 
 

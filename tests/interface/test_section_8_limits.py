@@ -1,4 +1,4 @@
-"""Interface, section 8: limits. Those of settings and of `to` are checked in sections 4.4 and 4.1."""
+"""docs/interface.md#8: limits. Those of settings and of `to` are checked in sections 4.4 and 4.1."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ async def serving(
     """Serve an engine in memory."""
     async with Outreach.open("memory://") as engine:
         workspace = await engine.workspaces.create("Acme")
-        key = await engine.workspaces.create_key(workspace.id)
+        key = await engine.api_keys.create(workspace.id)
         with bind("127.0.0.1", 0) as listener:
             up = asyncio.Event()
             server = Server(

@@ -47,7 +47,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("raw", MALFORMED.values(), ids=MALFORMED)
 async def test_what_is_no_http_gets_the_envelope(place: Place, raw: bytes) -> None:
-    """Design, section 3, row "error envelope": for every status that is not 2xx."""
+    """docs/interface.md#error-envelope: for every status that is not 2xx."""
     async with place.client() as client:
         await client.send(raw)
         answer = await client.answer()

@@ -3,12 +3,12 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from outreach_server.listening.descriptors import KEPT_BACK, MOST_CONNECTIONS, connections_for
-from outreach_server.listening.room import Room, address_of
+from outreach_server.listening.descriptors import KEPT_BACK, MAX_CONNECTIONS, connections_for
+from outreach_server.listening.room import ConnectionLimiter, address_of
 
 
 @attrs.define(eq=False)
-class Guest:
+class LimitedConnection:
     """Somebody who notes that he was sent away."""
 
     gone: bool = False
@@ -19,9 +19,9 @@ class Guest:
         self.gone = True
 
 
-def fill(room: Room, count: int, address: str) -> list[Guest]:
+def fill(room: ConnectionLimiter, count: int, address: str) -> list[LimitedConnection]:
     """Let so many in who all wait."""
-    guests = [Guest() for _ in range(count)]
+    guests = [LimitedConnection() for _ in range(count)]
     for guest in guests:
         assert room.admit(address)
         room.enter(guest, address)
@@ -30,7 +30,7 @@ def fill(room: Room, count: int, address: str) -> list[Guest]:
 
 def test_who_has_waited_longest_goes_where_there_is_no_place() -> None:
     """A half-sent request keeps nobody out; who was answered last waits for the shortest time."""
-    room = Room(4, share=4)
+    room = ConnectionLimiter(4, share=4)
     first, second, third, fourth = fill(room, 4, "a")
     room.serve(first)
     room.wait(first)
@@ -41,7 +41,7 @@ def test_who_has_waited_longest_goes_where_there_is_no_place() -> None:
 
 def test_who_is_being_served_stays() -> None:
     """Where all are, there is no place; the next one who waits makes one."""
-    room = Room(2, share=2)
+    room = ConnectionLimiter(2, share=2)
     guests = fill(room, 2, "a")
     for guest in guests:
         room.serve(guest)
@@ -53,7 +53,7 @@ def test_who_is_being_served_stays() -> None:
 
 def test_one_address_takes_its_share_from_itself_alone() -> None:
     """However many connections one client makes, those of others stay."""
-    room = Room(6)
+    room = ConnectionLimiter(6)
     others = fill(room, 3, "b")
     mine = fill(room, 10, "a")
     assert not any(guest.gone for guest in others)
@@ -66,7 +66,7 @@ def test_one_address_takes_its_share_from_itself_alone() -> None:
 
 def test_who_is_gone_is_forgotten() -> None:
     """Also where it is told twice, or where nobody was known; what is done for one who is gone changes nothing."""
-    room = Room(2)
+    room = ConnectionLimiter(2)
     (guest,) = fill(room, 1, "a")
     for _ in range(2):
         room.exit(guest)
@@ -97,7 +97,7 @@ def test_a_network_of_one_customer_is_one_address(peer: object, address: str) ->
 
 @pytest.mark.parametrize(
     ("descriptors", "connections"),
-    [(64, 32), (256, 128), (384, 192), (1024, 1024 - KEPT_BACK), (100_000, MOST_CONNECTIONS)],
+    [(64, 32), (256, 128), (384, 192), (1024, 1024 - KEPT_BACK), (100_000, MAX_CONNECTIONS)],
 )
 def test_descriptors_are_kept_back(descriptors: int, connections: int) -> None:
     """The engine has its own, whatever clients do."""

@@ -4,13 +4,13 @@ import logging
 
 import pytest
 
-from outreach_server.listening.tally import EVERY_SECONDS, Tally
+from outreach_server.listening.tally import EVERY_SECONDS, RefusalCounter
 
 
 def test_many_like_events_are_one_line_and_then_a_count(caplog: pytest.LogCaptureFixture) -> None:
     """A log is not filled by who knocks; a quiet minute later the next event is told of at once again."""
     now = 0.0
-    tally = Tally(logging.getLogger("test.tally"), "knocked", "Somebody knocked.", now=lambda: now)
+    tally = RefusalCounter(logging.getLogger("test.tally"), "knocked", "Somebody knocked.", now=lambda: now)
     tally.look()
     for _ in range(1000):
         tally.add()

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.errors import InvalidRequest
-from outreach.models.business_hours import DAYS, BusinessHours, Window
+from outreach.models.hours import DAYS, BusinessHours, TimeWindow
 from outreach.policy.business_hours import parse_business_hours, to_json
 
-_NINE_TO_FIVE = Window(start_minute=540, end_minute=1020)
+_NINE_TO_FIVE = TimeWindow(start_minute=540, end_minute=1020)
 
 _WINDOWS = (
     st.tuples(st.integers(0, 1439), st.integers(0, 1440))
     .filter(lambda pair: pair[0] != pair[1])
-    .map(lambda pair: Window(start_minute=pair[0], end_minute=pair[1]))
+    .map(lambda pair: TimeWindow(start_minute=pair[0], end_minute=pair[1]))
 )
 _HOURS = st.builds(
     BusinessHours,
@@ -98,7 +98,7 @@ def test_a_day_object_form_is_normalised() -> None:
     })  # fmt: skip
     expected = dict.fromkeys(DAYS, ()) | {
         "monday": (_NINE_TO_FIVE,),
-        "tuesday": (Window(start_minute=1320, end_minute=360),),
+        "tuesday": (TimeWindow(start_minute=1320, end_minute=360),),
     }
     assert hours.schedule == expected
 
@@ -294,4 +294,4 @@ def test_any_json_is_read_or_refused(value: object) -> None:
 def test_a_window_without_a_meaning_cannot_be_made(start: int, end: int) -> None:
     """The model refuses what the reader would."""
     with pytest.raises(ValueError, match="window"):
-        Window(start_minute=start, end_minute=end)
+        TimeWindow(start_minute=start, end_minute=end)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.models.call import CallOutcome
-from outreach.models.dispatch import ASSUMED_SENT, FailureClass, Outcome
+from outreach.models.dispatch import ASSUMED_SENT, DispatchOutcome, FailureClass
 from outreach.models.recipient import Recipient
 from outreach.models.settings import CallSettings
 from outreach.models.states import (
@@ -21,8 +21,8 @@ from outreach.models.states import (
 )
 from outreach.policy.call_settlement import (
     DOUBLE_DIAL,
-    RETRIED_OUTCOMES,
-    SECOND_LEG_WITHIN,
+    RETRYABLE_OUTCOMES,
+    SECOND_LEG_DEADLINE,
     drop_second_leg,
     end_call,
     second_leg_is_late,
@@ -39,7 +39,7 @@ BACKOFF = Backoff(first=timedelta(seconds=1), longest=timedelta(minutes=5))
 SETTINGS = CallSettings(retry_max_attempts=3, retry_delay_minutes=30)
 OUTCOMES: tuple[CallOutcome | None, ...] = (*get_args(CallOutcome), None)
 RETRIED = {"busy", "no_answer", "declined", "voicemail"}
-"""Design, section 6, written down a second time."""
+"""docs/rules.md#retry, written down a second time."""
 
 
 def calling(**changes: Any) -> Recipient:
@@ -47,7 +47,9 @@ def calling(**changes: Any) -> Recipient:
     return make_recipient(**{"status": R.DISPATCHING, "attempts": 1, "tries": 1, **changes})
 
 
-def settle(recipient: Recipient, outcome: Outcome, *, campaign: C = C.ACTIVE, settings: Any = SETTINGS) -> Recipient:
+def settle(
+    recipient: Recipient, outcome: DispatchOutcome, *, campaign: C = C.ACTIVE, settings: Any = SETTINGS
+) -> Recipient:
     """Settle with what these tests do not vary."""
     return settle_call_recipient(recipient, outcome, campaign=campaign, settings=settings, backoff=BACKOFF, now=NOW)
 
@@ -68,19 +70,22 @@ def end(
 @pytest.mark.parametrize(
     ("outcome", "wanted"),
     [
-        (Outcome(state=D.ACCEPTED), (R.IN_PROGRESS, "calling", 1, None)),
-        (Outcome(state=D.ACCEPTED, reason=ASSUMED_SENT), (R.COMPLETED, ASSUMED_SENT, 1, None)),
-        (Outcome(state=D.UNKNOWN, reason="timeout"), (R.UNKNOWN, "timeout", 1, None)),
-        (Outcome(state=D.UNCONFIRMED, reason="no_evidence"), (R.UNCONFIRMED, "no_evidence", 1, None)),
-        (Outcome(state=D.WITHDRAWN, reason="too_late"), (R.WAITING, "withdrawn", 0, timedelta())),
-        (Outcome(state=D.GIVEN_UP), (R.WAITING, "operator_retry", 0, timedelta())),
-        (Outcome(state=D.DEFERRED), (R.WAITING, "deferred", 0, timedelta(seconds=1))),
-        (Outcome(state=D.DEFERRED, retry_after_seconds=9), (R.WAITING, "deferred", 0, timedelta(seconds=9))),
-        (Outcome(state=D.NOT_SENT), (R.WAITING, "deferred", 0, timedelta(seconds=1))),
+        (DispatchOutcome(state=D.ACCEPTED), (R.IN_PROGRESS, "calling", 1, None)),
+        (DispatchOutcome(state=D.ACCEPTED, reason=ASSUMED_SENT), (R.COMPLETED, ASSUMED_SENT, 1, None)),
+        (DispatchOutcome(state=D.UNKNOWN, reason="timeout"), (R.UNKNOWN, "timeout", 1, None)),
+        (DispatchOutcome(state=D.UNCONFIRMED, reason="no_evidence"), (R.UNCONFIRMED, "no_evidence", 1, None)),
+        (DispatchOutcome(state=D.WITHDRAWN, reason="too_late"), (R.WAITING, "withdrawn", 0, timedelta())),
+        (DispatchOutcome(state=D.GIVEN_UP), (R.WAITING, "operator_retry", 0, timedelta())),
+        (DispatchOutcome(state=D.DEFERRED), (R.WAITING, "deferred", 0, timedelta(seconds=1))),
+        (DispatchOutcome(state=D.DEFERRED, retry_after_seconds=9), (R.WAITING, "deferred", 0, timedelta(seconds=9))),
+        (DispatchOutcome(state=D.NOT_SENT), (R.WAITING, "deferred", 0, timedelta(seconds=1))),
     ],
 )
-def test_each_answer_of_the_provider(outcome: Outcome, wanted: tuple[R, str, int, timedelta | None]) -> None:
-    """Design, section 5: accepted is in progress, unknown stays unknown, what reached nobody spends no attempt."""
+def test_each_answer_of_the_provider(outcome: DispatchOutcome, wanted: tuple[R, str, int, timedelta | None]) -> None:
+    """Accepted is in progress, unknown stays unknown, what reached nobody spends no attempt.
+
+    docs/states.md#recipients.
+    """
     after = settle(calling(), outcome)
     due = None if after.due_at is None else after.due_at - NOW
     assert (after.status, after.reason, after.attempts, due) == wanted
@@ -90,7 +95,7 @@ def test_each_answer_of_the_provider(outcome: Outcome, wanted: tuple[R, str, int
 @pytest.mark.parametrize("reason", get_args(FailureClass))
 def test_only_a_refusal_that_may_pass_is_tried_again(reason: str) -> None:
     """What may pass; the account's trouble is not the contact's; every other refusal is final."""
-    after = settle(calling(), Outcome(state=D.REFUSED, reason=reason))
+    after = settle(calling(), DispatchOutcome(state=D.REFUSED, reason=reason))
     if reason == "temporary":
         assert (after.status, after.reason) == (R.WAITING, "retry_temporary")
         assert after.due_at == NOW + timedelta(minutes=30)
@@ -105,7 +110,7 @@ def test_only_a_refusal_that_may_pass_is_tried_again(reason: str) -> None:
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("attempts", [1, 2, 3])
 def test_each_end_of_a_call(outcome: CallOutcome | None, attempts: int) -> None:
-    """Design, section 6: busy, no answer, declined and voicemail share one budget; the first attempt counts."""
+    """docs/rules.md#retry: busy, no answer, declined and voicemail share one budget; the first attempt counts."""
     after = end(calling(status=R.IN_PROGRESS, attempts=attempts), outcome)
     assert after.dispatched
     assert after.successful == (outcome == "positive")
@@ -120,8 +125,8 @@ def test_each_end_of_a_call(outcome: CallOutcome | None, attempts: int) -> None:
 
 
 def test_the_code_retries_what_the_design_says() -> None:
-    """Design, section 6, retry of calls."""
-    assert RETRIED_OUTCOMES == RETRIED
+    """docs/rules.md#retry."""
+    assert RETRYABLE_OUTCOMES == RETRIED
 
 
 @pytest.mark.parametrize("campaign", sorted(TERMINAL_CAMPAIGN_STATUSES))
@@ -130,7 +135,7 @@ def test_the_code_retries_what_the_design_says() -> None:
 def test_nothing_is_retried_in_a_campaign_that_is_over(
     campaign: C, outcome: CallOutcome | None, double_dial: bool
 ) -> None:
-    """Design, section 4: what is in flight keeps its true outcome and is not retried."""
+    """docs/states.md#recipients: what is in flight keeps its true outcome and is not retried."""
     after = end(calling(status=R.IN_PROGRESS), outcome, campaign=campaign, double_dial=double_dial)
     assert not after.is_open
     assert after.status is (R.FAILED if outcome in RETRIED | {"failed"} else R.COMPLETED)
@@ -141,7 +146,7 @@ def test_nothing_is_retried_in_a_campaign_that_is_over(
     [(outcome, leg, outcome == "no_answer" and leg == 1) for outcome in OUTCOMES for leg in (1, 2)],
 )
 def test_a_second_leg_follows_only_a_known_no_answer(outcome: CallOutcome | None, leg: int, second: bool) -> None:
-    """Design, section 6, double dial: within the attempt, only after a known no answer, and once."""
+    """docs/rules.md#double-dial: within the attempt, only after a known no answer, and once."""
     after = end(calling(status=R.IN_PROGRESS, leg=leg), outcome, double_dial=True)
     assert (after.reason == DOUBLE_DIAL and after.leg == 2) is second
     if second:
@@ -152,11 +157,11 @@ def test_a_second_leg_follows_only_a_known_no_answer(outcome: CallOutcome | None
 
 @pytest.mark.parametrize(
     ("waited", "late"),
-    [(timedelta(), False), (SECOND_LEG_WITHIN, False), (SECOND_LEG_WITHIN + timedelta(microseconds=1), True)],
+    [(timedelta(), False), (SECOND_LEG_DEADLINE, False), (SECOND_LEG_DEADLINE + timedelta(microseconds=1), True)],
 )
 def test_a_second_leg_is_late_after_ten_seconds(waited: timedelta, late: bool) -> None:
-    """Design, section 6: within 10 s, else dropped; then the attempt was a no answer."""
-    assert timedelta(seconds=10) == SECOND_LEG_WITHIN
+    """docs/rules.md#double-dial: within 10 s, else dropped; then the attempt was a no answer."""
+    assert timedelta(seconds=10) == SECOND_LEG_DEADLINE
     waits = end(calling(status=R.IN_PROGRESS), "no_answer", double_dial=True)
     assert second_leg_is_late(waits, NOW + waited) is late
     dropped = drop_second_leg(waits, campaign=C.ACTIVE, settings=SETTINGS, now=NOW + waited)
@@ -181,7 +186,7 @@ def test_nobody_else_is_late(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize("state", [D.NOT_SENT, D.DEFERRED, D.WITHDRAWN, D.GIVEN_UP])
 def test_a_second_leg_that_could_not_start_ends_its_attempt(state: D) -> None:
     """The first call of the attempt was a no answer: that is what the attempt came to, and it stays spent."""
-    after = settle(calling(leg=2, tries=1), Outcome(state=state))
+    after = settle(calling(leg=2, tries=1), DispatchOutcome(state=state))
     assert (after.status, after.reason, after.leg, after.attempts, after.tries) == (
         R.WAITING,
         "retry_no_answer",
@@ -197,11 +202,11 @@ ENDED = [status for status in RecipientStatus if status not in OPEN_RECIPIENT_ST
 @pytest.mark.parametrize("status", ENDED)
 @pytest.mark.parametrize("campaign", C)
 def test_an_ended_recipient_is_never_opened_again(status: R, campaign: C) -> None:
-    """Design, section 5: late evidence is kept, it opens nothing."""
+    """docs/delivery-contract.md#rule-6: late evidence is kept, it opens nothing."""
     recipient = calling(status=status, ended_at=NOW, dispatched=True)
     answers = (D.ACCEPTED, D.REFUSED, D.UNCONFIRMED)
     reasons = (None, "temporary", "provider_auth", "provider_funds")
-    outcomes = [Outcome(state=state, reason=reason) for state in answers for reason in reasons]
+    outcomes = [DispatchOutcome(state=state, reason=reason) for state in answers for reason in reasons]
     for outcome in outcomes:
         assert not settle(recipient, outcome, campaign=campaign).is_open
     for heard in OUTCOMES:
@@ -211,12 +216,12 @@ def test_an_ended_recipient_is_never_opened_again(status: R, campaign: C) -> Non
 
 answers = st.sampled_from(
     [
-        Outcome(state=D.ACCEPTED),
-        Outcome(state=D.REFUSED, reason="temporary"),
-        Outcome(state=D.REFUSED, reason="rejected"),
-        Outcome(state=D.DEFERRED),
-        Outcome(state=D.NOT_SENT),
-        Outcome(state=D.WITHDRAWN),
+        DispatchOutcome(state=D.ACCEPTED),
+        DispatchOutcome(state=D.REFUSED, reason="temporary"),
+        DispatchOutcome(state=D.REFUSED, reason="rejected"),
+        DispatchOutcome(state=D.DEFERRED),
+        DispatchOutcome(state=D.NOT_SENT),
+        DispatchOutcome(state=D.WITHDRAWN),
     ]
 )
 
@@ -227,7 +232,7 @@ answers = st.sampled_from(
     st.booleans(),
 )
 def test_whatever_comes_attempts_stay_within_the_budget_and_legs_within_two(
-    course: list[tuple[Outcome, CallOutcome | None, float]], budget: int, double_dial: bool
+    course: list[tuple[DispatchOutcome, CallOutcome | None, float]], budget: int, double_dial: bool
 ) -> None:
     """Field, test 14: one budget for all reasons, and a double dial counts once."""
     settings = CallSettings(retry_max_attempts=budget, retry_delay_minutes=30)

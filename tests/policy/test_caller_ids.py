@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.models.campaign import CliGroupEntry
-from outreach.policy.caller_ids import caller_id
+from outreach.models.campaign import CallerIdAllocation
+from outreach.policy.pacing import next_caller_id
 
 
-def group(*counts: int) -> list[CliGroupEntry]:
+def group(*counts: int) -> list[CallerIdAllocation]:
     """Return a group of numbers +1, +2, … with these counts."""
-    return [CliGroupEntry(phone_number_id=f"n{n}", phone_e164=f"+{n}", count=c) for n, c in enumerate(counts, start=1)]
+    return [CallerIdAllocation(number_id=f"n{n}", phone=f"+{n}", count=c) for n, c in enumerate(counts, start=1)]
 
 
 @pytest.mark.parametrize(
@@ -25,16 +25,16 @@ def group(*counts: int) -> list[CliGroupEntry]:
     ],
 )
 def test_each_number_gets_its_count_in_turn_and_the_first_comes_again(counts: tuple[int, ...], numbers: str) -> None:
-    """Design, section 6: `count` recipients to each number in turn, from the first again after the last."""
-    assert [caller_id(group(*counts), n) for n in range(len(numbers))] == [f"+{number}" for number in numbers]
+    """docs/rules.md#caller-id: `count` recipients to each number in turn, from the first again after the last."""
+    assert [next_caller_id(group(*counts), n) for n in range(len(numbers))] == [f"+{number}" for number in numbers]
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.integers(1, 5))
 def test_a_round_gives_every_number_exactly_its_count(counts: list[int], rounds: int) -> None:
     """Whatever the counts: after whole rounds each number has had its count as often as there were rounds."""
     numbers = group(*counts)
-    got = [caller_id(numbers, n) for n in range(sum(counts) * rounds)]
-    assert [got.count(entry.phone_e164) for entry in numbers] == [entry.count * rounds for entry in numbers]
+    got = [next_caller_id(numbers, n) for n in range(sum(counts) * rounds)]
+    assert [got.count(entry.phone) for entry in numbers] == [entry.count * rounds for entry in numbers]
     changes = sum(1 for before, after in itertools.pairwise(got) if before != after)
     assert changes == (0 if len(counts) == 1 else len(counts) * rounds - 1)
 
@@ -43,7 +43,7 @@ def test_a_round_gives_every_number_exactly_its_count(counts: list[int], rounds:
 def test_a_group_without_a_place_is_refused(counts: tuple[int, ...]) -> None:
     """A group that could give nobody a number is an error, not an endless search."""
     with pytest.raises(ValueError, match="at least one entry"):
-        caller_id(group(*counts), 0)
+        next_caller_id(group(*counts), 0)
 
 
 def test_a_group_of_huge_counts_takes_no_more_room_than_its_entries() -> None:
@@ -53,7 +53,7 @@ def test_a_group_of_huge_counts_takes_no_more_room_than_its_entries() -> None:
     asked = (0, most - 1, most, 2 * most, 2 * most + 1)
     tracemalloc.start()
     try:
-        got = [caller_id(numbers, assigned) for assigned in asked]
+        got = [next_caller_id(numbers, assigned) for assigned in asked]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

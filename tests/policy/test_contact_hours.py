@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outreach.models.business_hours import DAYS, BusinessHours, Window
-from outreach.policy.contact_hours import SEARCH, first_to_close, next_common_open, next_open_for_both, zones_of
+from outreach.models.hours import DAYS, BusinessHours, TimeWindow
+from outreach.policy.contact_hours import (
+    SEARCH_WINDOW,
+    earliest_closing,
+    next_common_open,
+    next_open_for_both,
+    time_zones_of_phone,
+)
 
 MINUTE = timedelta(minutes=1)
 
@@ -29,7 +35,7 @@ CHANGES = (
 )
 zones = st.sampled_from(
     [
-        *(zones_of(phone) for phone in (NEW_YORK, JUNEAU, HONOLULU, DELHI, TOLL_FREE)),
+        *(time_zones_of_phone(phone) for phone in (NEW_YORK, JUNEAU, HONOLULU, DELHI, TOLL_FREE)),
         ("Europe/Berlin",),
         ("Australia/Lord_Howe",),
         ("Pacific/Chatham",),
@@ -70,7 +76,7 @@ def test_a_campaign_and_a_number_open_at_the_first_minute_at_which_both_are_open
     zones: tuple[str, ...], now: datetime, first_hour: int, length: int, holiday: bool
 ) -> None:
     """Minute by minute: every wall clock of the number, and that of the campaign on a day that is no holiday."""
-    window = Window(start_minute=first_hour * 60, end_minute=(first_hour + length) * 60)
+    window = TimeWindow(start_minute=first_hour * 60, end_minute=(first_hour + length) * 60)
     hours = BusinessHours(
         enabled=True, timezone="America/New_York", schedule=dict.fromkeys(DAYS, (window,)), batch_concurrency=1
     )
@@ -94,7 +100,7 @@ def test_a_campaign_and_a_number_open_at_the_first_minute_at_which_both_are_open
 @given(zones, moments)
 def test_the_closing_is_the_first_minute_at_which_a_clock_is_closed(zones: tuple[str, ...], now: datetime) -> None:
     """From an open moment on; a moment that is closed closes at once."""
-    closing = first_to_close(zones, now)
+    closing = earliest_closing(zones, now)
     assert closing is not None
     moment = now
     while moment < closing:
@@ -117,29 +123,29 @@ def test_the_closing_is_the_first_minute_at_which_a_clock_is_closed(zones: tuple
 )
 def test_a_number_opens_by_its_own_clocks(phone: str, opening: datetime) -> None:
     """Local eight o'clock, wherever that is: in Hawaii and India it is day when it is night in New York."""
-    assert next_common_open(zones_of(phone), datetime(2026, 3, 7, 6, tzinfo=UTC)) == opening
+    assert next_common_open(time_zones_of_phone(phone), datetime(2026, 3, 7, 6, tzinfo=UTC)) == opening
 
 
 def test_the_clocks_change_the_opening() -> None:
     """Eight in the morning comes an hour earlier by UTC from the day on which the clocks go forward."""
     night = datetime(2026, 3, 8, 5, tzinfo=UTC)
-    assert next_common_open(zones_of(NEW_YORK), night) == datetime(2026, 3, 8, 12, tzinfo=UTC)
+    assert next_common_open(time_zones_of_phone(NEW_YORK), night) == datetime(2026, 3, 8, 12, tzinfo=UTC)
 
 
 def test_nine_in_the_evening_is_closed() -> None:
     """The window is half-open: 20:59:59.999999 is in, 21:00 is not, 8:00 is."""
-    zone = zones_of(NEW_YORK)
+    zone = time_zones_of_phone(NEW_YORK)
     evening = datetime(2026, 7, 2, 1, tzinfo=UTC)
     just_before = evening - timedelta(microseconds=1)
     assert next_common_open(zone, just_before) == just_before
-    assert first_to_close(zone, just_before) == evening
+    assert earliest_closing(zone, just_before) == evening
     assert next_common_open(zone, evening) == evening + timedelta(hours=11)
 
 
 @pytest.mark.parametrize("phone", ["+999123456", "+88213123456", "", "nonsense", "+1"])
 def test_a_number_of_nowhere_has_no_zone_and_never_opens(phone: str) -> None:
     """Field, test 9: what nobody knows is not guessed."""
-    assert zones_of(phone) == ()
+    assert time_zones_of_phone(phone) == ()
     assert next_common_open((), CHANGES[0]) is None
 
 
@@ -147,9 +153,11 @@ def test_zones_without_a_common_hour_never_open() -> None:
     """Clocks that are 13 hours or more apart in every direction share no window; the search ends."""
     apart = ("America/New_York", "Asia/Tokyo", "Europe/London", "Pacific/Honolulu")
     assert next_common_open(apart, CHANGES[-1]) is None
-    assert timedelta(days=7) == SEARCH
+    assert timedelta(days=7) == SEARCH_WINDOW
 
 
 def test_a_toll_free_number_may_be_anywhere() -> None:
     """Every zone of its country counts, from Guam to Newfoundland."""
-    assert {"America/New_York", "America/St_Johns", "Pacific/Guam", "Pacific/Honolulu"} <= set(zones_of(TOLL_FREE))
+    assert {"America/New_York", "America/St_Johns", "Pacific/Guam", "Pacific/Honolulu"} <= set(
+        time_zones_of_phone(TOLL_FREE)
+    )

@@ -5,53 +5,55 @@ from typing import get_args
 import pytest
 
 from outreach.models.campaign import PauseReason
-from outreach.models.states import CampaignMove, DispatchState, RecipientStatus
-from outreach.models.trail import Rule
-from outreach.policy.call_settlement import RETRIED_OUTCOMES
-from outreach.policy.deciding import rule_of_move, rule_of_outcome, rule_of_recipient
-from outreach.policy.settlement import PASSING_FAILURES
+from outreach.models.states import CampaignAction, DispatchState, RecipientStatus
+from outreach.models.trail import TrailRule
+from outreach.policy.call_settlement import RETRYABLE_OUTCOMES
+from outreach.policy.settlement import TRANSIENT_FAILURES
+from outreach.policy.trail_rules import rule_of_move, rule_of_outcome, rule_of_recipient
 from outreach.testing.builders import make_recipient
 
 
 @pytest.mark.parametrize("reason", get_args(PauseReason))
 def test_every_reason_for_a_pause_has_a_rule(reason: PauseReason) -> None:
     """Only an operator's own pause is the operator's."""
-    rule = rule_of_move(CampaignMove.PAUSE, by_engine=reason != "operator", pause_reason=reason)
-    assert (rule is Rule.OPERATOR) == (reason == "operator")
+    rule = rule_of_move(CampaignAction.PAUSE, by_engine=reason != "operator", pause_reason=reason)
+    assert (rule is TrailRule.OPERATOR) == (reason == "operator")
 
 
-@pytest.mark.parametrize("move", CampaignMove)
-def test_a_move_is_the_operators_or_the_clocks(move: CampaignMove) -> None:
+@pytest.mark.parametrize("move", CampaignAction)
+def test_a_move_is_the_operators_or_the_clocks(move: CampaignAction) -> None:
     """But a campaign completes by its ledger, and expires by its expiry, whoever is asked."""
-    fixed = {CampaignMove.COMPLETE: Rule.LEDGER, CampaignMove.EXPIRE: Rule.EXPIRY}
-    for by_engine, rule in ((True, Rule.SCHEDULE), (False, Rule.OPERATOR)):
+    fixed = {CampaignAction.COMPLETE: TrailRule.LEDGER, CampaignAction.EXPIRE: TrailRule.EXPIRY}
+    for by_engine, rule in ((True, TrailRule.SCHEDULE), (False, TrailRule.OPERATOR)):
         assert rule_of_move(move, by_engine=by_engine, pause_reason=None) is fixed.get(move, rule)
 
 
 @pytest.mark.parametrize("state", [DispatchState.ACCEPTED, DispatchState.REFUSED])
-@pytest.mark.parametrize("by", [Rule.PROVIDER_ANSWER, Rule.PROVIDER_REPORT, Rule.RECONCILIATION, Rule.OPERATOR])
-def test_evidence_is_by_who_told_it(state: DispatchState, by: Rule) -> None:
+@pytest.mark.parametrize(
+    "by", [TrailRule.PROVIDER_ANSWER, TrailRule.PROVIDER_REPORT, TrailRule.RECONCILIATION, TrailRule.OPERATOR]
+)
+def test_evidence_is_by_who_told_it(state: DispatchState, by: TrailRule) -> None:
     """An answer, a report, a look-up, an operator."""
     assert rule_of_outcome(state, None, by) is by
 
 
 def test_what_was_not_sent_is_deferred_or_found_out() -> None:
     """By the answer it is a deferral; by a look-up it is evidence."""
-    assert rule_of_outcome(DispatchState.NOT_SENT, "connect", Rule.PROVIDER_ANSWER) is Rule.DEFERRAL
-    assert rule_of_outcome(DispatchState.NOT_SENT, None, Rule.RECONCILIATION) is Rule.RECONCILIATION
+    assert rule_of_outcome(DispatchState.NOT_SENT, "connect", TrailRule.PROVIDER_ANSWER) is TrailRule.DEFERRAL
+    assert rule_of_outcome(DispatchState.NOT_SENT, None, TrailRule.RECONCILIATION) is TrailRule.RECONCILIATION
 
 
-@pytest.mark.parametrize("reason", sorted(PASSING_FAILURES | RETRIED_OUTCOMES))
+@pytest.mark.parametrize("reason", sorted(TRANSIENT_FAILURES | RETRYABLE_OUTCOMES))
 def test_what_might_have_passed_ends_by_its_budget(reason: str) -> None:
     """The same reason as a wait, and as an end."""
     failed = make_recipient(status=RecipientStatus.FAILED, reason=reason)
-    assert rule_of_recipient(failed, Rule.PROVIDER_ANSWER) is Rule.RETRY_BUDGET
+    assert rule_of_recipient(failed, TrailRule.PROVIDER_ANSWER) is TrailRule.RETRY_BUDGET
     waits = make_recipient(status=RecipientStatus.WAITING, reason="retry")
-    assert rule_of_recipient(waits, Rule.PROVIDER_ANSWER) is Rule.RETRY_BUDGET
+    assert rule_of_recipient(waits, TrailRule.PROVIDER_ANSWER) is TrailRule.RETRY_BUDGET
 
 
 def test_a_reason_that_says_nothing_leaves_it_to_what_brought_it_there() -> None:
     """Such as a refusal for good, or a positive call."""
     for status, reason in ((RecipientStatus.FAILED, "invalid_number"), (RecipientStatus.COMPLETED, None)):
         ended = make_recipient(status=status, reason=reason)
-        assert rule_of_recipient(ended, Rule.PROVIDER_REPORT) is Rule.PROVIDER_REPORT
+        assert rule_of_recipient(ended, TrailRule.PROVIDER_REPORT) is TrailRule.PROVIDER_REPORT

@@ -6,7 +6,7 @@ import pytest
 
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
-from outreach.policy.error_budget import counts, is_spent
+from outreach.policy.dispatch_history import counts_against_budget, is_spent
 from outreach.testing.builders import make_dispatch
 
 S = DispatchState
@@ -50,8 +50,11 @@ WITHDRAWN, DEFERRED, LOST = one(S.WITHDRAWN, "campaign_stopped"), one(S.DEFERRED
     ],
 )
 def test_what_counts(dispatch: Dispatch, trouble: bool) -> None:
-    """Design, section 6: unknown and provider-class failures count, contact-class ones and our own deaths do not."""
-    assert counts(dispatch) is trouble
+    """Unknown and provider-class failures count, contact-class ones and our own deaths do not.
+
+    docs/rules.md#error-budget.
+    """
+    assert counts_against_budget(dispatch) is trouble
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.errors import InvalidRequest
-from outreach.models.holidays import Holiday, HolidayCalendar
-from outreach.policy.holidays import closed_dates, parse_holidays, refill, to_json
+from outreach.models.hours import Holiday, HolidayCalendar
+from outreach.policy.holidays import closed_dates, extend_calendar, parse_holidays, to_json
 
 _CHRISTMAS = date(2026, 12, 25)
 
@@ -105,7 +105,7 @@ def test_a_wrong_subdivision_is_told_which_there_are() -> None:
 def test_a_calendar_of_a_subdivision_is_filled_further_with_its_days() -> None:
     """The year that is added has England's bank holidays too."""
     calendar = _parse({"country": "GB", "subdivision": "ENG"})
-    later = refill(calendar, 2027)
+    later = extend_calendar(calendar, 2027)
     assert later.subdivision == "ENG"
     assert date(2029, 8, 27) in closed_dates(later) - closed_dates(calendar)
 
@@ -208,7 +208,7 @@ def test_a_filled_calendar_is_filled_further() -> None:
     off = tuple(
         attrs.evolve(holiday, enabled=False) if holiday.date == _CHRISTMAS else holiday for holiday in calendar.holidays
     )
-    later = refill(attrs.evolve(calendar, holidays=off), 2027)
+    later = extend_calendar(attrs.evolve(calendar, holidays=off), 2027)
     assert later.holidays[: len(off)] == off
     assert {holiday.date.year for holiday in later.holidays[len(off) :]} == {2029}
     assert date(2029, 12, 25) in closed_dates(later)
@@ -218,16 +218,16 @@ def test_a_filled_calendar_is_filled_further() -> None:
 def test_a_filled_calendar_that_lacks_nothing_stays_as_it_is() -> None:
     """Filling again in the same year changes nothing."""
     calendar = _parse({"country": "DE"})
-    assert refill(calendar, 2026) == calendar
-    assert refill(refill(calendar, 2028), 2028) == refill(calendar, 2028)
+    assert extend_calendar(calendar, 2026) == calendar
+    assert extend_calendar(extend_calendar(calendar, 2028), 2028) == extend_calendar(calendar, 2028)
 
 
 def test_what_was_taken_out_stays_out() -> None:
     """A year that holds some of its holidays is not touched."""
     calendar = _parse({"country": "US"})
     fewer = attrs.evolve(calendar, holidays=tuple(day for day in calendar.holidays if day.date != _CHRISTMAS))
-    assert refill(fewer, 2026) == fewer
-    assert _CHRISTMAS not in closed_dates(refill(fewer, 2027))
+    assert extend_calendar(fewer, 2026) == fewer
+    assert _CHRISTMAS not in closed_dates(extend_calendar(fewer, 2027))
 
 
 @pytest.mark.parametrize(
@@ -243,14 +243,14 @@ def test_what_was_taken_out_stays_out() -> None:
 def test_a_list_of_ones_own_is_not_filled(value: object) -> None:
     """Whoever chose the dates meant these."""
     calendar = _parse(value)
-    assert refill(calendar, 2027) == calendar
+    assert extend_calendar(calendar, 2027) == calendar
 
 
 def test_a_country_that_is_no_longer_known_is_left_alone() -> None:
     """A stored calendar outlives the library's tables."""
     calendar = HolidayCalendar(country="XX", holidays=(Holiday(date=_CHRISTMAS, name="", enabled=True),))
-    assert refill(calendar, 2027) == calendar
-    assert refill(attrs.evolve(calendar, country="GB", subdivision="XXX"), 2027).holidays == calendar.holidays
+    assert extend_calendar(calendar, 2027) == calendar
+    assert extend_calendar(attrs.evolve(calendar, country="GB", subdivision="XXX"), 2027).holidays == calendar.holidays
 
 
 def test_the_library_is_loaded_only_when_it_is_needed() -> None:

@@ -7,13 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.policy.keywords import Reading, carriers_answer, keyword_of, may_mean_stop
-from outreach.policy.words import words_of
+from outreach.policy.opt_out.keywords import (
+    KeywordMatch,
+    carrier_replies_to,
+    keyword_of,
+    may_mean_stop,
+)
+from outreach.policy.opt_out.words import words_of
 
-STOP = Reading("stop", "exact")
-UNDERSTOOD = Reading("stop", "phrase")
-START = Reading("start", "exact")
-HELP = Reading("help", "exact")
+STOP = KeywordMatch("stop", "exact")
+UNDERSTOOD = KeywordMatch("stop", "phrase")
+START = KeywordMatch("start", "exact")
+HELP = KeywordMatch("help", "exact")
 
 THE_LAWS_WORDS = ["stop", "quit", "end", "revoke", "opt out", "cancel", "unsubscribe"]
 """47 CFR 64.1200(a)(10)."""
@@ -572,8 +577,10 @@ def test_the_words_that_are_documented_are_those_that_are_read() -> None:
     for text in ("stop texting me", "I want to unsubscribe", "please cancel", "they won't stop"):
         assert keyword_of(text) == UNDERSTOOD
     carriers = _documented("words that carriers take for STOP:", ". Every")
-    assert {carriers_answer(word) for word in carriers} == {True}
-    assert [word for word in (*carriers, *stop, "please stop") if carriers_answer(word) and word not in carriers] == []
+    assert {carrier_replies_to(word) for word in carriers} == {True}
+    assert [
+        word for word in (*carriers, *stop, "please stop") if carrier_replies_to(word) and word not in carriers
+    ] == []
     sentences = re.findall(r"`([^`]+)`", page_between("where that part begins:", "(`outreach/policy"))
     assert len(sentences) > 5
     assert {keyword_of(text) for text in sentences} == {UNDERSTOOD}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from outreach.models.business_hours import DAYS, BusinessHours, Window
+from outreach.models.hours import DAYS, BusinessHours, TimeWindow
 from outreach.policy.opening import closes_at, is_open, next_open
 from tests.policy.wall_clock import CHANGES, SCHEDULES, slowly
 
@@ -27,7 +27,7 @@ def _hours(zone: str = "UTC", *, enabled: bool = True, **days: str) -> BusinessH
     """Return hours from `monday="09:00-12:00 13:00-17:00"`."""
     schedule = {
         day: tuple(
-            Window(start_minute=_minute(text.split("-")[0]), end_minute=_minute(text.split("-")[1]))
+            TimeWindow(start_minute=_minute(text.split("-")[0]), end_minute=_minute(text.split("-")[1]))
             for text in windows.split()
         )
         for day, windows in days.items()
@@ -61,7 +61,7 @@ def test_the_clocks_change_where_the_reference_says_so(zone: str, moment: dateti
 )
 def test_open_and_closed_are_as_the_wall_clock_says_minute_by_minute(
     change: tuple[str, datetime],
-    schedule: dict[str, tuple[Window, ...]],
+    schedule: dict[str, tuple[TimeWindow, ...]],
     enabled: bool,
     before: int,
     seconds: int,
@@ -86,9 +86,9 @@ def test_open_and_closed_are_as_the_wall_clock_says_minute_by_minute(
 
 
 @given(schedule=SCHEDULES, change=st.sampled_from(CHANGES), minutes=st.integers(-5000, 5000))
-@example(schedule={"sunday": (Window(start_minute=150, end_minute=151),)}, change=CHANGES[0], minutes=-60)
+@example(schedule={"sunday": (TimeWindow(start_minute=150, end_minute=151),)}, change=CHANGES[0], minutes=-60)
 def test_the_next_opening_and_closing_are_edges(
-    schedule: dict[str, tuple[Window, ...]], change: tuple[str, datetime], minutes: int
+    schedule: dict[str, tuple[TimeWindow, ...]], change: tuple[str, datetime], minutes: int
 ) -> None:
     """A moment before the next opening it is closed, and a moment before the closing it is open."""
     zone, moment = change

@@ -8,10 +8,10 @@ import pytest
 from outreach.models.campaign import PauseReason
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import MessageStatus
-from outreach.operations.register import UNCLEAR_REPLY
-from outreach.policy.call_settlement import RETRIED_OUTCOMES
-from outreach.policy.reasons import PAUSES, describe
-from outreach.policy.settlement import PASSING_FAILURES
+from outreach.operations.register.entries import UNCLEAR_REPLY
+from outreach.policy.call_settlement import RETRYABLE_OUTCOMES
+from outreach.policy.explanations import PAUSE_REASONS, describe_reason
+from outreach.policy.settlement import TRANSIENT_FAILURES
 
 EITHER: dict[str, Sequence[str | None]] = {
     "pending": [None],
@@ -32,10 +32,10 @@ MESSAGES: dict[str, Sequence[str | None]] = {
     "failed": ["over_segment_cap", "empty_message"],
 }
 CALLS: dict[str, Sequence[str | None]] = {
-    "waiting": ["double_dial", *(f"retry_{one}" for one in sorted(RETRIED_OUTCOMES | PASSING_FAILURES))],
+    "waiting": ["double_dial", *(f"retry_{one}" for one in sorted(RETRYABLE_OUTCOMES | TRANSIENT_FAILURES))],
     "in_progress": ["calling"],
     "completed": ["negative", "voicemail"],
-    "failed": ["agent_unavailable", "canceled_at_provider", "failed", *sorted(RETRIED_OUTCOMES)],
+    "failed": ["agent_unavailable", "canceled_at_provider", "failed", *sorted(RETRYABLE_OUTCOMES)],
     "unconfirmed": ["no_news"],
 }
 
@@ -52,25 +52,25 @@ CALLS: dict[str, Sequence[str | None]] = {
 )
 def test_every_reason_comes_with_words(channel: str, status: str, reason: str | None) -> None:
     """What the engine gives as a reason is told to people in a sentence."""
-    words = describe(status, reason, channel)  # type: ignore[arg-type]
+    words = describe_reason(status, reason, channel)  # type: ignore[arg-type]
     assert words
     assert len(words.split()) > 1
 
 
 def test_every_pause_comes_with_words() -> None:
     """And nothing else does."""
-    assert set(PAUSES) == set(get_args(PauseReason))
+    assert set(PAUSE_REASONS) == set(get_args(PauseReason))
 
 
 def test_what_a_carrier_took_is_told_as_that_until_it_says_more() -> None:
     """A receipt alone says that it has arrived."""
-    assert describe("completed", None) == "sent, not yet confirmed"
-    assert describe("completed", None, report=MessageStatus.SENT) == "sent, not yet confirmed"
-    assert describe("completed", None, report=MessageStatus.DELIVERED) == "delivered"
-    assert describe("completed", None, "call") == "the call took place"
+    assert describe_reason("completed", None) == "sent, not yet confirmed"
+    assert describe_reason("completed", None, report=MessageStatus.SENT) == "sent, not yet confirmed"
+    assert describe_reason("completed", None, report=MessageStatus.DELIVERED) == "delivered"
+    assert describe_reason("completed", None, "call") == "the call took place"
 
 
 def test_nothing_is_made_up() -> None:
     """Of a reason that nobody has words for."""
-    assert describe("failed", "some_new_reason") is None
-    assert describe("in_progress", None) is None
+    assert describe_reason("failed", "some_new_reason") is None
+    assert describe_reason("in_progress", None) is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.policy.search import fold
+from outreach.policy.texts import fold
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState, MessageStatus
-from outreach.policy.standing import accepted_before, speaks_for, stands_behind
+from outreach.policy.dispatch_history import earlier_acceptance, is_authoritative, is_earlier_acceptance
 from outreach.testing.builders import make_dispatch
 
 MAY_HAVE_REACHED = {
@@ -26,10 +26,10 @@ def at(attempt: int, leg: int, try_number: int, state: DispatchState = DispatchS
 def test_a_later_one_that_may_have_reached_somebody_speaks_alone(
     state: DispatchState, later: tuple[int, int, int]
 ) -> None:
-    """Design, section 5, rule 6: evidence after the second request is kept beside it; before it, it counts."""
+    """docs/delivery-contract.md#rule-6: evidence after the second request is kept beside it; before it, it counts."""
     first, second = at(1, 1, 1), at(*later, state)
-    assert speaks_for(first, [first, second]) is (state not in MAY_HAVE_REACHED)
-    assert speaks_for(second, [first, second])
+    assert is_authoritative(first, [first, second]) is (state not in MAY_HAVE_REACHED)
+    assert is_authoritative(second, [first, second])
 
 
 @pytest.mark.parametrize("state", DispatchState)
@@ -37,14 +37,14 @@ def test_an_earlier_one_stands_only_when_it_was_accepted(state: DispatchState) -
     """A later request of the same attempt that reached nobody gives way to one that did."""
     first, second = at(1, 1, 1, state), at(1, 1, 2, DispatchState.DEFERRED)
     wanted = first if state is DispatchState.ACCEPTED else None
-    assert accepted_before(second, [first, second]) is wanted
+    assert earlier_acceptance(second, [first, second]) is wanted
 
 
 @pytest.mark.parametrize("other", [(1, 1, 3), (2, 1, 1), (1, 2, 1)])
 def test_what_comes_later_does_not_stand_before(other: tuple[int, int, int]) -> None:
     """It speaks for itself."""
     dispatch = at(1, 1, 2, DispatchState.REFUSED)
-    assert accepted_before(dispatch, [at(*other), dispatch]) is None
+    assert earlier_acceptance(dispatch, [at(*other), dispatch]) is None
 
 
 @pytest.mark.parametrize("report", [None, *MessageStatus])
@@ -52,13 +52,13 @@ def test_a_message_of_an_earlier_attempt_stands_unless_it_has_failed(report: Mes
     """Delivered outranks failed: what was said to have failed may have arrived when the next attempt is under way."""
     first = attrs.evolve(at(1, 1, 1), report=report)
     second = at(2, 1, 1, DispatchState.DEFERRED)
-    assert accepted_before(second, [first, second]) is (None if report is MessageStatus.FAILED else first)
+    assert earlier_acceptance(second, [first, second]) is (None if report is MessageStatus.FAILED else first)
 
 
 def test_a_call_of_an_earlier_attempt_does_not_stand() -> None:
     """It was accepted, and nobody was talked to: that is why there is another attempt."""
     first, second = (attrs.evolve(one, channel="call") for one in (at(1, 1, 1), at(2, 1, 1, DispatchState.DEFERRED)))
-    assert accepted_before(second, [first, second]) is None
+    assert earlier_acceptance(second, [first, second]) is None
 
 
 def test_what_stands_behind_a_refusal_stands_past_one_that_has_failed() -> None:
@@ -66,6 +66,10 @@ def test_what_stands_behind_a_refusal_stands_past_one_that_has_failed() -> None:
     first = attrs.evolve(at(1, 1, 1), report=MessageStatus.DELIVERED)
     second = attrs.evolve(at(2, 1, 1), report=MessageStatus.FAILED)
     third = at(3, 1, 1, DispatchState.REFUSED)
-    assert [stands_behind(one, [first, second, third]) for one in (first, second, third)] == [True, False, False]
-    assert not stands_behind(first, [first, second])
-    assert not stands_behind(first, [])
+    assert [is_earlier_acceptance(one, [first, second, third]) for one in (first, second, third)] == [
+        True,
+        False,
+        False,
+    ]
+    assert not is_earlier_acceptance(first, [first, second])
+    assert not is_earlier_acceptance(first, [])

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
-from outreach.models.business_hours import DAYS, BusinessHours, Window
+from outreach.models.hours import DAYS, BusinessHours, TimeWindow
 
 CHANGES: Final = [
     ("America/New_York", datetime(2026, 3, 8, 7, tzinfo=UTC)),
@@ -37,10 +37,10 @@ _TIMES = st.one_of(st.integers(0, 1439), st.integers(0, 47).map(lambda half_hour
 _WINDOWS = (
     st.tuples(_TIMES, st.one_of(_TIMES, st.just(1440)))
     .filter(lambda pair: pair[0] != pair[1])
-    .map(lambda pair: Window(start_minute=pair[0], end_minute=pair[1]))
+    .map(lambda pair: TimeWindow(start_minute=pair[0], end_minute=pair[1]))
 )
 _NEVER_CLOSED: Final = st.sampled_from([((0, 1440),), ((0, 720), (720, 1440)), ((1320, 360), (300, 1380))]).map(
-    lambda pairs: dict.fromkeys(DAYS, tuple(Window(start_minute=start, end_minute=end) for start, end in pairs))
+    lambda pairs: dict.fromkeys(DAYS, tuple(TimeWindow(start_minute=start, end_minute=end) for start, end in pairs))
 )
 SCHEDULES: Final = st.one_of(
     st.dictionaries(st.sampled_from(DAYS), st.lists(_WINDOWS, max_size=3).map(tuple)), _NEVER_CLOSED

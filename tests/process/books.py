@@ -129,7 +129,7 @@ class Books:
 
 
 def _recount(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """Count as the design says it (section 3, SMS counters), without the product's help."""
+    """Count by docs/interface.md#counters, without the product's help."""
     opened = [row for row in rows if row["status"] in OPEN]
     ended = [row for row in rows if row["status"] not in OPEN]
     return {

@@ -16,14 +16,14 @@ from tests.process.waiting import wait_for
 
 P = TypeVar("P", bound=EngineProcess)
 
-MOST_UNKNOWN: Final = EngineConfig().max_waiting_intents + EngineConfig().max_requests
+MAX_UNKNOWN: Final = EngineConfig().max_queued_intents + EngineConfig().max_requests_in_flight
 """Intents without an outcome that one process may have at a time: what one kill can leave unknown."""
 
 _SEED: Final = "OUTREACH_TEST_SEED"
 
 AT_ONCE: Final = {
-    "reconcile_after_seconds": 0.001,
-    "reconcile_every_seconds": 1.0,
+    "reconcile_delay_seconds": 0.001,
+    "reconcile_retry_seconds": 1.0,
     "provider_timeout_seconds": 2.0,
     "lease_seconds": 5.0,
 }
@@ -71,7 +71,7 @@ class Kills:
         """Kill a process, and note what it leaves; that is bounded, whenever the kill comes."""
         process.kill()
         self._latest = self.place.books.dispatches("dispatching")
-        assert len(self._latest) <= MOST_UNKNOWN, self.told("more cut off than may be on its way")
+        assert len(self._latest) <= MAX_UNKNOWN, self.told("more cut off than may be on its way")
         self.cut_off |= self._latest
         self._count += 1
 

@@ -131,7 +131,7 @@ class Place:
             made: list[str] = []
             for number in range(campaigns):
                 people = [NewRecipient(phone_number=phone) for phone in self.phones(recipients)]
-                created = await engine.create_campaign.sms(self.workspace_id, _campaign(number, rate), people)
+                created = await engine.campaigns.create_sms(self.workspace_id, _campaign(number, rate), people)
                 made.append(created.campaign.id)
             for identifier in made if start else ():
                 await engine.campaigns.start(self.workspace_id, identifier)
@@ -148,7 +148,7 @@ class Place:
             for number in range(campaigns):
                 people = [NewRecipient(phone_number=phone) for phone in self.phones(recipients)]
                 new = NewCallCampaign(name=f"Calls {number}", agent_id=agent.id, batch_concurrency=concurrency)
-                created = await engine.create_campaign.call(self.workspace_id, new, people)
+                created = await engine.campaigns.create_call(self.workspace_id, new, people)
                 made.append(created.campaign.id)
             for identifier in made:
                 await engine.campaigns.start(self.workspace_id, identifier)
@@ -162,12 +162,12 @@ class Place:
         self._used += count
         return phones(count, start=start)
 
-    def furnish(self, *, request_limit: int | None) -> None:
+    def create_demo_workspace(self, *, request_limit: int | None) -> None:
         """Make the workspace and its key."""
 
         async def work(engine: Outreach) -> tuple[str, str]:
             workspace = await engine.workspaces.create("Acme", request_limit=request_limit, default_region="US")
-            key = await engine.workspaces.create_key(workspace.id, name="tests")
+            key = await engine.api_keys.create(workspace.id, name="tests")
             return workspace.id, key.api_key
 
         self.workspace_id, self.api_key = self.with_engine(work)
@@ -188,7 +188,7 @@ def open_place(directory: Path, *, request_limit: int | None = 1_000_000) -> Ite
     database = directory / "outreach.db"
     place = Place(directory=directory, database=database, books=Books(database=database, log=directory / "log.jsonl"))
     place.spool.mkdir()
-    place.furnish(request_limit=request_limit)
+    place.create_demo_workspace(request_limit=request_limit)
     try:
         yield place
     finally:
@@ -210,8 +210,8 @@ def body(recipients: Sequence[str], **fields: object) -> dict[str, Any]:
 def _campaign(number: int, rate: int) -> NewSmsCampaign:
     return NewSmsCampaign(
         name=f"Campaign {number}",
-        message_body="Hi!",
-        sms_carrier="twilio",
-        sms_from_number=SENDER,
-        sms_rate_per_minute=rate,
+        body="Hi!",
+        carrier="twilio",
+        from_number=SENDER,
+        rate_per_minute=rate,
     )

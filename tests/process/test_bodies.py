@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from outreach_server.context import MOST_LARGE_EACH
+from outreach_server.context import MAX_LARGE_EACH
 from tests.process.place import Place, body
 from tests.process.server import ServerProcess
 from tests.process.uploading import MEBIBYTE, Upload, padded
@@ -16,7 +16,7 @@ from tests.process.waiting import PATIENCE, wait_for
 
 LIMIT = 64 * MEBIBYTE
 AT_A_TIME = 8
-MOST_RESIDENT = 1_500_000_000
+MAX_RESIDENT = 1_500_000_000
 
 
 def assert_refused(answer: tuple[int, Any]) -> None:
@@ -58,7 +58,7 @@ def test_a_body_that_grows_too_large_is_refused_before_its_end(place: Place) -> 
     assert_refused(upload.answer())
     upload.close()
     wait_for("the temporary files to go", lambda: not list(place.spool.iterdir()))
-    assert server.resident_bytes() < MOST_RESIDENT
+    assert server.resident_bytes() < MAX_RESIDENT
 
 
 def test_large_bodies_at_once_do_not_exhaust_memory(place: Place) -> None:
@@ -75,7 +75,7 @@ def test_large_bodies_at_once_do_not_exhaust_memory(place: Place) -> None:
         answers = [threads.submit(post) for _ in range(AT_A_TIME)]
         most = largest_resident(server, lambda: all(answer.done() for answer in answers))
     assert [answer.result() for answer in answers] == [201] * AT_A_TIME
-    assert most < MOST_RESIDENT, f"{most / 1e6:.0f} MB"
+    assert most < MAX_RESIDENT, f"{most / 1e6:.0f} MB"
     assert list(place.spool.iterdir()) == []
 
 
@@ -95,7 +95,7 @@ def test_a_body_of_many_small_values_does_not_exhaust_memory(place: Place) -> No
     sender.join(PATIENCE)
     assert answers[0].status_code == 400
     assert answers[0].json()["error"]["code"] == "invalid_request"
-    assert most < MOST_RESIDENT, f"{most / 1e6:.0f} MB"
+    assert most < MAX_RESIDENT, f"{most / 1e6:.0f} MB"
 
 
 @pytest.mark.parametrize("headers", [{"Content-Length": "6000000"}, {"Transfer-Encoding": "chunked"}])
@@ -109,7 +109,7 @@ def test_half_a_body_and_a_disconnect_leave_nothing(place: Place, headers: dict[
             upload.send(half)
         else:
             upload.send_chunks([half])
-    wait_for("the halves to be taken", lambda: len(list(place.spool.iterdir())) == MOST_LARGE_EACH)
+    wait_for("the halves to be taken", lambda: len(list(place.spool.iterdir())) == MAX_LARGE_EACH)
     for upload in uploads:
         upload.close()
     wait_for("the temporary files to go", lambda: not list(place.spool.iterdir()))

@@ -17,7 +17,7 @@ from tests.process.waiting import PATIENCE, wait_for
 LIMIT = 600
 LOCKED_SECONDS = 4.0
 GETS = 40
-MOST_MORE = 4.0
+MAX_MORE = 4.0
 """For the counting of the request, and a machine that is busy."""
 
 
@@ -72,7 +72,7 @@ def test_writes_are_answered_soon_and_a_stop_is_in_time(limited: Place) -> None:
         with locked(limited.database):
             asked = time.monotonic()
             answer = client.patch("/sms/settings", json={"max_segments": 2}, timeout=PATIENCE)
-            assert time.monotonic() - asked < 5.0 + MOST_MORE
+            assert time.monotonic() - asked < 5.0 + MAX_MORE
             assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
             asked = time.monotonic()
             assert server.stop() == 0

@@ -18,7 +18,7 @@ from tests.process.waiting import PATIENCE, wait_for
 CAMPAIGNS, RECIPIENTS, RATE = 20, 100, 600
 KILLS = 20
 
-MOST_MESSAGES = 50
+MAX_MESSAGES = 50
 """A process is killed soon after fewer messages than this, so that the last one still has something to send."""
 
 
@@ -36,12 +36,12 @@ def test_twenty_kills_reach_nobody_twice_and_lose_nobody(place: Place) -> None:
     place.create(campaigns=CAMPAIGNS, recipients=RECIPIENTS, rate=RATE)
     for _ in range(KILLS):
         server = kills.started(place.serve)
-        more = rng.randrange(MOST_MESSAGES)
+        more = rng.randrange(MAX_MESSAGES)
         wait_for(kills.told(f"{more} messages"), place.books.more_sent(more))
         time.sleep(rng.uniform(0, 0.1))  # the moment of the kill, not a wait for anything
         kills.kill(server)
     assert kills.cut_off, kills.told("no kill came while a request was on its way")
-    engine = kills.started(lambda: place.dispatch(reconcile_after_seconds=3600.0))
+    engine = kills.started(lambda: place.dispatch(reconcile_delay_seconds=3600.0))
     wait_for(kills.told("everybody else"), lambda: not place.books.unfinished(), seconds=2 * PATIENCE)
     kills.check_listed()
     place.books.check()

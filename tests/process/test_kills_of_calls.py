@@ -25,7 +25,7 @@ def test_kills_during_a_calling_campaign_call_nobody_twice(place: Place) -> None
 
     def patient() -> EngineProcess:
         # How the calls of the killed process have ended is asked for at once, and nothing unknown is looked up.
-        return place.dispatch(reconcile_after_seconds=NEVER, call_poll_seconds=0.2)
+        return place.dispatch(reconcile_delay_seconds=NEVER, call_poll_seconds=0.2)
 
     def stuck() -> bool:
         # A place of which nobody knows whether it rings stays taken: when all are, no further call comes.

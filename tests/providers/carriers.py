@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from outreach.clock import to_text
+from outreach.clock import format_timestamp
 from outreach.protocols.adapter import Callback
 from outreach.testing.fault_server import Answer, Received
 from tests.carriers.telnyx import given as telnyx
@@ -120,7 +120,7 @@ class Telnyx(CarrierPart):
             "direction": "inbound",
             "from": {"phone_number": sender},
             "id": f"inbound-{number}",
-            "received_at": to_text(at),
+            "received_at": format_timestamp(at),
             "text": body,
             "to": [{"phone_number": SENDER}],
         }
@@ -162,7 +162,7 @@ class Vonage(CarrierPart):
             message_uuid=taken.provider_id,
             to=taken.to.removeprefix("+"),
             client_ref=taken.dispatch_id,
-            timestamp=to_text(at),
+            timestamp=format_timestamp(at),
             **changes,
         )
         return Event(content=event)
@@ -174,7 +174,7 @@ class Vonage(CarrierPart):
             "message_uuid": f"00000000-0000-4000-8000-{next(_numbers):012d}",
             "from": sender.removeprefix("+"),
             "to": SENDER.removeprefix("+"),
-            "timestamp": to_text(at),
+            "timestamp": format_timestamp(at),
             "text": body,
         }
         return Event(content=event)
@@ -188,5 +188,11 @@ CARRIERS: Final = (Twilio, Telnyx, Vonage)
 
 
 def _telnyx(event_id: str, kind: str, payload: object, at: datetime) -> dict[str, Any]:
-    data = {"event_type": kind, "id": event_id, "occurred_at": to_text(at), "payload": payload, "record_type": "event"}
+    data = {
+        "event_type": kind,
+        "id": event_id,
+        "occurred_at": format_timestamp(at),
+        "payload": payload,
+        "record_type": "event",
+    }
     return {"data": data, "meta": {"attempt": 1}}

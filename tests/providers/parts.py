@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import attrs
 import httpx
 
-from outreach.models.carriers import Channel
+from outreach.models.base import Channel
 from outreach.protocols.adapter import Callback
 from outreach.testing.fault_server import Answer, Received
-from outreach.testing.http_lab import StandIn
+from outreach.testing.http_harness import StandIn
 
 PUBLIC_URL: Final = "https://outreach.test"
 """Where providers believe the server to be; it is on the loopback, as behind a proxy."""

@@ -12,28 +12,28 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from outreach import EngineConfig, NewCall, NewMessage, Outreach, SystemClock, WorkspaceMode
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
-from outreach.operations import singles
-from outreach.operations.singles import IntentTerms
+from outreach.operations.waves import singles
+from outreach.operations.waves.singles import IntentTerms
 from outreach.runners.worker import Worker
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_lease, new_id
-from outreach.voice.analysis import ProviderVerdict
+from outreach.voice.base import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, EPOCH
 from tests.providers.carriers import CARRIERS, SENDER, CarrierPart
 from tests.providers.parts import PUBLIC_URL, Event, Part, Taken
-from tests.providers.voices import SUMMARY, TALKED, VOICES, ElevenLabs, Retell, Vapi, VoicePart
+from tests.providers.voices import ANSWERED_BY_PERSON, SUMMARY, VOICES, ElevenLabs, Retell, Vapi, VoicePart
 
 PERSON: Final = "+14155550100"
 PROVIDER_ID: Final = f"SM{0xA1:032x}"
 """Of the form that the strictest of them has."""
 
 ANSWERS: Final = (
-    Outcome(state=DispatchState.ACCEPTED, provider_id=PROVIDER_ID),
-    Outcome(state=DispatchState.UNKNOWN, reason="timeout"),
-    Outcome(state=DispatchState.DEFERRED, reason="rate_limited"),
+    DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=PROVIDER_ID),
+    DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout"),
+    DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited"),
 )
 """What the request itself comes to: the provider's yes, nothing, or a no that its reports belie."""
 
@@ -72,10 +72,10 @@ class Line(Generic[P]):
         """The same, without our identifier: as events tell of it where the provider does not bring that back."""
         return attrs.evolve(self.taken, dispatch_id="")
 
-    async def answer(self, outcome: Outcome) -> None:
+    async def answer(self, outcome: DispatchOutcome) -> None:
         """Merge what the request came to, as the outbox does."""
         worker = Worker(
-            storage=self.engine._storage, clock=SystemClock(), config=EngineConfig(), analyser=ProviderVerdict()
+            storage=self.engine._storage, clock=SystemClock(), config=EngineConfig(), analyser=ProviderAnalyser()
         )
         dispatch = await self.engine._storage.read(
             lambda tx: tx.dispatches.get(self.workspace_id, self.taken.dispatch_id)
@@ -83,7 +83,7 @@ class Line(Generic[P]):
         assert dispatch is not None
         await worker.settle(dispatch, outcome)
 
-    async def go_through(self, events: Sequence[Event], answer: Outcome, place: int) -> None:
+    async def go_through(self, events: Sequence[Event], answer: DispatchOutcome, place: int) -> None:
         """Hear events in their order, and the answer before the one at a place."""
         for index, event in enumerate(events):
             if index == place:
@@ -166,7 +166,7 @@ STATUSES: Final = ("accepted", "sent", "failed", "delivered")
 @example(told=["delivered", "failed", "sent"], place=3, answer=ANSWERS[0])
 @example(told=["failed", "delivered", "failed"], place=1, answer=ANSWERS[1])
 def test_receipts_come_to_the_same_in_every_order(
-    part_of: type[CarrierPart], told: list[Any], place: int, answer: Outcome
+    part_of: type[CarrierPart], told: list[Any], place: int, answer: DispatchOutcome
 ) -> None:
     """Delivered wins over failed, and both over sent, before the answer and after it, once and often.
 
@@ -188,7 +188,7 @@ def test_receipts_come_to_the_same_in_every_order(
             assert (message.status, message.reason) == (best, here.part.failure if best == "failed" else None)
             await here.check_kept()
             assert len(await here.engine.callbacks.list(here.workspace_id)) == len(set(told))
-            assert [one async for one in here.engine.unsubscribes.list(here.workspace_id)] == []
+            assert [one async for one in here.engine.unsubscribes.iter_entries(here.workspace_id)] == []
 
     anyio.run(run)
 
@@ -198,7 +198,7 @@ def test_receipts_come_to_the_same_in_every_order(
 @settings(max_examples=25)
 @given(data=st.data(), place=st.integers(0, 10), answer=st.sampled_from(ANSWERS))
 def test_the_events_of_a_call_come_to_the_same_in_every_order(
-    part_of: type[VoicePart], data: st.DataObject, place: int, answer: Outcome
+    part_of: type[VoicePart], data: st.DataObject, place: int, answer: DispatchOutcome
 ) -> None:
     """It ends as it ended, with the analysis that may come first, before the answer and after it, once and often.
 
@@ -216,7 +216,7 @@ def test_the_events_of_a_call_come_to_the_same_in_every_order(
             call = await here.engine.calls.get(here.workspace_id, here.item_id)
             assert (call.status, call.outcome, call.answered_by) == ("completed", "positive", "human")
             assert (call.summary, call.ended_at) == (SUMMARY, ended)
-            assert (call.duration_seconds, call.provider_call_id) == (TALKED.total_seconds(), PROVIDER_ID)
+            assert (call.duration_seconds, call.provider_call_id) == (ANSWERED_BY_PERSON.total_seconds(), PROVIDER_ID)
             await here.check_kept()
 
     anyio.run(run)
@@ -227,7 +227,7 @@ def test_the_events_of_a_call_come_to_the_same_in_every_order(
 @settings(max_examples=25)
 @given(data=st.data(), answers=st.sampled_from([ANSWERS[:1], ANSWERS[::-1]]))
 def test_callbacks_without_our_reference_wait_for_the_answer(
-    part_of: type[CarrierPart] | type[VoicePart], data: st.DataObject, answers: Sequence[Outcome]
+    part_of: type[CarrierPart] | type[VoicePart], data: st.DataObject, answers: Sequence[DispatchOutcome]
 ) -> None:
     """Field, test 11 (users of twilio-csharp: the callback is there before the create response): it waits for that.
 
@@ -241,7 +241,7 @@ def test_callbacks_without_our_reference_wait_for_the_answer(
             told = [*_everything(here.part, here.unnamed, ended)]
             again = data.draw(st.lists(st.sampled_from(range(len(told))), max_size=4))
             nobodys = _everything(here.part, attrs.evolve(NOBODYS, dispatch_id=""), ended)[-1:]
-            course: list[Event | Outcome] = [
+            course: list[Event | DispatchOutcome] = [
                 *data.draw(st.permutations([*told, *(told[index] for index in again), *nobodys]))
             ]
             place = 0
@@ -250,14 +250,14 @@ def test_callbacks_without_our_reference_wait_for_the_answer(
                 course.insert(place, answer)
                 place += 1
             for one in course:
-                await (here.answer(one) if isinstance(one, Outcome) else here.hear(one))
+                await (here.answer(one) if isinstance(one, DispatchOutcome) else here.hear(one))
             if here.part.channel == "sms":
                 assert (await here.engine.messages.get(here.workspace_id, here.item_id)).status == "delivered"
             else:
                 call = await here.engine.calls.get(here.workspace_id, here.item_id)
                 assert (call.status, call.outcome, call.answered_by) == ("completed", "positive", "human")
                 assert (call.summary, call.ended_at) == (SUMMARY, ended)
-                assert call.duration_seconds == TALKED.total_seconds()
+                assert call.duration_seconds == ANSWERED_BY_PERSON.total_seconds()
             await here.check_kept()
             for record in await here.engine.callbacks.list(here.workspace_id):
                 assert (record.result == "unmatched") == (NOBODYS.provider_id in record.event_id), record
@@ -270,7 +270,7 @@ def test_callbacks_without_our_reference_wait_for_the_answer(
 @settings(max_examples=25)
 @given(data=st.data(), answers=st.sampled_from([ANSWERS[:1], ANSWERS[::-1]]))
 def test_a_call_that_did_not_come_about_is_known_by_what_its_answer_named(
-    names: Mapping[str, str], data: st.DataObject, answers: Sequence[Outcome]
+    names: Mapping[str, str], data: st.DataObject, answers: Sequence[DispatchOutcome]
 ) -> None:
     """Field, test 11 (Chatwoot, twilio-csharp): the answer may name the telephony's call alone, a failure never us.
 
@@ -280,14 +280,14 @@ def test_a_call_that_did_not_come_about_is_known_by_what_its_answer_named(
     async def run() -> None:
         async with line(ElevenLabs()) as here:
             told, nobodys = (_failure(here, conversation, body) for conversation, body in (("1", names), ("2", {})))
-            course: list[Event | Outcome] = [*data.draw(st.permutations([told, told, nobodys]))]
+            course: list[Event | DispatchOutcome] = [*data.draw(st.permutations([told, told, nobodys]))]
             place = 0
             for answer in answers:
                 place = data.draw(st.integers(place, len(course)))
                 course.insert(place, answer)
                 place += 1
             for one in course:
-                await (here.answer(one) if isinstance(one, Outcome) else here.hear(one))
+                await (here.answer(one) if isinstance(one, DispatchOutcome) else here.hear(one))
             assert (await here.engine.calls.get(here.workspace_id, here.item_id)).status == "busy"
             await here.check_kept()
             records = await here.engine.callbacks.list(here.workspace_id)
@@ -377,5 +377,5 @@ async def test_who_wants_no_more_calls_is_on_the_register_once(part_of: type[Voi
         events = list(here.part.do_not_call(here.taken, datetime.now(UTC)))
         for event in [*reversed(events), *events] if backwards else events * 2:
             await here.hear(event)
-        (entry,) = [one async for one in here.engine.unsubscribes.list(here.workspace_id)]
+        (entry,) = [one async for one in here.engine.unsubscribes.iter_entries(here.workspace_id)]
         assert (entry.phone, entry.source) == (PERSON, "call")

@@ -11,7 +11,7 @@ from outreach.models.settings import CallSettings
 from tests.process.place import Place
 from tests.providers.parts import Taken
 from tests.providers.stage import Stage, staged
-from tests.providers.voices import SUMMARY, TALKED, VOICES, VoicePart
+from tests.providers.voices import ANSWERED_BY_PERSON, SUMMARY, VOICES, VoicePart
 
 pytestmark = pytest.mark.anyio
 
@@ -56,7 +56,7 @@ async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of:
         )
         new = NewCallCampaign(name="Calls", agent_id=agent.id, batch_concurrency=2)
         contacts = [NewRecipient(phone_number=phone) for phone in PEOPLE]
-        campaign = (await engine.create_campaign.call(workspace_id, new, contacts)).campaign
+        campaign = (await engine.campaigns.create_call(workspace_id, new, contacts)).campaign
         await engine.campaigns.start(workspace_id, campaign.id)
         await stage.reaches(campaign.id, "completed")
         await stage.told()
@@ -64,7 +64,7 @@ async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of:
         twice = [BUSY_ONCE, ALWAYS_BUSY]
         assert Counter(taken.to for taken in stage.taken) == Counter([*PEOPLE, *twice])
         assert len({taken.dispatch_id for taken in stage.taken}) == len(stage.taken)
-        found = [one async for one in engine.campaigns.recipients(workspace_id, campaign.id)]
+        found = [one async for one in engine.campaigns.iter_recipients(workspace_id, campaign.id)]
         assert {one.phone: one.status for one in found} == {
             **dict.fromkeys(PEOPLE, "completed"),
             ALWAYS_BUSY: "failed",
@@ -83,7 +83,7 @@ async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of:
             else:
                 assert ends[:-1] == [("busy", "busy")] * (phone == BUSY_ONCE)
                 assert ends[-1] == ("completed", "positive")
-                assert (calls[-1].summary, calls[-1].duration_seconds) == (SUMMARY, TALKED.total_seconds())
+                assert (calls[-1].summary, calls[-1].duration_seconds) == (SUMMARY, ANSWERED_BY_PERSON.total_seconds())
 
-        register = [(entry.phone, entry.source) async for entry in engine.unsubscribes.list(workspace_id)]
+        register = [(entry.phone, entry.source) async for entry in engine.unsubscribes.iter_entries(workspace_id)]
         assert register == [(NO_MORE, "call")]

@@ -49,13 +49,13 @@ async def test_a_campaign_goes_out_once_is_receipted_and_hears_a_stop(place: Pla
         engine, workspace_id = stage.engine, stage.workspace_id
         new = NewSmsCampaign(
             name="Spring",
-            message_body="Hi {{first_name}}!",
-            sms_carrier=part_of.name,  # type: ignore[arg-type]
-            sms_from_number=SENDER,
-            sms_rate_per_minute=RATE,
+            body="Hi {{first_name}}!",
+            carrier=part_of.name,  # type: ignore[arg-type]
+            from_number=SENDER,
+            rate_per_minute=RATE,
         )
         contacts = [NewRecipient(phone_number=phone, first_name="Ada") for phone in PEOPLE]
-        campaign = (await engine.create_campaign.sms(workspace_id, new, contacts)).campaign
+        campaign = (await engine.campaigns.create_sms(workspace_id, new, contacts)).campaign
         await engine.campaigns.start(workspace_id, campaign.id)
         await stage.reaches(campaign.id, "completed")
         confirmations = 0 if part_of.replies else 1
@@ -68,7 +68,7 @@ async def test_a_campaign_goes_out_once_is_receipted_and_hears_a_stop(place: Pla
         await stage.told()
 
         assert Counter(taken.to for taken in stage.taken) == Counter([*PEOPLE[:-1], *[WRITES_STOP] * confirmations])
-        found = [one async for one in engine.campaigns.recipients(workspace_id, campaign.id)]
+        found = [one async for one in engine.campaigns.iter_recipients(workspace_id, campaign.id)]
         ends = {one.phone: (one.status, one.reason) for one in found}
         assert ends == {
             **dict.fromkeys(PEOPLE, ("completed", None)),
@@ -86,9 +86,9 @@ async def test_a_campaign_goes_out_once_is_receipted_and_hears_a_stop(place: Pla
             assert dispatch.report == ("failed" if phone == FAILS else "delivered")
         assert list(await engine.campaigns.dispatches(workspace_id, campaign.id, reached)) == []
 
-        assert [entry.source async for entry in engine.unsubscribes.list(workspace_id)] == ["keyword"]
+        assert [entry.source async for entry in engine.unsubscribes.iter_entries(workspace_id)] == ["keyword"]
         (written,) = await engine.messages.list_inbound(workspace_id)
-        assert (written.sender, written.body) == (WRITES_STOP, "Stop!")
+        assert (written.from_number, written.body) == (WRITES_STOP, "Stop!")
         records = await engine.callbacks.list(workspace_id)
         # Two of each message, a third of the one that failed and arrived, and the STOP.
         assert len(records) == 2 * len(stage.taken) + 1 + 1

@@ -9,8 +9,8 @@ from outreach import CARRIERS, explain
 from outreach.models.account import PROVIDERS
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus
-from outreach.policy.failures import CLASSES, OWN_CODES
-from outreach.policy.settlement import PASSING_FAILURES
+from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES
+from outreach.policy.settlement import TRANSIENT_FAILURES
 from outreach.voice.elevenlabs import reasons as elevenlabs
 from outreach.voice.retell import reasons as retell
 from outreach.voice.vapi import reasons as vapi
@@ -90,8 +90,8 @@ def test_explanations_are_sentences(provider: str) -> None:
 
 def test_every_failure_class_is_explained() -> None:
     """Whichever provider it is at, and whatever code it has."""
-    assert set(get_args(FailureClass)) <= set(CLASSES)
-    for reason in CLASSES:
+    assert set(get_args(FailureClass)) <= set(FAILURE_TEXTS)
+    for reason in FAILURE_TEXTS:
         told = explain(provider="simulator", code="nobody knows", reason=reason)
         assert told is not None
         assert told.source is None
@@ -105,7 +105,7 @@ def test_what_nobody_knows_is_not_explained() -> None:
     assert explain(provider="nobody", code=None, reason=None) is None
     told = explain(provider="twilio", code="99999", reason="invalid_number")
     assert told is not None
-    assert told.meaning == CLASSES["invalid_number"][0]
+    assert told.meaning == FAILURE_TEXTS["invalid_number"][0]
 
 
 def test_a_code_says_more_than_its_class() -> None:
@@ -134,4 +134,4 @@ def test_codes_of_twilio_that_people_meet_are_explained(code: str, reason: str, 
     told = explain(provider="twilio", code=code, reason=reason)
     assert told is not None
     assert word in told.meaning
-    assert (reason in PASSING_FAILURES) == (code in {"30023", "30036", "63038"})
+    assert (reason in TRANSIENT_FAILURES) == (code in {"30023", "30036", "63038"})

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 
 CONTACTS: Final = 20
 MOST: Final = 3
-"""How many requests an account alone may have on their way of four (`runners.places`)."""
+"""How many requests an account alone may have on their way of four (`runners.fair_limiter`)."""
 
 PATIENT: Final = attrs.evolve(QUICK, public_url=PUBLIC_URL, call_poll_seconds=0.5)
 IMPATIENT: Final = attrs.evolve(PATIENT, provider_timeout_seconds=1.0)
@@ -62,12 +62,12 @@ class Desk:
         if self.part.channel == "sms":
             sms = NewSmsCampaign(
                 name="Spring",
-                message_body="Hi!",
-                sms_carrier=self.part.name,  # type: ignore[arg-type]
-                sms_from_number=SENDER,
-                sms_rate_per_minute=600,
+                body="Hi!",
+                carrier=self.part.name,  # type: ignore[arg-type]
+                from_number=SENDER,
+                rate_per_minute=600,
             )
-            made = (await self.engine.create_campaign.sms(self.workspace_id, sms, person)).campaign
+            made = (await self.engine.campaigns.create_sms(self.workspace_id, sms, person)).campaign
         else:
             agent = await self.engine.agents.create(
                 self.workspace_id,
@@ -77,7 +77,7 @@ class Desk:
                 from_number=SENDER,
             )
             call = NewCallCampaign(name="Calls", agent_id=agent.id, batch_concurrency=40)
-            made = (await self.engine.create_campaign.call(self.workspace_id, call, person)).campaign
+            made = (await self.engine.campaigns.create_call(self.workspace_id, call, person)).campaign
         return await self.engine.campaigns.start(self.workspace_id, made.id)
 
     @property
@@ -134,7 +134,7 @@ async def desk(path: Path, part: Part, config: EngineConfig = PATIENT) -> AsyncI
 async def test_what_cannot_be_understood_is_unknown_and_not_asked_again(
     tmp_path: Path, part_of: type[Part], answer: Answer
 ) -> None:
-    """Design, section 5, rule 5: the provider may have taken it, so nobody asks a second time."""
+    """docs/delivery-contract.md#rule-5: the provider may have taken it, so nobody asks a second time."""
     async with desk(tmp_path, part_of()) as here:
         here.provider.answer = lambda _: answer
         campaign = await here.start()
@@ -166,7 +166,10 @@ async def test_a_connection_that_goes_away_is_unknown_and_not_asked_again(
 async def test_a_provider_that_is_busy_is_asked_again_later(
     tmp_path: Path, part_of: type[Part], headers: Mapping[str, str], seconds: float
 ) -> None:
-    """Design, section 5, rule 7: deferred, without an attempt spent; the next try is another dispatch, asked once."""
+    """Deferred, without an attempt spent; the next try is another dispatch, asked once.
+
+    docs/delivery-contract.md#rule-7.
+    """
     asked_at: list[float] = []
 
     def answer(request: Received) -> Answer:
@@ -191,7 +194,7 @@ async def test_a_provider_that_is_busy_is_asked_again_later(
 async def test_a_provider_that_asks_us_to_wait_is_left_alone_by_all_contacts(
     tmp_path: Path, part_of: type[Part], status: int
 ) -> None:
-    """Design, section 5, rule 7: `Retry-After` is for the account; until it is over nothing more goes out, then all.
+    """docs/delivery-contract.md#rule-7: Retry-After is for the account; until it is over nothing goes out, then all.
 
     What a 503 did with its own request stays unknown (rule 5).
     """
@@ -204,7 +207,7 @@ async def test_a_provider_that_asks_us_to_wait_is_left_alone_by_all_contacts(
             return Answer(status=status, headers={"retry-after": "2"})
         return here.part.stand_in.accept(request)
 
-    async with desk(tmp_path, part_of(), attrs.evolve(PATIENT, max_requests=MOST + 1)) as here:
+    async with desk(tmp_path, part_of(), attrs.evolve(PATIENT, max_requests_in_flight=MOST + 1)) as here:
         here.provider.answer = answer
         campaign = await here.start(CONTACTS)
 
@@ -229,7 +232,7 @@ async def test_a_provider_that_asks_us_to_wait_is_left_alone_by_all_contacts(
 async def test_an_account_in_trouble_pauses_the_campaign_and_loses_nobody(
     tmp_path: Path, part_of: type[Part], status: int, reason: str
 ) -> None:
-    """Design, section 6, error budget: paused with the reason; resumed, the contact is reached, once."""
+    """docs/rules.md#error-budget: paused with the reason; resumed, the contact is reached, once."""
     async with desk(tmp_path, part_of()) as here:
         here.provider.answer = lambda _: Answer(status=status, body=b"{}")
         campaign = await here.start()

@@ -16,7 +16,7 @@ from tests.voice.elevenlabs.stand_in import ElevenLabsStandIn
 from tests.voice.retell.stand_in import RetellStandIn
 from tests.voice.vapi.stand_in import VapiStandIn
 
-TALKED: Final = timedelta(seconds=60)
+ANSWERED_BY_PERSON: Final = timedelta(seconds=60)
 SUMMARY: Final = "Will come."
 
 _VAPI: Final = {"api_key": "vapi-key", "webhook_secret": "a-secret-of-some-length", "phone_number_id": "number-1"}
@@ -30,7 +30,7 @@ class VoicePart(Part):
     channel = "call"
 
     def talk(self, taken: Taken, ended: datetime) -> Sequence[Event]:
-        """Return the events of a call that lasted `TALKED` and went well, in their order."""
+        """Return the events of a call that lasted `ANSWERED_BY_PERSON` and went well, in their order."""
         raise NotImplementedError("A subclass knows its provider's events.")
 
     def busy(self, taken: Taken, ended: datetime) -> Sequence[Event]:
@@ -68,7 +68,7 @@ class Vapi(VoicePart):
         call = _vapi_call(taken)
         analysis = {"successEvaluation": "true", "summary": SUMMARY}
         end = {"endedReason": "customer-ended-call", "endedAt": ended.isoformat(), "call": call}
-        began = {"status": "in-progress", "timestamp": (ended - TALKED).timestamp() * 1000, "call": call}
+        began = {"status": "in-progress", "timestamp": (ended - ANSWERED_BY_PERSON).timestamp() * 1000, "call": call}
         return [
             _vapi({"type": "status-update", "status": "ringing", "call": call}),
             _vapi({"type": "status-update", **began}),
@@ -125,7 +125,7 @@ class Retell(VoicePart):
 
     def talk(self, taken: Taken, ended: datetime) -> Sequence[Event]:
         """Started, ended, analysed."""
-        over = self._ended(taken, ended, "user_hangup", began=ended - TALKED)
+        over = self._ended(taken, ended, "user_hangup", began=ended - ANSWERED_BY_PERSON)
         analysis = {"call_successful": True, "in_voicemail": False, "call_summary": SUMMARY}
         ongoing = {**over, "call_status": "ongoing", "disconnection_reason": None, "end_timestamp": None}
         return [
@@ -146,7 +146,7 @@ class Retell(VoicePart):
 
     def do_not_call(self, taken: Taken, ended: datetime) -> Sequence[Event]:
         """The reason says it."""
-        over = self._ended(taken, ended, "user_requested_dnc", began=ended - TALKED)
+        over = self._ended(taken, ended, "user_requested_dnc", began=ended - ANSWERED_BY_PERSON)
         return [Event(content={"event": kind, "call": over}) for kind in ("call_ended", "call_analyzed")]
 
     def sign(self, event: Event, *, url: str, at: datetime) -> Callback:
@@ -193,9 +193,9 @@ class ElevenLabs(VoicePart):
             **_conversation(taken),
             "status": "done",
             "metadata": {
-                "start_time_unix_secs": int((ended - TALKED).timestamp()),
-                "accepted_time_unix_secs": int((ended - TALKED).timestamp()),
-                "call_duration_secs": int(TALKED.total_seconds()),
+                "start_time_unix_secs": int((ended - ANSWERED_BY_PERSON).timestamp()),
+                "accepted_time_unix_secs": int((ended - ANSWERED_BY_PERSON).timestamp()),
+                "call_duration_secs": int(ANSWERED_BY_PERSON.total_seconds()),
                 "features_usage": {"voicemail_detection": {"enabled": True, "used": False}},
             },
             "analysis": {"call_successful": "success", "transcript_summary": SUMMARY},

@@ -29,12 +29,12 @@ CREDENTIALS = {"api_key": "eleven-key-0001", "webhook_secret": SECRET, "phone_nu
 @pytest.mark.parametrize("options", [{}, FULL], ids=["plain", "full"])
 async def test_a_call_is_written_as_the_library_writes_it(options: dict[str, Any], trunk: str | None) -> None:
     """Same method, path, key, content type and body over Twilio and over a trunk; the same identifier is read."""
-    request = call_request(trunk_ref=trunk, **options)
+    request = call_request(provider_trunk=trunk, **options)
 
     def theirs(url: str) -> Any:
         agents = elevenlabs.ElevenLabs(api_key=CREDENTIALS["api_key"], base_url=url).conversational_ai
         return (agents.sip_trunk if trunk else agents.twilio).outbound_call(
-            agent_id=str(request.agent_ref),
+            agent_id=str(request.provider_agent_id),
             agent_phone_number_id=trunk or "number-1",
             to_number=CONTACT,
             conversation_initiation_client_data=elevenlabs.ConversationInitiationClientDataRequestInput(
@@ -46,7 +46,7 @@ async def test_a_call_is_written_as_the_library_writes_it(options: dict[str, Any
     async def ours(url: str) -> Any:
         async with httpx.AsyncClient() as http:
             provider = ADAPTER.connect(connection_of({**CREDENTIALS, "api_base": url}, http=http))
-            return await provider.place(request)
+            return await provider.place_call(request)
 
     said_by = "sip_call_id" if trunk else "callSid"
     answer = {"success": True, "message": "Success", "conversation_id": "conv-1", said_by: "CA1"}

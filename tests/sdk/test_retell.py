@@ -12,7 +12,7 @@ from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.testing.fault_server import Answer
 from outreach.voice.retell import ADAPTER
 from outreach.voice.retell.provider import body_of
-from outreach.voice.retell.reasons import known_end
+from outreach.voice.retell.reasons import call_end_for_reason
 from tests.sdk.capture import both
 from tests.voice.adapters import FULL, call_request, called_back, clock_at, connection_of
 from tests.voice.retell.test_callbacks import BODY, CALL, KEY, MILLIS, signed
@@ -45,7 +45,7 @@ async def test_a_call_is_written_as_the_library_writes_it(options: dict[str, Any
     async def ours(url: str) -> Any:
         async with httpx.AsyncClient() as http:
             provider = ADAPTER.connect(connection_of({"api_key": KEY, "api_base": url}, http=http))
-            return await provider.place(request)
+            return await provider.place_call(request)
 
     answer = Answer(status=201, headers={"content-type": "application/json"}, body=json.dumps(ANSWER).encode())
     library, adapter, said, outcome = await both(answer, theirs, ours)
@@ -81,7 +81,7 @@ def test_every_reason_that_the_library_knows_is_known() -> None:
     annotation = retell.types.PhoneCallResponse.model_fields["disconnection_reason"].annotation
     reasons = [reason for part in get_args(annotation) for reason in get_args(part)]
     assert len(reasons) >= 39
-    assert [reason for reason in reasons if known_end(reason) is None] == []
+    assert [reason for reason in reasons if call_end_for_reason(reason) is None] == []
 
 
 @pytest.mark.parametrize(

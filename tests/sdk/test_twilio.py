@@ -15,7 +15,7 @@ from outreach.carriers.twilio.signature import verified_fields
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Callback, CallbackRefused
 from outreach.testing.builders import NOW
-from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, callback, connection, message, question
+from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, callback, connection, lookup, message
 from tests.carriers.twilio.given import ACCOUNT_SID, CREDENTIALS, SHARED_SECRET, SID, TOKEN, a_message, as_json, signed
 from tests.sdk.capture import both
 
@@ -62,7 +62,7 @@ async def test_a_listing_is_asked_for_as_the_library_asks() -> None:
 
     async def ours(url: str) -> Any:
         async with httpx.AsyncClient() as http:
-            return await ADAPTER.connect(connection({**CREDENTIALS, "api_base": url}, http=http)).look_up(question())
+            return await ADAPTER.connect(connection({**CREDENTIALS, "api_base": url}, http=http)).look_up(lookup())
 
     answer = as_json({"messages": [], "next_page_uri": None, "uri": "/", "page_size": 200})
     library, adapter, _, found = await both(answer, theirs, ours)

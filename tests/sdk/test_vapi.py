@@ -41,7 +41,7 @@ async def test_a_call_is_written_as_the_library_writes_it(options: dict[str, Any
     def theirs(url: str) -> Any:
         client = vapi.Vapi(token=CREDENTIALS["api_key"], base_url=url)
         return client.calls.create(
-            assistant_id=request.agent_ref,
+            assistant_id=request.provider_agent_id,
             phone_number_id="number-1",
             name=request.dispatch_id,
             customer=vapi.CreateCustomerDto(number=CONTACT, external_id=request.dispatch_id),
@@ -52,7 +52,7 @@ async def test_a_call_is_written_as_the_library_writes_it(options: dict[str, Any
     async def ours(url: str) -> Any:
         async with httpx.AsyncClient() as http:
             provider = ADAPTER.connect(connection_of({**CREDENTIALS, "api_base": url}, http=http))
-            return await provider.place(request)
+            return await provider.place_call(request)
 
     answer = Answer(status=201, headers={"content-type": "application/json"}, body=json.dumps(ANSWER).encode())
     library, adapter, said, outcome = await both(answer, theirs, ours)

@@ -87,7 +87,7 @@ class Service:
     def tenant(self, **workspace: Any) -> Tenant:
         """Make a workspace that may send many requests."""
         made = self.run(self.engine.workspaces.create, "Acme", **({"request_limit": None} | workspace))
-        key = self.run(self.engine.workspaces.create_key, made.id)
+        key = self.run(self.engine.api_keys.create, made.id)
         agent = self.run(self.engine.agents.create, made.id, "Renewals")
         return Tenant(client=self.client, workspace=made, key=key.api_key, agent=agent)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outreach import WorkspaceChange, WorkspaceStatus
+from outreach import WorkspaceStatus, WorkspaceUpdate
 from tests.server.conftest import Service, Tenant, sms_body
 from tests.server.test_errors import check_envelope
 
@@ -38,7 +38,10 @@ OPERATIONS = [
     ],
 )
 def test_every_operation_needs_a_key(memory_tenant: Tenant, method: str, path: str, header: str | None) -> None:
-    """Interface, section 5: a missing, malformed or invalid key returns 401; row "error envelope": WWW-Authenticate."""
+    """A missing, malformed or invalid key returns 401; docs/interface.md#error-envelope: WWW-Authenticate.
+
+    docs/interface.md#5.
+    """
     headers = [] if header is None else [(b"Authorization", header.format(key=memory_tenant.key).encode("latin-1"))]
     answer = memory_tenant.client.request(method, path, headers=headers)
     check_envelope(answer, 401, "unauthorized")
@@ -60,11 +63,11 @@ def test_the_scheme_may_be_in_any_case(memory_tenant: Tenant, scheme: str) -> No
 
 
 def test_a_revoked_key_is_worthless_at_once(service: Service) -> None:
-    """Design, section 8: a key revoked takes effect in the running server."""
+    """docs/rules.md#due-work: a key revoked takes effect in the running server."""
     tenant = service.tenant()
-    (key,) = service.run(service.engine.workspaces.list_keys, tenant.workspace.id)
+    (key,) = service.run(service.engine.api_keys.list, tenant.workspace.id)
     assert tenant.get("/campaigns").status_code == 200
-    service.run(service.engine.workspaces.revoke_key, tenant.workspace.id, key.id)
+    service.run(service.engine.api_keys.revoke, tenant.workspace.id, key.id)
     check_envelope(tenant.get("/campaigns"), 401, "unauthorized")
 
 
@@ -73,14 +76,14 @@ def test_a_revoked_key_is_worthless_at_once(service: Service) -> None:
 def test_a_workspace_that_may_not_work_gets_403(
     memory_service: Service, method: str, path: str, status: WorkspaceStatus
 ) -> None:
-    """Interface, section 5, rule 5."""
+    """docs/interface.md#5, rule 5."""
     tenant = memory_service.tenant()
-    memory_service.run(memory_service.engine.workspaces.update, tenant.workspace.id, WorkspaceChange(status=status))
+    memory_service.run(memory_service.engine.workspaces.update, tenant.workspace.id, WorkspaceUpdate(status=status))
     check_envelope(tenant.request(method, path), 403, "workspace_unavailable")
 
 
 def test_sms_campaigns_can_be_off(service: Service) -> None:
-    """Interface, section 4.3, rule 1; listing them stays allowed, and calling campaigns are not touched."""
+    """docs/interface.md#4.3, rule 1; listing them stays allowed, and calling campaigns are not touched."""
     tenant = service.tenant(sms_campaigns_enabled=False)
     check_envelope(tenant.post("/sms-campaigns", sms_body()), 403, "sms_campaigns_disabled")
     check_envelope(tenant.post("/campaigns", sms_body(channel="sms")), 403, "sms_campaigns_disabled")
@@ -91,27 +94,30 @@ def test_sms_campaigns_can_be_off(service: Service) -> None:
 
 
 def test_the_order_of_checks(service: Service) -> None:
-    """Row "order of checks": 401, 403, 429, then the request (400), then 404, then 409."""
+    """docs/interface.md#order-of-checks: 401, 403, 429, then the request (400), then 404, then 409."""
     tenant = service.tenant(request_limit=3)
     workspaces = service.engine.workspaces
     unknown = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
     call: dict[str, Any] = {"agent_id": unknown, "to": "nonsense"}
     assert tenant.client.post("/calls", json=call).status_code == 401
-    service.run(workspaces.update, tenant.workspace.id, WorkspaceChange(status=WorkspaceStatus.SUSPENDED))
+    service.run(workspaces.update, tenant.workspace.id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
     assert tenant.post("/calls", call).status_code == 403
-    service.run(workspaces.update, tenant.workspace.id, WorkspaceChange(status=WorkspaceStatus.ACTIVE))
+    service.run(workspaces.update, tenant.workspace.id, WorkspaceUpdate(status=WorkspaceStatus.ACTIVE))
     assert tenant.post("/calls", call).status_code == 400
     assert tenant.post("/calls", call | {"to": "14155550102"}).status_code == 404
     assert tenant.get("/campaigns").status_code == 200
     assert tenant.post("/calls", call).status_code == 429
-    service.run(workspaces.update, tenant.workspace.id, WorkspaceChange(status=WorkspaceStatus.SUSPENDED))
+    service.run(workspaces.update, tenant.workspace.id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
     assert tenant.post("/calls", call).status_code == 403
 
 
 def test_the_request_limit_is_shown_and_kept(service: Service) -> None:
-    """Row "request limit": one burst, headers on every counted answer, Retry-After; the next minute starts anew."""
+    """One burst, headers on every counted answer, Retry-After; the next minute starts anew.
+
+    docs/interface.md#request-limit.
+    """
     tenant = service.tenant(request_limit=3)
-    other_key = service.run(service.engine.workspaces.create_key, tenant.workspace.id).api_key
+    other_key = service.run(service.engine.api_keys.create, tenant.workspace.id).api_key
     answers = [tenant.get("/campaigns"), tenant.post("/sms", {}), tenant.get("/calls/none")]
     assert [answer.status_code for answer in answers] == [200, 400, 404]
     for left, answer in zip((2, 1, 0), answers, strict=True):

@@ -93,7 +93,9 @@ async def test_a_database_that_has_refused_somebodys_write_lately_is_not_ready()
     async with Outreach.open("memory://", clock=clock) as engine:
         clock.advance(1)
         assert (await engine.readiness()).ready
-        engine.notices.failed("slice_failed", StorageError("Nothing was written. The disk is full."), "A slice failed.")
+        engine.log_throttle.exception(
+            "slice_failed", StorageError("Nothing was written. The disk is full."), "A slice failed."
+        )
         clock.advance(1)
         found = await engine.readiness()
         assert (found.ready, found.write_error) == (False, "StorageError")
@@ -126,7 +128,7 @@ def test_a_server_whose_database_takes_no_writes_is_not_ready(tmp_path: Path, ca
 
 
 def test_the_database_comes_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Design, section 8: OUTREACH_DATABASE_URL, else sqlite:///outreach.db."""
+    """docs/cli.md: OUTREACH_DATABASE_URL, else sqlite:///outreach.db."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OUTREACH_DATABASE_URL", "sqlite:///named.db")
     with TestClient(create_app(dispatch=False)):
@@ -267,6 +269,6 @@ def test_an_engine_that_was_closed_may_be_opened_again(tmp_path: Path) -> None:
         with TestClient(Starlette(routes=[Mount("", create_app(engine=engine))], lifespan=lifespan)) as client:
             assert client.portal is not None
             workspace = client.portal.call(partial(engine.workspaces.create, "Acme"))
-            key = client.portal.call(engine.workspaces.create_key, workspace.id).api_key
+            key = client.portal.call(engine.api_keys.create, workspace.id).api_key
             answer = client.post("/sms-campaigns", json=sms_body(), headers={"Authorization": f"Bearer {key}"})
             assert answer.status_code == 201, answer.text

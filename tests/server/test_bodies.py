@@ -14,17 +14,17 @@ import pytest
 
 from outreach import ConfigError, InvalidRequest
 from outreach_server import create_app
-from outreach_server.body import MOST_IN_MEMORY, MOST_SMALL_BYTES
-from outreach_server.cli.reading import helper_command
-from outreach_server.helping import HelperFailed, default_command, read_in_helper
-from outreach_server.reading import CHUNK, Reading
+from outreach_server.body import MAX_IN_MEMORY, MAX_SMALL_BYTES
+from outreach_server.cli.reading import parser_command
+from outreach_server.parser_client import ParserProcessFailed, default_command, parse_in_subprocess
+from outreach_server.reading import CHUNK, ParseOptions
 from outreach_server.spool import sweep
 from tests.process.waiting import wait_for
 from tests.server.conftest import Service, Tenant, serve, sms_body
 from tests.server.test_errors import check_envelope
 
 JSON = {"Content-Type": "application/json"}
-READING = Reading(channel_from_body=False, sms_campaigns_enabled=True, default_region=None, this_year=2026)
+READING = ParseOptions(channel_from_body=False, sms_campaigns_enabled=True, default_region=None, this_year=2026)
 
 
 def large_body(count: int = 4 * CHUNK + 1, **fields: Any) -> bytes:
@@ -34,7 +34,7 @@ def large_body(count: int = 4 * CHUNK + 1, **fields: Any) -> bytes:
         for index in range(count)
     ]
     raw = json.dumps(sms_body(recipients=recipients, **fields)).encode()
-    assert len(raw) > MOST_IN_MEMORY
+    assert len(raw) > MAX_IN_MEMORY
     return raw
 
 
@@ -42,7 +42,7 @@ def recipients_of(service: Service, workspace_id: str, campaign_id: str) -> list
     """Return the recipients of a campaign, in order."""
 
     async def collect() -> list[Any]:
-        return [recipient async for recipient in service.engine.campaigns.recipients(workspace_id, campaign_id)]
+        return [recipient async for recipient in service.engine.campaigns.iter_recipients(workspace_id, campaign_id)]
 
     return service.run(collect)
 
@@ -88,7 +88,7 @@ def test_json_is_taken(memory_tenant: Tenant, kind: str | None) -> None:
 def test_what_is_announced_as_something_else_is_refused(
     memory_tenant: Tenant, operation: str, headers: dict[str, str], path: str
 ) -> None:
-    """Row "statuses": what another API would call 415 is a 400 here."""
+    """docs/interface.md#statuses: what another API would call 415 is a 400 here."""
     answer = memory_tenant.post(operation, content=b"{}", headers=headers)
     assert [detail["path"] for detail in check_envelope(answer, 400, "invalid_request")["details"]] == [path]
 
@@ -111,12 +111,12 @@ def test_what_is_announced_as_something_else_is_refused(
     ],
 )
 def test_broken_bodies_are_refused(memory_tenant: Tenant, method: str, path: str, body: bytes) -> None:
-    """Rows "types" and "text": malformed is a 400 in the envelope, whatever is wrong."""
+    """docs/interface.md#types and #text: malformed is a 400 in the envelope, whatever is wrong."""
     check_envelope(memory_tenant.request(method, path, content=body, headers=JSON), 400, "invalid_request")
 
 
 def test_a_body_over_the_limit_is_refused_before_it_is_read() -> None:
-    """Design, section 9: bodies are bounded; row "statuses": what another API would call 413 is a 400."""
+    """docs/interface.md#statuses: what another API would call 413 is a 400; bodies are bounded."""
     with serving("memory://", max_body_bytes=1000) as service:
         tenant = service.tenant()
         for path in ("/sms-campaigns", "/calls"):
@@ -142,14 +142,14 @@ def test_a_body_that_does_not_tell_its_length_is_counted() -> None:
 
 def test_operations_without_contacts_take_small_bodies_only(memory_tenant: Tenant) -> None:
     """A body of /calls, /sms or /sms/settings has no reason to be large."""
-    padded = b'{"to": "14155550102", "body": "x"}'.ljust(MOST_SMALL_BYTES)
+    padded = b'{"to": "14155550102", "body": "x"}'.ljust(MAX_SMALL_BYTES)
     assert memory_tenant.post("/sms", content=padded, headers=JSON).status_code == 201
     check_envelope(memory_tenant.post("/sms", content=padded + b" ", headers=JSON), 400, "invalid_request")
 
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_large_body_is_loaded_completely(spooling: Service, tmp_path: Path, *, chunked: bool) -> None:
-    """Design, section 6, "Loading": every contact arrives, in order; what lay on disk is gone."""
+    """docs/rules.md#loading: every contact arrives, in order; what lay on disk is gone."""
     tenant = spooling.tenant()
     raw = large_body()
     content = iter([raw[start : start + 10_000] for start in range(0, len(raw), 10_000)]) if chunked else raw
@@ -171,9 +171,9 @@ def test_a_body_of_medium_size_is_loaded_completely(memory_service: Service) -> 
 
 def test_only_large_bodies_are_put_on_disk(tmp_path: Path) -> None:
     """A body of up to 2 MB stays in memory and needs no process: it is taken where neither can be had."""
-    with serving("memory://", spool_directory=tmp_path / "missing", helper_command=("/bin/false",)) as service:
+    with serving("memory://", spool_directory=tmp_path / "missing", parser_command=("/bin/false",)) as service:
         tenant = service.tenant()
-        few = large_body()[: MOST_IN_MEMORY - 1000].rpartition(b", {")[0] + b"]}"
+        few = large_body()[: MAX_IN_MEMORY - 1000].rpartition(b", {")[0] + b"]}"
         answer = tenant.post("/sms-campaigns", content=few, headers=JSON)
         assert (answer.status_code, answer.json()["total_recipients"]) == (201, few.count(b"phone_number"))
         check_envelope(tenant.post("/sms-campaigns", content=large_body(), headers=JSON), 500, "internal_error")
@@ -194,7 +194,7 @@ def test_one_workspace_has_one_helper_at_a_time(tmp_path: Path) -> None:
         "helper.main(body, reading)",
     ]
     raw = large_body()
-    with serving("memory://", spool_directory=spool, helper_command=helper(tmp_path, *waiting)) as service:
+    with serving("memory://", spool_directory=spool, parser_command=helper(tmp_path, *waiting)) as service:
         busy, other = service.tenant(default_region="US"), service.tenant(default_region="GB")
 
         def post(tenant: Tenant) -> int:
@@ -253,7 +253,7 @@ HALF = [
     "import io, json, pathlib",
     "from outreach_server import helper, reading",
     "out = io.BytesIO()",
-    "helper.read_body(pathlib.Path(sys.argv[1]), reading.Reading(**json.loads(sys.argv[2])), out)",
+    "helper.read_body(pathlib.Path(sys.argv[1]), reading.ParseOptions(**json.loads(sys.argv[2])), out)",
     "sys.stdout.buffer.write(out.getvalue()[:-100_000])",
 ]
 
@@ -264,7 +264,7 @@ def test_a_helper_that_dies_is_a_500_and_leaves_nothing(
 ) -> None:
     """A helper that is killed takes nothing else with it, at its beginning or in the midst of its contacts."""
     (tmp_path / "spool").mkdir()
-    with serving("memory://", spool_directory=tmp_path / "spool", helper_command=helper(tmp_path, *lines)) as service:
+    with serving("memory://", spool_directory=tmp_path / "spool", parser_command=helper(tmp_path, *lines)) as service:
         tenant = service.tenant()
         check_envelope(tenant.post("/sms-campaigns", content=large_body(), headers=JSON), 500, "internal_error")
         assert list((tmp_path / "spool").iterdir()) == []
@@ -278,8 +278,8 @@ async def test_a_helper_tells_why_it_died(tmp_path: Path) -> None:
     """The log gets the helper's own words."""
     command = default_command()
     assert command is not None
-    with pytest.raises(HelperFailed, match=r"body\.json"):
-        async with read_in_helper(command, tmp_path / "body.json", READING):
+    with pytest.raises(ParserProcessFailed, match=r"body\.json"):
+        async with parse_in_subprocess(command, tmp_path / "body.json", READING):
             pass
 
 
@@ -290,7 +290,7 @@ async def test_a_helper_hands_back_refusals(tmp_path: Path) -> None:
     command = default_command()
     assert command is not None
     with pytest.raises(InvalidRequest) as caught:
-        async with read_in_helper(command, tmp_path / "body.json", READING):
+        async with parse_in_subprocess(command, tmp_path / "body.json", READING):
             pass
     assert [detail.path for detail in caught.value.details] == ["name", "recipients"]
 
@@ -318,7 +318,7 @@ def test_the_servers_own_executable_is_its_own_helper(tmp_path: Path, monkeypatc
     (tmp_path / "spool").mkdir()
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", str(script))
-    with serving("memory://", spool_directory=tmp_path / "spool", helper_command=helper_command()) as service:
+    with serving("memory://", spool_directory=tmp_path / "spool", parser_command=parser_command()) as service:
         answer = service.tenant().post("/sms-campaigns", content=large_body(), headers=JSON)
         assert (answer.status_code, answer.json()["total_recipients"]) == (201, 4 * CHUNK + 1)
     assert calls.read_text(encoding="utf-8") == "read-body"

@@ -12,15 +12,15 @@ from starlette.applications import Starlette
 from starlette.types import Message
 
 from outreach import Outreach, WorkspaceMode
-from outreach_server import body, create_app, turns
+from outreach_server import body, create_app, fair_semaphore
 from outreach_server.context import Server
-from outreach_server.turns import Turns
+from outreach_server.fair_semaphore import FairSemaphore
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 from tests.server.test_connections import chunk, post, receiver
 
 pytestmark = pytest.mark.anyio
 
-LARGE = body.MOST_WITHOUT_TURN + 1
+LARGE = body.MAX_WITHOUT_TURN + 1
 
 
 @attrs.define
@@ -78,7 +78,7 @@ class House:
         return int(answered[0]["status"])
 
     @property
-    def turns(self) -> Turns:
+    def turns(self) -> FairSemaphore:
         """Turns for large callbacks."""
         server = self.app.user_middleware[0].kwargs["server"]
         assert isinstance(server, Server)
@@ -88,7 +88,7 @@ class House:
 @pytest.fixture
 async def house(monkeypatch: pytest.MonkeyPatch, fake: FakeAdapter) -> AsyncIterator[House]:
     """A server with one turn."""
-    monkeypatch.setattr("outreach_server.context.MOST_LARGE_CALLBACKS", 1)
+    monkeypatch.setattr("outreach_server.context.MAX_LARGE_CALLBACKS", 1)
     async with Outreach.open("memory://") as engine:
         workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
         account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
@@ -115,7 +115,7 @@ async def test_a_body_for_no_account_is_not_read(house: House) -> None:
     ("then", "status"),
     [
         (chunk(b"", more=False), 403),
-        (chunk(b" " * FakeAdapter.most_callback_bytes), 400),
+        (chunk(b" " * FakeAdapter.max_callback_bytes), 400),
         ({"type": "http.disconnect"}, 0),
     ],
 )
@@ -167,7 +167,7 @@ async def test_who_waits_for_a_turn_can_go_away(house: House) -> None:
 
 async def test_what_is_announced_as_too_large_needs_no_turn(house: House) -> None:
     """It is refused at once, whoever has the turns."""
-    too_large = str(FakeAdapter.most_callback_bytes + 1)
+    too_large = str(FakeAdapter.max_callback_bytes + 1)
     async with house.turns.turn("another account"):
         assert house.turns.free == 0
         with anyio.fail_after(30):
@@ -177,7 +177,7 @@ async def test_what_is_announced_as_too_large_needs_no_turn(house: House) -> Non
 async def test_a_body_that_trickles_loses_its_turn(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that never stops for long could keep a turn for ever."""
     monkeypatch.setattr(body, "_BASE_SECONDS", 0.05)
-    monkeypatch.setattr(body, "_LEAST_BYTES_PER_SECOND", 2**40)
+    monkeypatch.setattr(body, "_MIN_BYTES_PER_SECOND", 2**40)
     with anyio.fail_after(30):
         assert await house.call(Sender([chunk(b" " * LARGE)], [])) == 400
     assert house.turns.free == 1
@@ -185,7 +185,7 @@ async def test_a_body_that_trickles_loses_its_turn(house: House, monkeypatch: py
 
 async def test_who_waits_for_a_turn_is_told_after_a_while(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A 503, after which providers come again; nothing of the body was read, so that the connection ends."""
-    monkeypatch.setattr(turns, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(fair_semaphore, "WAIT_SECONDS", 0.01)
     sender = Sender([], [])
     async with house.turns.turn("another account"):
         sent = await post(house.app, "", sender.receive, path=house.path, host="testserver", content_length=str(LARGE))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outreach import Agent, AgentChange, WorkspaceMode
+from outreach import Agent, AgentUpdate, WorkspaceMode
 from tests.server.conftest import Service, Tenant, serve
 from tests.server.test_errors import check_envelope
 
@@ -28,7 +28,10 @@ def agent(service: Service, tenant: Tenant, **fields: Any) -> Agent:
 
 
 def test_a_call_is_queued_and_can_be_looked_up(service: Service) -> None:
-    """Rows "callId" and "GET /calls/{id}": without a dispatcher it is absent at once, and Location names the record."""
+    """Without a dispatcher it is absent at once, and Location names the record.
+
+    docs/interface.md#call-id and #get-call.
+    """
     tenant = service.tenant()
     answer = tenant.post("/calls", {"agent_id": tenant.agent.id, "to": "14155550102", "variables": {"a": [1, None]}})
     assert (answer.status_code, answer.json()) == (201, {"success": True, "provider": "simulator"})
@@ -41,7 +44,7 @@ def test_a_call_is_queued_and_can_be_looked_up(service: Service) -> None:
 
 
 def test_an_opt_out_stops_a_call_however_the_number_is_written(service: Service) -> None:
-    """Row "same number": the workspace's region first, for calls as for messages and the register."""
+    """docs/interface.md#same-number: the workspace's region first, for calls as for messages and the register."""
     tenant = service.tenant(default_region="US")
     service.run(service.engine.unsubscribes.add, tenant.workspace.id, "(415) 555-0102")
     for written in ("4155550102", "14155550102", "+14155550102"):
@@ -83,7 +86,10 @@ def test_variables_are_kept_as_written(tenant: Tenant) -> None:
 
 
 def test_what_is_wrong_with_the_request_is_told_before_the_state_of_the_agent(service: Service) -> None:
-    """Row "order of checks": 400 comes before 409, and an agent that is not there (404) declares nothing."""
+    """400 comes before 409, and an agent that is not there (404) declares nothing.
+
+    docs/interface.md#order-of-checks.
+    """
     tenant = service.tenant()
     idle = agent(service, tenant, is_active=False, placeholders=["name"])
     body = {"agent_id": idle.id, "to": "+14155550102", "variables": {"other": 1}}
@@ -92,7 +98,10 @@ def test_what_is_wrong_with_the_request_is_told_before_the_state_of_the_agent(se
 
 
 def test_the_provider_accepts_in_time(dispatching: Service) -> None:
-    """Row "callId": the provider's identifier, usable with GET /calls/{id}; another workspace does not see it."""
+    """The provider's identifier, usable with GET /calls/{id}; another workspace does not see it.
+
+    docs/interface.md#call-id.
+    """
     tenant, other = dispatching.tenant(), dispatching.tenant()
     answer = tenant.post("/calls", {"agent_id": tenant.agent.id, "to": "+14155550102"})
     assert set(answer.json()) == {"success", "provider", "callId"}
@@ -104,7 +113,7 @@ def test_the_provider_accepts_in_time(dispatching: Service) -> None:
 
 
 def test_the_location_has_the_mount_path() -> None:
-    """Row "callId": Location, with the mount path."""
+    """docs/interface.md#call-id: Location, with the mount path."""
     for service in serve("memory://", mount="/v1/api"):
         tenant = service.tenant()
         answer = tenant.post("/calls", {"agent_id": tenant.agent.id, "to": "14155550102"})
@@ -116,12 +125,12 @@ def test_the_location_has_the_mount_path() -> None:
     ["nothing", "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01", "%00", "a%2Fb", "%F0%9F%98%80", "..%2F", "%ED%A0%80", "+1"],
 )
 def test_an_unknown_call_is_a_404(tenant: Tenant, identifier: str) -> None:
-    """Row "GET /calls/{id}": any text is taken, and one that names no call is a 404."""
+    """docs/interface.md#get-call: any text is taken, and one that names no call is a 404."""
     check_envelope(tenant.get(f"/calls/{identifier}"), 404, "not_found")
 
 
 def test_which_agents_may_call(service: Service) -> None:
-    """Row "agents": of another workspace 404; inactive 409; inbound without allow_outbound 409."""
+    """docs/interface.md#agents: of another workspace 404; inactive 409; inbound without allow_outbound 409."""
     tenant, other = service.tenant(), service.tenant()
     inactive = agent(service, tenant, is_active=False)
     inbound = agent(service, tenant, direction="inbound")
@@ -136,7 +145,7 @@ def test_which_agents_may_call(service: Service) -> None:
 
 
 def test_an_open_call_blocks_another(service: Service) -> None:
-    """Row "409 call_in_progress": of the same agent to the same number."""
+    """docs/interface.md#call-in-progress: of the same agent to the same number."""
     tenant = service.tenant()
     call = {"agent_id": tenant.agent.id, "to": "14155550102"}
     assert tenant.post("/calls", call).status_code == 201
@@ -146,7 +155,7 @@ def test_an_open_call_blocks_another(service: Service) -> None:
 
 
 def test_the_register_stops_calls_and_messages(service: Service) -> None:
-    """Row "register": POST /sms and POST /calls are a 409, by scope."""
+    """docs/interface.md#register: POST /sms and POST /calls are a 409, by scope."""
     tenant = service.tenant()
     service.run(service.engine.unsubscribes.add, tenant.workspace.id, "+14155550101", scope="all")
     service.run(service.engine.unsubscribes.add, tenant.workspace.id, "+14155550102", scope="sms")
@@ -163,7 +172,7 @@ def test_an_agent_that_declares_placeholders_takes_no_others(service: Service) -
     """Row "`variables`": a key that is none of the agent's placeholders is a 400."""
     tenant = service.tenant()
     service.run(
-        service.engine.agents.update, tenant.workspace.id, tenant.agent.id, AgentChange(placeholders=["first_name"])
+        service.engine.agents.update, tenant.workspace.id, tenant.agent.id, AgentUpdate(placeholders=["first_name"])
     )
     call = {"agent_id": tenant.agent.id, "to": "14155550102"}
     error = check_envelope(tenant.post("/calls", call | {"variables": {"name": 1}}), 400, "invalid_request")
@@ -172,13 +181,13 @@ def test_an_agent_that_declares_placeholders_takes_no_others(service: Service) -
 
 
 def test_a_wrong_number_is_an_invalid_request(memory_tenant: Tenant) -> None:
-    """Interface, section 4.1: code invalid_request."""
+    """docs/interface.md#4.1: code invalid_request."""
     answer = memory_tenant.post("/calls", {"agent_id": memory_tenant.agent.id, "to": "14155550102\n"})
     assert check_envelope(answer, 400, "invalid_request")["details"][0]["path"] == "to"
 
 
 def test_a_message_is_queued(service: Service) -> None:
-    """Row "POST /sms": no footer is appended, so it does not count."""
+    """docs/interface.md#post-sms: no footer is appended, so it does not count."""
     tenant = service.tenant()
     answer = tenant.post("/sms", {"to": "14155550102", "body": "x" * 160, "carrier": "vonage", "from_number": ""})
     assert answer.status_code == 201
@@ -188,11 +197,11 @@ def test_a_message_is_queued(service: Service) -> None:
 
 
 def test_a_live_workspace_needs_something_to_send_with(service: Service) -> None:
-    """Row "POST /sms": nothing to send with is a conflict with the workspace's state."""
+    """docs/interface.md#post-sms: nothing to send with is a conflict with the workspace's state."""
     tenant = service.tenant(mode=WorkspaceMode.LIVE)
     for body in ({}, {"carrier": "telnyx"}):
         check_envelope(tenant.post("/sms", {"to": "14155550102", "body": "x"} | body), 409, "conflict")
-    service.run(service.engine.numbers.add, tenant.workspace.id, "+14155550199", carrier="telnyx")
+    service.run(service.engine.numbers.create, tenant.workspace.id, "+14155550199", carrier="telnyx")
     answer = tenant.post("/sms", {"to": "14155550102", "body": "x"})
     check_envelope(answer, 409, "conflict")
     assert "no account at telnyx" in answer.json()["error"]["message"]

@@ -33,7 +33,7 @@ def names(answer: Any) -> list[str]:
 
 
 def test_a_new_campaign_has_every_field(tenant: Tenant) -> None:
-    """Row "fields of an answer": always present, null when they do not apply; the extra one on create only."""
+    """docs/interface.md#answers: always present, null when they do not apply; the extra one on create only."""
     created = tenant.create()
     assert set(created) == FIELDS | {"sms_opted_out_excluded"}
     assert (created["channel"], created["sms_message_body"], created["sms_from_number"]) == ("sms", "Hi", None)
@@ -56,13 +56,13 @@ def test_a_new_campaign_has_every_field(tenant: Tenant) -> None:
     ],
 )
 def test_the_status_follows_from_what_is_composed(memory_tenant: Tenant, fields: dict[str, Any], status: str) -> None:
-    """Interface, section 3; rows "message_body" and "sms_from_number"."""
+    """docs/interface.md#3, #message-body and #from-number."""
     created = memory_tenant.create(**fields)
     assert created["status"] == created["effective_status"] == status
 
 
 def test_a_flow_must_be_the_workspaces_own(service: Service) -> None:
-    """Row "sms_flow_id": unknown or foreign is a 400 whenever it is given."""
+    """docs/interface.md#flow-id: unknown or foreign is a 400 whenever it is given."""
     mine, other = service.tenant(), service.tenant()
     steps = [FlowStep(kind="send", body="Hi")]
     flow = service.run(service.engine.flows.create, mine.workspace.id, "Welcome", steps=steps)
@@ -76,7 +76,7 @@ def test_a_flow_must_be_the_workspaces_own(service: Service) -> None:
 
 
 def test_contacts_on_the_register_are_dropped_and_counted(service: Service) -> None:
-    """Interface, section 4.3, rule 2; row "same number": an opted-out number supplied twice counts two."""
+    """docs/interface.md#4.3, rule 2; docs/interface.md#same-number: an opted-out number supplied twice counts two."""
     tenant = service.tenant(default_region="US")
     service.run(service.engine.unsubscribes.add, tenant.workspace.id, "+14155550102")
     phones = ["+1 (415) 555-0102", "14155550102", "415-555-0103", "+14155550103", "no number"]
@@ -85,7 +85,7 @@ def test_contacts_on_the_register_are_dropped_and_counted(service: Service) -> N
 
 
 def test_a_campaign_of_which_everybody_opted_out_is_refused(service: Service) -> None:
-    """Interface, section 4.3, rule 3: and nothing of it stays."""
+    """docs/interface.md#4.3, rule 3: and nothing of it stays."""
     tenant = service.tenant()
     service.run(service.engine.unsubscribes.add, tenant.workspace.id, "+14155550102")
     check_envelope(tenant.post("/sms-campaigns", sms_body()), 400, "invalid_request")
@@ -93,7 +93,7 @@ def test_a_campaign_of_which_everybody_opted_out_is_refused(service: Service) ->
 
 
 def test_an_expiry_in_the_past_shows_at_once(tenant: Tenant) -> None:
-    """Rows "schedule" and "raw status and expiry": accepted, and shown in effective_status only."""
+    """docs/interface.md#schedule and #expiry: accepted, and shown in effective_status only."""
     created = tenant.create(scheduled_expires_at="2020-01-01T00:00:00", scheduled_start_at="2019-01-01T00:00:00Z")
     assert (created["status"], created["effective_status"]) == ("draft", "expired")
     assert created["scheduled_start_at"] is None
@@ -103,7 +103,7 @@ def test_an_expiry_in_the_past_shows_at_once(tenant: Tenant) -> None:
 
 
 def test_a_campaign_expires_when_its_time_has_come(service: Service) -> None:
-    """Interface, section 3, rule 1."""
+    """docs/interface.md#3, rule 1."""
     tenant = service.tenant()
     expiry = service.clock.now() + timedelta(hours=1)
     tenant.create(scheduled_expires_at=expiry.isoformat())
@@ -114,7 +114,7 @@ def test_a_campaign_expires_when_its_time_has_come(service: Service) -> None:
 
 
 def test_timestamps_come_back_in_utc(memory_tenant: Tenant) -> None:
-    """Row "timestamps"."""
+    """docs/interface.md#timestamps"""
     created = memory_tenant.create(schedule_type="scheduled", scheduled_start_at="2030-12-01T09:00:00-08:00")
     assert created["scheduled_start_at"] == "2030-12-01T17:00:00.000000Z"
 
@@ -143,7 +143,7 @@ def test_timestamps_come_back_in_utc(memory_tenant: Tenant) -> None:
     ],
 )
 def test_business_hours_are_stored_in_one_form(tenant: Tenant, hours: dict[str, Any]) -> None:
-    """Rows "business hours, stored" and "business hours, days-shaped request"."""
+    """docs/interface.md#business-hours and #days-shaped."""
     created = tenant.create(business_hours_config=hours)
     open_all_day = [{"start": "09:00", "end": "24:00"}]
     closed: dict[str, Any] = {day: [] for day in ("wednesday", "thursday", "friday", "saturday", "sunday")}
@@ -157,14 +157,14 @@ def test_business_hours_are_stored_in_one_form(tenant: Tenant, hours: dict[str, 
 
 
 def test_an_unknown_zone_is_refused(memory_tenant: Tenant) -> None:
-    """Row "business hours, stored": the zone must exist (400)."""
+    """docs/interface.md#business-hours: the zone must exist (400)."""
     hours = {"timezone": "Mars/Olympus", "days": ["mon"], "start": "09:00", "end": "17:00"}
     answer = memory_tenant.post("/sms-campaigns", sms_body(business_hours_config=hours))
     assert check_envelope(answer, 400, "invalid_request")["details"][0]["path"] == "business_hours_config.timezone"
 
 
 def test_holidays_are_kept_or_filled(tenant: Tenant) -> None:
-    """Row "holidays": a list is taken as it is, a country alone is filled."""
+    """docs/interface.md#holidays: a list is taken as it is, a country alone is filled."""
     calendar = {"country": "US", "holidays": [{"date": "2026-12-25", "name": "Christmas Day", "enabled": True}]}
     assert tenant.create(holidays_config=calendar)["holidays_config"] == calendar
     filled = tenant.create(holidays_config={"country": "US"})["holidays_config"]
@@ -189,7 +189,7 @@ def test_holidays_of_a_part_of_a_country_are_filled(tenant: Tenant) -> None:
 
 
 def test_newest_first(tenant: Tenant) -> None:
-    """Row "order"; interface, section 4.2."""
+    """docs/interface.md#4.2, #order."""
     for name in ("first", "second", "third"):
         tenant.create(name=name)
     assert names(tenant.get("/sms-campaigns")) == ["third", "second", "first"]
@@ -211,7 +211,10 @@ def test_newest_first(tenant: Tenant) -> None:
     ],
 )
 def test_pages(tenant: Tenant, query: str, pagination: dict[str, int]) -> None:
-    """Row "query": past the end is an empty page, however large; a page_size over 100 is served and echoed as 100."""
+    """Past the end is an empty page, however large; a page_size over 100 is served and echoed as 100.
+
+    docs/interface.md#query.
+    """
     tenant.create()
     answer = tenant.get("/sms-campaigns" + query)
     assert answer.status_code == 200
@@ -220,7 +223,7 @@ def test_pages(tenant: Tenant, query: str, pagination: dict[str, int]) -> None:
 
 
 def test_a_page_of_thousands_of_digits_is_an_empty_page(memory_tenant: Tenant) -> None:
-    """Row "query": "however large" has no exception."""
+    """docs/interface.md#query: "however large" has no exception."""
     answer = memory_tenant.get("/sms-campaigns?page=" + "9" * 10_000)
     assert answer.status_code == 200
     assert '"data":[]' in answer.text
@@ -253,7 +256,7 @@ def test_a_page_of_thousands_of_digits_is_an_empty_page(memory_tenant: Tenant) -
     ],
 )
 def test_a_strange_query_is_refused(memory_tenant: Tenant, path: str, query: str, name: str) -> None:
-    """Row "query": [0-9]+ only; below 1, repeated, or an empty status is a 400."""
+    """docs/interface.md#query: [0-9]+ only; below 1, repeated, or an empty status is a 400."""
     error = check_envelope(memory_tenant.get(f"{path}?{query}"), 400, "invalid_request")
     assert [detail["path"] for detail in error["details"]] == [name]
 
@@ -273,7 +276,7 @@ def test_a_strange_query_is_refused(memory_tenant: Tenant, path: str, query: str
     ],
 )
 def test_search(tenant: Tenant, search: str, found: list[str]) -> None:
-    """Row "search": case-insensitive for every script; %, _ and the backslash are plain characters."""
+    """docs/interface.md#search: case-insensitive for every script; %, _ and the backslash are plain characters."""
     for name in ("Été 100%", "a_b\\c", "Straße", "ЖУК"):
         tenant.create(name=name)
     answer = tenant.get("/sms-campaigns", params={"search": search})
@@ -282,7 +285,7 @@ def test_search(tenant: Tenant, search: str, found: list[str]) -> None:
 
 
 def test_both_channels_together(tenant: Tenant) -> None:
-    """Interface, section 1: calling campaigns never appear among SMS campaigns; /campaigns lists both."""
+    """docs/interface.md#1: calling campaigns never appear among SMS campaigns; /campaigns lists both."""
     tenant.create(name="sms", path="/sms-campaigns")
     tenant.create(name="sms too", path="/campaigns", channel="sms")
     created = tenant.post("/campaigns", call_body(tenant, name="call")).json()
@@ -300,19 +303,19 @@ def test_both_channels_together(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("channel", [None, "", "email", 1, ["sms"]])
 def test_an_unknown_channel_is_refused(memory_tenant: Tenant, channel: Any) -> None:
-    """Row "GET /campaigns, POST /campaigns": channel selects the body."""
+    """docs/interface.md#campaigns: channel selects the body."""
     answer = memory_tenant.post("/campaigns", sms_body(channel=channel))
     assert check_envelope(answer, 400, "invalid_request")["details"][0]["path"] == "channel"
 
 
 def test_the_channel_is_ignored_where_the_path_selects_it(memory_tenant: Tenant) -> None:
-    """Row "`channel` on POST /sms-campaigns"."""
+    """docs/interface.md#channel"""
     assert memory_tenant.create(channel="call")["channel"] == "sms"
     assert memory_tenant.create(channel=[1])["channel"] == "sms"
 
 
 def test_what_a_calling_campaign_names_must_be_the_workspaces_own(service: Service) -> None:
-    """Row "agents": of another workspace 404; the same for a trunk."""
+    """docs/interface.md#agents: of another workspace 404; the same for a trunk."""
     mine, other = service.tenant(), service.tenant()
     trunk = service.run(service.engine.trunks.create, other.workspace.id, "Trunk", address="sip.example.com")
     check_envelope(mine.post("/campaigns", call_body(other)), 404, "not_found")
@@ -321,7 +324,7 @@ def test_what_a_calling_campaign_names_must_be_the_workspaces_own(service: Servi
 
 
 def test_concurrency_of_a_calling_campaign(memory_tenant: Tenant) -> None:
-    """Row "business hours, stored": an explicit batch_concurrency wins; the default is 10."""
+    """docs/interface.md#business-hours: an explicit batch_concurrency wins; the default is 10."""
     hours = {"timezone": "UTC", "days": ["mon"], "start": "09:00", "end": "17:00", "batchConcurrency": 7}
     bodies: list[dict[str, Any]] = [
         {}, {"business_hours_config": hours}, {"business_hours_config": hours, "batch_concurrency": 3},

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import NotFound, Outreach
 from outreach_server import body, create_app
-from outreach_server.context import MOST_LARGE_BODIES, MOST_LARGE_EACH, Exchange, put_exchange
+from outreach_server.context import MAX_LARGE_BODIES, MAX_LARGE_EACH, RequestState, set_request_state
 from outreach_server.errors import FaultMiddleware
 from tests.server.conftest import Service, sms_body
 from tests.server.test_bodies import large_body
@@ -48,7 +48,7 @@ async def with_app(test: Callable[[ASGIApp, str], Awaitable[Any]], **options: An
     """Run a test with an app and a key."""
     async with Outreach.open("memory://") as engine:
         workspace = await engine.workspaces.create("Acme")
-        key = await engine.workspaces.create_key(workspace.id)
+        key = await engine.api_keys.create(workspace.id)
         return await test(create_app(engine=engine, **options), key.api_key)
 
 
@@ -131,7 +131,7 @@ async def test_no_more_than_a_bound_is_thrown_away(monkeypatch: pytest.MonkeyPat
 
 async def test_large_bodies_wait_for_their_turn_unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """A body that is announced as large is not read from its socket before it is its turn."""
-    monkeypatch.setattr("outreach_server.context.MOST_LARGE_BODIES", 1)
+    monkeypatch.setattr("outreach_server.context.MAX_LARGE_BODIES", 1)
     read: list[str] = []
     reading = anyio.Event()
 
@@ -173,16 +173,16 @@ async def test_one_workspace_does_not_keep_all_turns() -> None:
         keys = []
         for name in ("Slow", "Other"):
             workspace = await engine.workspaces.create(name)
-            keys.append((await engine.workspaces.create_key(workspace.id)).api_key)
+            keys.append((await engine.api_keys.create(workspace.id)).api_key)
         raw = large_body()
         async with anyio.create_task_group() as tasks:
-            for _ in range(MOST_LARGE_BODIES):
+            for _ in range(MAX_LARGE_BODIES):
                 tasks.start_soon(lambda: post(app, keys[0], trickling(read, "slow"), content_length="1000000"))
             await anyio.wait_all_tasks_blocked()
             with anyio.fail_after(30):
                 start, _ = await post(app, keys[1], receiver(chunk(raw, more=False)), content_length=str(len(raw)))
             assert start["status"] == 201
-            assert len(read) == MOST_LARGE_EACH
+            assert len(read) == MAX_LARGE_EACH
             tasks.cancel_scope.cancel()
 
 
@@ -192,7 +192,7 @@ async def test_a_body_that_trickles_is_given_up(
 ) -> None:
     """Its time is in proportion to what has arrived, whatever length it says; who is fast enough is not hurried."""
     monkeypatch.setattr(body, "_BASE_SECONDS", 0.3)
-    monkeypatch.setattr(body, "_LEAST_BYTES_PER_SECOND", 1000)
+    monkeypatch.setattr(body, "_MIN_BYTES_PER_SECOND", 1000)
     headers = {"content_length": "60000000"} if announced else {}
 
     def stream(data: bytes, pause: float, times: int) -> Receive:
@@ -230,7 +230,7 @@ async def test_an_answer_that_breaks_in_the_middle_ends_the_connection() -> None
         pass
 
     scope: Scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
-    put_exchange(scope, Exchange(request_id="r"))
+    set_request_state(scope, RequestState(request_id="r"))
     with pytest.raises(ZeroDivisionError):
         await FaultMiddleware(breaking)(scope, receiver(), send)
 
@@ -238,11 +238,11 @@ async def test_an_answer_that_breaks_in_the_middle_ends_the_connection() -> None
 def test_a_campaign_that_vanishes_while_it_is_loaded_is_our_fault(
     memory_service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Row "statuses": POST /sms-campaigns lists no 404."""
+    """docs/interface.md#statuses: POST /sms-campaigns lists no 404."""
     tenant = memory_service.tenant()
 
     async def swept(*_: Any, **__: Any) -> None:
         raise NotFound("campaign", "1")
 
-    monkeypatch.setattr(memory_service.engine.create_campaign, "answer_sms", swept)
+    monkeypatch.setattr(memory_service.engine.campaigns, "create_sms_response", swept)
     check_envelope(tenant.post("/sms-campaigns", sms_body()), 500, "internal_error")

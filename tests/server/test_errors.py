@@ -10,7 +10,7 @@ import outreach
 from outreach import OutreachError, StorageBusy, StorageError
 from outreach_server import create_app, errors
 from outreach_server.errors import STATUSES, status_of
-from outreach_server.listening.tally import Tally
+from outreach_server.listening.tally import RefusalCounter
 from tests.server.conftest import Service, Tenant
 
 
@@ -33,7 +33,7 @@ def check_envelope(answer: Any, status: int, code: str) -> dict[str, Any]:
     [("GET", "/"), ("GET", "/nothing"), ("POST", "/sms-campaigns/"), ("GET", "/campaigns/1"), ("GET", "/CALLS")],
 )
 def test_an_unknown_path_is_a_404_in_the_envelope(memory_tenant: Tenant, method: str, path: str) -> None:
-    """Row "error envelope": unknown routes included; a trailing slash is no other name, and no redirect."""
+    """docs/interface.md#error-envelope: unknown routes included; a trailing slash is no other name, and no redirect."""
     check_envelope(memory_tenant.request(method, path), 404, "not_found")
 
 
@@ -52,7 +52,7 @@ def test_an_unknown_path_is_a_404_in_the_envelope(memory_tenant: Tenant, method:
 def test_a_method_that_a_path_does_not_take_is_a_405(
     memory_tenant: Tenant, method: str, path: str, allowed: set[str]
 ) -> None:
-    """Row "error envelope": unknown methods included, and Allow names all that the path takes."""
+    """docs/interface.md#error-envelope: unknown methods included, and Allow names all that the path takes."""
     answer = memory_tenant.request(method, path)
     check_envelope(answer, 405, "method_not_allowed")
     assert set(answer.headers["Allow"].split(", ")) == allowed
@@ -61,7 +61,7 @@ def test_a_method_that_a_path_does_not_take_is_a_405(
 def test_what_goes_wrong_inside_is_logged_and_not_told(
     memory_service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Row "error envelope": a 5xx tells no internals; the log has it under the request's id."""
+    """docs/interface.md#error-envelope: a 5xx tells no internals; the log has it under the request's id."""
     tenant = memory_service.tenant()
 
     async def broken(*_: Any, **__: Any) -> None:
@@ -81,7 +81,7 @@ def test_what_goes_wrong_inside_is_logged_and_not_told(
 def test_an_error_of_the_engine_that_is_our_fault_is_a_500(
     memory_service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Row "codes": every 5xx is `internal_error`."""
+    """docs/interface.md#codes: every 5xx is `internal_error`."""
     tenant = memory_service.tenant()
 
     async def broken(*_: Any, **__: Any) -> None:
@@ -101,12 +101,12 @@ def test_a_database_that_is_busy_is_a_503(
 ) -> None:
     """It passes, and nothing was changed: the client is told when to come again, the log has one line for all."""
     tenant = memory_service.tenant()
-    monkeypatch.setattr(errors, "_busy", Tally(logging.getLogger("outreach_server"), "storage_busy", "Busy."))
+    monkeypatch.setattr(errors, "_busy", RefusalCounter(logging.getLogger("outreach_server"), "storage_busy", "Busy."))
 
     async def busy(*_: Any, **__: Any) -> None:
         raise StorageBusy("Nothing was written. /var/lib/outreach.db is locked")
 
-    monkeypatch.setattr(memory_service.engine.settings, "update", busy)
+    monkeypatch.setattr(memory_service.engine.sms_settings, "update", busy)
     with caplog.at_level(logging.WARNING, "outreach_server"):
         for _ in range(3):
             answer = tenant.patch("/sms/settings", {})
@@ -150,7 +150,7 @@ def test_an_app_whose_lifespan_was_not_run_says_so_in_the_log(caplog: pytest.Log
 
 @pytest.mark.parametrize("given", ["trace-1", "01932f70-0f9e-7c55-a3c0-6b1f4a9d2e88", "Root=1-67891233-abcdef"])
 def test_a_sane_request_id_is_kept(memory_tenant: Tenant, given: str) -> None:
-    """Row "error envelope": X-Request-Id."""
+    """docs/interface.md#error-envelope: X-Request-Id."""
     assert memory_tenant.get("/nothing", headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
 
 
@@ -175,7 +175,7 @@ def test_huge_values_are_not_echoed(memory_tenant: Tenant) -> None:
 
 
 def test_the_access_log_holds_ids_and_no_secrets(memory_service: Service, caplog: pytest.LogCaptureFixture) -> None:
-    """Design, section 9: logs hold ids, no message bodies, no full numbers; nothing that is a secret."""
+    """docs/operations.md#security: logs hold ids, no message bodies, no full numbers; nothing that is a secret."""
     tenant = memory_service.tenant()
     with caplog.at_level(logging.DEBUG, "outreach_server"):
         tenant.create(message_body="a private matter")

@@ -34,7 +34,7 @@ def bodies(tenant: Tenant) -> dict[str, dict[str, Any]]:
 
 
 def test_the_same_request_is_carried_out_once(service: Service) -> None:
-    """Row "safe retry": the first answer again, with its Location, for every POST."""
+    """docs/interface.md#safe-retry: the first answer again, with its Location, for every POST."""
     tenant = service.tenant()
     for path, body in bodies(tenant).items():
         first, second = (tenant.post(path, body, headers=key("k1")) for _ in range(2))
@@ -45,14 +45,14 @@ def test_the_same_request_is_carried_out_once(service: Service) -> None:
 
 
 def test_another_body_is_refused(tenant: Tenant) -> None:
-    """Row "safe retry": the same key with another body is a 400, also when only its spelling differs."""
+    """docs/interface.md#safe-retry: the same key with another body is a 400, also when only its spelling differs."""
     assert tenant.post("/sms-campaigns", sms_body(), headers=key("k")).status_code == 201
     answer = tenant.post("/sms-campaigns", sms_body(name="Other"), headers=key("k"))
     assert check_envelope(answer, 400, "invalid_request")["details"][0]["path"] == "Idempotency-Key"
 
 
 def test_keys_of_operations_and_workspaces_do_not_meet(service: Service) -> None:
-    """Row "safe retry": by workspace, operation and key."""
+    """docs/interface.md#safe-retry: by workspace, operation and key."""
     mine, other = service.tenant(), service.tenant()
     ids = [
         mine.post("/sms-campaigns", sms_body(channel="sms"), headers=key("k")).json()["id"],
@@ -63,7 +63,7 @@ def test_keys_of_operations_and_workspaces_do_not_meet(service: Service) -> None
 
 
 def test_a_refused_request_may_be_corrected(service: Service) -> None:
-    """Row "safe retry": a 4xx is not stored, whichever it is."""
+    """docs/interface.md#safe-retry: a 4xx is not stored, whichever it is."""
     tenant = service.tenant()
     unknown = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
     assert tenant.post("/calls", {"agent_id": tenant.agent.id, "to": "1"}, headers=key("k")).status_code == 400
@@ -73,7 +73,7 @@ def test_a_refused_request_may_be_corrected(service: Service) -> None:
 
 
 def test_a_key_is_forgotten_after_a_day(service: Service) -> None:
-    """Row "safe retry": for 24 h."""
+    """docs/interface.md#safe-retry: for 24 h."""
     tenant = service.tenant()
     first = tenant.post("/sms-campaigns", sms_body(), headers=key("k")).json()["id"]
     service.clock.ahead += timedelta(hours=23, minutes=59)
@@ -83,7 +83,7 @@ def test_a_key_is_forgotten_after_a_day(service: Service) -> None:
 
 
 def test_replays_count_against_the_limit(service: Service) -> None:
-    """Row "safe retry"."""
+    """docs/interface.md#safe-retry"""
     tenant = service.tenant(request_limit=2)
     statuses = [tenant.post("/sms-campaigns", sms_body(), headers=key("k")).status_code for _ in range(3)]
     assert statuses == [201, 201, 429]
@@ -92,19 +92,19 @@ def test_replays_count_against_the_limit(service: Service) -> None:
 @pytest.mark.parametrize("value", [b"", b"x" * 256, b"a b", b"\xc3\xa9", b"a\tb"])
 @pytest.mark.parametrize("path", ["/sms-campaigns", "/campaigns", "/calls", "/sms"])
 def test_a_malformed_key_is_refused(memory_tenant: Tenant, path: str, value: bytes) -> None:
-    """Row "safe retry": 1 to 255 visible ASCII characters."""
+    """docs/interface.md#safe-retry: 1 to 255 visible ASCII characters."""
     answer = memory_tenant.post(path, bodies(memory_tenant)[path], headers={"Idempotency-Key": value})
     assert check_envelope(answer, 400, "invalid_request")["details"][0]["path"] == "Idempotency-Key"
 
 
 def test_a_key_of_255_characters_is_taken(memory_tenant: Tenant) -> None:
-    """Row "safe retry": the longest key."""
+    """docs/interface.md#safe-retry: the longest key."""
     assert memory_tenant.post("/sms-campaigns", sms_body(), headers=key("~" * 255)).status_code == 201
 
 
 @pytest.mark.parametrize("path", ["/sms-campaigns", "/calls"])
 def test_eight_at_a_time_are_carried_out_once(dispatching: Service, path: str) -> None:
-    """Row "safe retry": while the first runs the others wait, and all get the same answer."""
+    """docs/interface.md#safe-retry: while the first runs the others wait, and all get the same answer."""
     tenant = dispatching.tenant()
     body = bodies(tenant)[path]
     with ThreadPoolExecutor(8) as pool:
@@ -115,7 +115,7 @@ def test_eight_at_a_time_are_carried_out_once(dispatching: Service, path: str) -
 
 
 def test_a_large_body_is_carried_out_once(memory_service: Service) -> None:
-    """Row "safe retry": bodies on disk are told apart by their digest."""
+    """docs/interface.md#safe-retry: bodies on disk are told apart by their digest."""
     tenant = memory_service.tenant()
     raw = large_body()
     answers = [tenant.post("/sms-campaigns", content=raw, headers=JSON | key("k")) for _ in range(2)]

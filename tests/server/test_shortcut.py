@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outreach import Campaign, WorkspaceChange, WorkspaceStatus
+from outreach import Campaign, WorkspaceStatus, WorkspaceUpdate
 from outreach_server.endpoints import listing
 from tests.server.conftest import Service, Tenant, serve
 
@@ -65,7 +65,7 @@ def test_both_ways_say_the_same(both: tuple[Service, Service], path: str) -> Non
         assert short == long
         assert short[0] == 405
     for service, tenant in zip(both, tenants, strict=True):
-        change = WorkspaceChange(status=WorkspaceStatus.SUSPENDED)
+        change = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
         service.run(service.engine.workspaces.update, tenant.workspace.id, change)
     short, long = (told(tenant.get(path)) for tenant in tenants)
     assert short == long
@@ -132,8 +132,8 @@ def test_a_key_that_is_revoked_gets_nothing_that_is_kept(service: Service) -> No
     tenant = service.tenant()
     tenant.create()
     assert tenant.get("/sms-campaigns").status_code == 200
-    [key] = service.run(service.engine.workspaces.list_keys, tenant.workspace.id)
-    service.run(service.engine.workspaces.revoke_key, tenant.workspace.id, key.id)
+    [key] = service.run(service.engine.api_keys.list, tenant.workspace.id)
+    service.run(service.engine.api_keys.revoke, tenant.workspace.id, key.id)
     assert tenant.get("/sms-campaigns").status_code == 401
 
 

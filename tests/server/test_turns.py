@@ -4,8 +4,8 @@ import anyio
 import attrs
 import pytest
 
-from outreach_server import turns as module
-from outreach_server.turns import NoTurn, Turns
+from outreach_server import fair_semaphore as module
+from outreach_server.fair_semaphore import FairSemaphore, FairSemaphoreTimeout
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ class Visitor:
     go: anyio.Event = attrs.field(factory=anyio.Event)
     gone: anyio.Event = attrs.field(factory=anyio.Event)
 
-    async def visit(self, turns: Turns) -> None:
+    async def visit(self, turns: FairSemaphore) -> None:
         """Come, stay, and go."""
         async with turns.turn(self.owner):
             self.inside.set()
@@ -29,7 +29,7 @@ class Visitor:
 
 async def test_one_owner_has_his_share_and_no_more() -> None:
     """Those of others go before his third; when one of his ends, his next one is in."""
-    turns = Turns(4, 2)
+    turns = FairSemaphore(4, 2)
     mine = [Visitor("a") for _ in range(4)]
     others = [Visitor("b"), Visitor("c"), Visitor("d")]
     async with anyio.create_task_group() as tasks:
@@ -53,7 +53,7 @@ async def test_one_owner_has_his_share_and_no_more() -> None:
 
 async def test_who_goes_away_takes_no_turn_with_him() -> None:
     """Neither while he waits nor while he has one."""
-    turns = Turns(1, 1)
+    turns = FairSemaphore(1, 1)
     first, second, third = Visitor("a"), Visitor("b"), Visitor("c")
     async with anyio.create_task_group() as tasks:
         async with anyio.create_task_group() as leaving:
@@ -70,19 +70,19 @@ async def test_who_goes_away_takes_no_turn_with_him() -> None:
 
 async def test_so_many_of_one_owner_wait_and_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """One too many is told at once, and who has waited for too long; neither leaves anything behind."""
-    monkeypatch.setattr(module, "MOST_WAITING", 2)
-    turns = Turns(1, 1)
+    monkeypatch.setattr(module, "MAX_WAITING", 2)
+    turns = FairSemaphore(1, 1)
     first, waiting, other = Visitor("a"), [Visitor("a"), Visitor("a")], Visitor("b")
     async with anyio.create_task_group() as tasks:
         for visitor in (first, *waiting, other):
             tasks.start_soon(visitor.visit, turns)
         await anyio.wait_all_tasks_blocked()
-        with pytest.raises(NoTurn):
+        with pytest.raises(FairSemaphoreTimeout):
             async with turns.turn("a"):
                 pass
         assert (turns.free, turns.waiting) == (0, 3)
         monkeypatch.setattr(module, "WAIT_SECONDS", 0.01)
-        with pytest.raises(NoTurn):
+        with pytest.raises(FairSemaphoreTimeout):
             async with turns.turn("c"):
                 pass
         assert (turns.free, turns.waiting) == (0, 3)

@@ -66,7 +66,7 @@ def test_a_callback_that_is_too_large_is_refused(caller: Caller, caplog: pytest.
     """Before it is read; whoever has to know is told, once."""
     with caplog.at_level(logging.WARNING, "outreach"):
         for _ in range(3):
-            answer = caller.service.client.post(caller.path, content=b" " * (FakeAdapter.most_callback_bytes + 1))
+            answer = caller.service.client.post(caller.path, content=b" " * (FakeAdapter.max_callback_bytes + 1))
             check_envelope(answer, 400, "invalid_request")
     (line,) = [record for record in caplog.records if getattr(record, "action", "") == "callback_not_received"]
     assert "larger than" in line.getMessage()

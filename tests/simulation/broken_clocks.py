@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from outreach.models.dispatch import Dispatch
-from outreach.operations import clock_steps, leases, limits, planning, reconciling, waves
-from outreach.policy.pacing import MOST_AHEAD
+from outreach.operations.settling import reconciling
+from outreach.operations.waves import (
+    clock_steps,
+    committing,
+    leases,
+    pace,
+    planning,
+)
+from outreach.policy.pacing import MAX_AHEAD
 from outreach.working_set import Transaction
 
 
@@ -17,9 +24,9 @@ def let_slots_recede(patch: pytest.MonkeyPatch) -> None:
     """Reckon a slot that cannot be true from now, at each look."""
 
     def receding(noted: datetime | None, now: datetime, spacing: timedelta) -> datetime | None:
-        return noted if noted is None or noted <= now + spacing + MOST_AHEAD else now + spacing
+        return noted if noted is None or noted <= now + spacing + MAX_AHEAD else now + spacing
 
-    for module in (planning, waves, limits):
+    for module in (planning, committing, pace):
         patch.setattr(module, "next_slot", receding)
 
 
@@ -29,7 +36,7 @@ def trust_every_slot(patch: pytest.MonkeyPatch) -> None:
     def trusting(noted: datetime | None, now: datetime, spacing: timedelta) -> datetime:
         return max(noted or now, now + spacing)
 
-    for module in (planning, waves, limits):
+    for module in (planning, committing, pace):
         patch.setattr(module, "next_slot", lambda noted, now, spacing: noted)
     patch.setattr(leases, "first_slot", trusting)
 
@@ -40,7 +47,7 @@ def trust_every_due_time(patch: pytest.MonkeyPatch) -> None:
     def nothing(tx: Transaction, *some: Any, **given: Any) -> None:
         pass
 
-    patch.setattr(clock_steps, "distrust", nothing)
+    patch.setattr(clock_steps, "repair_after_clock_step", nothing)
     patch.setattr(clock_steps, "correct_due_times", nothing)
 
 

@@ -10,13 +10,20 @@ import attrs
 import pytest
 
 from outreach.models.campaign import Counters
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.plans import (
+    Intent,
+    Wave,
+    WavePlan,
+    WaveResult,
+)
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState
-from outreach.models.work import Run
-from outreach.operations import error_budget, last_check, leases, recipient_outcomes, settling, waves
-from outreach.operations.recipients import put_recipient
-from outreach.operations.wave import Committed, Intent, Plan, Wave
+from outreach.models.work import CampaignRunState
+from outreach.operations.campaigns.recipients import put_recipient
+from outreach.operations.settling import error_budget, ledger, recipient_outcomes
+from outreach.operations.waves import committing, intents, leases
+from outreach.operations.waves.intents import withdrawal_reason
 from outreach.policy.settlement import Backoff
 from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.channels import CampaignChannel
@@ -31,13 +38,13 @@ def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     commit = CampaignRunner._commit
 
     async def asking(
-        self: CampaignRunner, plan: Plan, channel: CampaignChannel, epoch: int, hours: Any, decisions: Any
-    ) -> Committed:
+        self: CampaignRunner, plan: WavePlan, channel: CampaignChannel, epoch: int, hours: Any, decisions: Any
+    ) -> WaveResult:
         for intent in decisions:
             if not isinstance(intent, Intent):
                 continue
             dispatch = _as_it_will_be(plan, intent, epoch, self._clock.now())
-            ask = await channel.request(plan, intent, dispatch, not_after=None)()
+            ask = await channel.build_request(plan, intent, dispatch, not_after=None)()
             await ask()
         return await commit(self, plan, channel, epoch, hours, decisions)
 
@@ -53,7 +60,7 @@ def count_in_a_transaction_of_its_own(patch: pytest.MonkeyPatch) -> None:
         owed.append((workspace_id, after.campaign_id, put_recipient(tx, workspace_id, before, after, **why)))
         return Counters()
 
-    async def settle_and_pay(self: Worker, dispatch: Dispatch, outcome: Outcome) -> None:
+    async def settle_and_pay(self: Worker, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
         await settle(self, dispatch, outcome)
         while owed:
             change = owed.pop()
@@ -65,7 +72,7 @@ def count_in_a_transaction_of_its_own(patch: pytest.MonkeyPatch) -> None:
 
 def keep_the_pace_in_memory(patch: pytest.MonkeyPatch) -> None:
     """Remember the slots that were taken as long as the process lives, which has an epoch of its own."""
-    commit_waves = waves.commit_waves
+    commit_waves = committing.commit_waves
     taken: dict[tuple[int, str], datetime | None] = {}
     taken_by_number: dict[tuple[int, str], datetime] = {}
 
@@ -74,14 +81,14 @@ def keep_the_pace_in_memory(patch: pytest.MonkeyPatch) -> None:
             self._tx = tx
             self._epoch = epoch
 
-        def get(self, workspace_id: str, campaign_id: str) -> Run | None:
+        def get(self, workspace_id: str, campaign_id: str) -> CampaignRunState | None:
             run = self._tx.runs.get(workspace_id, campaign_id)
             return run and attrs.evolve(run, next_slot_at=taken.get((self._epoch, campaign_id)))
 
-        def load(self, campaign_ids: Iterable[str]) -> None:
-            self._tx.runs.load(campaign_ids)
+        def prefetch(self, campaign_ids: Iterable[str]) -> None:
+            self._tx.runs.prefetch(campaign_ids)
 
-        def put(self, run: Run) -> None:
+        def put(self, run: CampaignRunState) -> None:
             taken[self._epoch, run.campaign_id] = run.next_slot_at
             self._tx.runs.put(attrs.evolve(run, next_slot_at=None))
 
@@ -93,42 +100,42 @@ def keep_the_pace_in_memory(patch: pytest.MonkeyPatch) -> None:
 
     def forgetful(
         tx: Transaction, decided: Sequence[Wave], *, clock_now: Callable[[], datetime]
-    ) -> Sequence[Committed]:
+    ) -> Sequence[WaveResult]:
         runs = _Runs(tx, decided[0].epoch)
         return commit_waves(cast("Transaction", _With(tx, runs=runs)), decided, clock_now=clock_now)
 
-    patch.setattr(waves, "commit_waves", forgetful)
+    patch.setattr(committing, "commit_waves", forgetful)
     patch.setattr(leases, "first_slot", lambda noted, *_: noted)
 
 
 def ask_the_register_only_at_creation(patch: pytest.MonkeyPatch) -> None:
     """Leave the numbers out that are on the register when a campaign is created, and never ask it again."""
-    commit_waves, may_start = waves.commit_waves, last_check.may_start
+    commit_waves, withdrawal_reason = committing.commit_waves, withdrawal_reason
 
     class _Empty:
         def stopped(self, *_: object) -> frozenset[str]:
             return frozenset()
 
-        def standing(self, *_: object) -> dict[str, str]:
+        def restrictions(self, *_: object) -> dict[str, str]:
             return {}
 
         def get(self, *_: object) -> None:
             return None
 
-        def load(self, *_: object) -> None:
+        def prefetch(self, *_: object) -> None:
             return None
 
     def deaf(tx: Transaction) -> Any:
         return _With(tx, register=_Empty())
 
-    patch.setattr(waves, "commit_waves", lambda tx, decided, **given: commit_waves(deaf(tx), decided, **given))
-    patch.setattr(last_check, "may_start", lambda tx, dispatch: may_start(deaf(tx), dispatch))
+    patch.setattr(committing, "commit_waves", lambda tx, decided, **given: commit_waves(deaf(tx), decided, **given))
+    patch.setattr(intents, "withdrawal_reason", lambda tx, dispatch: withdrawal_reason(deaf(tx), dispatch))
 
 
 def take_not_found_as_not_sent(patch: pytest.MonkeyPatch) -> None:
     """Believe a provider that it has not taken what it does not find, although it does not vouch for that."""
 
-    async def believing(self: Reconciler, dispatch: Dispatch) -> Outcome | None:
+    async def believing(self: Reconciler, dispatch: Dispatch) -> DispatchOutcome | None:
         workspace = await self._storage.read(lambda tx: tx.workspaces.get(dispatch.workspace_id))
         assert workspace is not None
         try:
@@ -142,7 +149,7 @@ def take_not_found_as_not_sent(patch: pytest.MonkeyPatch) -> None:
 
 def commit_on_what_was_true(patch: pytest.MonkeyPatch) -> None:
     """Commit what was decided, whatever has been stopped or changed since."""
-    patch.setattr(waves, "_still_holds", lambda *_: True)
+    patch.setattr(committing, "_still_holds", lambda *_: True)
 
 
 def send_what_was_left(patch: pytest.MonkeyPatch) -> None:
@@ -151,11 +158,11 @@ def send_what_was_left(patch: pytest.MonkeyPatch) -> None:
     def abandon(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, limit: int) -> int:
         left = tx.dispatches.abandoned(epoch, limit=limit)
         for dispatch in left:
-            lost = Outcome(state=DispatchState.NOT_SENT, reason="worker_lost")
-            settling.settle(tx, dispatch.workspace_id, dispatch.id, lost, backoff=backoff, now=now)
+            lost = DispatchOutcome(state=DispatchState.NOT_SENT, reason="worker_lost")
+            ledger.settle(tx, dispatch.workspace_id, dispatch.id, lost, backoff=backoff, now=now)
         return len(left)
 
-    patch.setattr(settling, "abandon", abandon)
+    patch.setattr(ledger, "mark_abandoned", abandon)
 
 
 def go_on_in_trouble(patch: pytest.MonkeyPatch) -> None:
@@ -235,13 +242,13 @@ class _With:
         return self._tables[name] if name in self._tables else getattr(self._tx, name)
 
 
-def _as_it_will_be(plan: Plan, intent: Intent, epoch: int, now: datetime) -> Dispatch:
+def _as_it_will_be(plan: WavePlan, intent: Intent, epoch: int, now: datetime) -> Dispatch:
     return Dispatch(
         id=intent.dispatch_id,
         workspace_id=plan.workspace.id,
         channel=plan.campaign.channel,
         provider=intent.provider,
-        sender=intent.sender,
+        from_number=intent.from_number,
         to=intent.to,
         body=intent.body,
         slot_at=now,

@@ -9,11 +9,13 @@ import attrs
 import pytest
 
 from outreach.models.campaign import Campaign, PauseReason
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import InboundMessage
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState, RecipientStatus
-from outreach.operations import inbound, leases, message_outcomes, recipient_outcomes, reconciling
+from outreach.operations.register import inbound
+from outreach.operations.settling import message_outcomes, recipient_outcomes, reconciling
+from outreach.operations.waves import leases
 from outreach.policy import settlement
 from outreach.policy.settlement import ended
 from outreach.runners import outbox
@@ -25,7 +27,7 @@ def fail_without_cause(patch: pytest.MonkeyPatch) -> None:
     """Record every fifth message that was accepted as a contact that has failed."""
     settle_recipient = settlement.settle_recipient
 
-    def failing(recipient: Recipient, outcome: Outcome, **given: Any) -> Recipient:
+    def failing(recipient: Recipient, outcome: DispatchOutcome, **given: Any) -> Recipient:
         after = settle_recipient(recipient, outcome, **given)
         if outcome.state is DispatchState.ACCEPTED and recipient.position % 5 == 0:
             return ended(attrs.evolve(after, successful=False), RecipientStatus.FAILED, "rejected", given["now"])
@@ -40,37 +42,37 @@ def never_try_again(patch: pytest.MonkeyPatch) -> None:
     def failed(recipient: Recipient, reason: str, *, now: datetime, **_: Any) -> Recipient:
         return ended(attrs.evolve(recipient, successful=False), RecipientStatus.FAILED, reason, now)
 
-    patch.setattr(settlement, "failed_attempt", failed)
+    patch.setattr(settlement, "fail_attempt", failed)
 
 
 def skip_without_cause(patch: pytest.MonkeyPatch) -> None:
     """Skip a contact as opted out that is put back."""
-    store = recipient_outcomes.store
+    update_recipient = recipient_outcomes.update_recipient
 
     def skipping(tx: Transaction, before: Recipient, after: Recipient, campaign: Campaign, **why: Any) -> None:
         if after.reason == "deferred":
             after = ended(after, RecipientStatus.SKIPPED, "opted_out", why["now"])
-        store(tx, before, after, campaign, **why)
+        update_recipient(tx, before, after, campaign, **why)
 
-    patch.setattr(recipient_outcomes, "store", skipping)
+    patch.setattr(recipient_outcomes, "update_recipient", skipping)
 
 
 def give_up_early(patch: pytest.MonkeyPatch) -> None:
     """End what nobody knows of as unconfirmed the first time that it is looked up, long before the deadline."""
-    confirm = reconciling.confirm
+    confirm = reconciling.reconcile
 
-    def hasty(tx: Transaction, dispatch: Dispatch, evidence: Outcome | None, **given: Any) -> Dispatch | None:
+    def hasty(tx: Transaction, dispatch: Dispatch, evidence: DispatchOutcome | None, **given: Any) -> Dispatch | None:
         deadlines = attrs.evolve(given.pop("deadlines"), unconfirmed_after=timedelta())
         return confirm(tx, dispatch, evidence, deadlines=deadlines, **given)
 
-    patch.setattr(reconciling, "confirm", hasty)
+    patch.setattr(reconciling, "reconcile", hasty)
 
 
 def drop_what_comes_late(patch: pytest.MonkeyPatch) -> None:
     """Throw away what a worker was answered that has been replaced meanwhile."""
     settle = Worker.settle
 
-    async def dropping(self: Worker, dispatch: Dispatch, outcome: Outcome) -> None:
+    async def dropping(self: Worker, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
         lease = await self._storage.read(lambda tx: tx.leases.current())
         if lease is not None and lease.epoch == dispatch.epoch:
             await settle(self, dispatch, outcome)
@@ -82,9 +84,9 @@ def take_singles_for_sent(patch: pytest.MonkeyPatch) -> None:
     """Mark a single message as accepted that was refused for now."""
     settle = message_outcomes.settle
 
-    def believing(tx: Transaction, dispatch: Dispatch, outcome: Outcome, now: datetime) -> None:
+    def believing(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: datetime) -> None:
         if outcome.state is DispatchState.DEFERRED:
-            outcome = Outcome(state=DispatchState.ACCEPTED)
+            outcome = DispatchOutcome(state=DispatchState.ACCEPTED)
         settle(tx, dispatch, outcome, now)
 
     patch.setattr(message_outcomes, "settle", believing)
@@ -114,7 +116,7 @@ def ask_twice(patch: pytest.MonkeyPatch) -> None:
     """Ask a provider again that did not answer in time, as many a library does by itself."""
     ask = outbox.Outbox._ask
 
-    async def insisting(self: outbox.Outbox, dispatch: Dispatch, request: Any) -> Outcome:
+    async def insisting(self: outbox.Outbox, dispatch: Dispatch, request: Any) -> DispatchOutcome:
         first = await ask(self, dispatch, request)
         return await ask(self, dispatch, request) if first.reason == "timeout" else first
 

@@ -10,16 +10,17 @@ import pytest
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
+from outreach.models.plans import Wave, WaveResult
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus
-from outreach.operations import last_check, waves
-from outreach.operations.wave import Committed, Wave
+from outreach.operations.waves import committing, intents
+from outreach.operations.waves.intents import withdrawal_reasons
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
+from outreach.working_set.journal import Journal, Rows
 from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS
 from outreach.working_set.tables.work import Runs
 from outreach.working_set.working_set import WorkingSet
-from outreach.working_set.writes import Journal, Rows
 
 
 def keep_a_row_after_a_stop(patch: pytest.MonkeyPatch) -> None:
@@ -29,7 +30,7 @@ def keep_a_row_after_a_stop(patch: pytest.MonkeyPatch) -> None:
 
     def remember(self: WorkingSet) -> None:
         begin(self)
-        for row in self.rows_of(CAMPAIGNS):
+        for row in self.cached_rows(CAMPAIGNS):
             if row is not None and row.status is CampaignStatus.ACTIVE:
                 kept.setdefault((id(self), CAMPAIGNS.key_of(row)), row)
 
@@ -59,14 +60,14 @@ def lose_a_buffered_write(patch: pytest.MonkeyPatch) -> None:
 
 def count_the_stops_too_early(patch: pytest.MonkeyPatch) -> None:
     """Compare the stops of the commit with those of the commit, and not with those of now."""
-    obstacles = last_check.obstacles
+    withdrawal_reasons = withdrawal_reasons
 
     def deaf(tx: Transaction, intents: Sequence[tuple[Dispatch, int | None]], now: datetime) -> Sequence[str | None]:
         unknown = [(dispatch, stops) for dispatch, stops in intents if stops is None]
-        looked_at = iter(obstacles(tx, unknown, now))
+        looked_at = iter(withdrawal_reasons(tx, unknown, now))
         return [next(looked_at) if stops is None else None for _, stops in intents]
 
-    patch.setattr(last_check, "obstacles", deaf)
+    patch.setattr(intents, "withdrawal_reasons", deaf)
 
 
 def undo_by_halves(patch: pytest.MonkeyPatch) -> None:
@@ -95,19 +96,19 @@ def leave_one_of_a_group_out(patch: pytest.MonkeyPatch) -> None:
 
 def count_no_others_of_the_commit(patch: pytest.MonkeyPatch) -> None:
     """Count against the cap what is in the ledger, and not what goes to the same number by the same commit."""
-    begin = waves._begin
+    begin = committing._begin
 
     def alone(tx: Transaction, wave: Wave, _: set[tuple[str, str]], now: datetime) -> Any:
         return begin(tx, wave, set(), now)
 
-    patch.setattr(waves, "_begin", alone)
+    patch.setattr(committing, "_begin", alone)
 
 
 def share_a_slot(patch: pytest.MonkeyPatch) -> None:
     """Take the slots of a number only once all campaigns of a commit have theirs."""
-    commit_waves, put = waves.commit_waves, Runs.put_sender_slot
+    commit_waves, put = committing.commit_waves, Runs.put_sender_slot
 
-    def together(tx: Transaction, decided: Sequence[Wave], **given: Any) -> Sequence[Committed]:
+    def together(tx: Transaction, decided: Sequence[Wave], **given: Any) -> Sequence[WaveResult]:
         taken: list[tuple[str, str, datetime]] = []
         with pytest.MonkeyPatch.context() as later:
             later.setattr(Runs, "put_sender_slot", lambda _, *slot: taken.append(slot))
@@ -116,4 +117,4 @@ def share_a_slot(patch: pytest.MonkeyPatch) -> None:
             put(tx.runs, *slot)
         return committed
 
-    patch.setattr(waves, "commit_waves", together)
+    patch.setattr(committing, "commit_waves", together)

@@ -8,14 +8,14 @@ import attrs
 import pytest
 
 from outreach.models.unsubscribe import Unsubscribe
-from outreach.operations import inbound, register
+from outreach.operations.register import entries, inbound
 from outreach.services import unsubscribes
 from outreach.working_set import Transaction
 
 
 def opt_out_everywhere(patch: pytest.MonkeyPatch) -> None:
     """Put whoever opts out of one workspace's messages on the register of every workspace."""
-    put_on_register = register.put_on_register
+    put_on_register = entries.put_on_register
 
     def everywhere(tx: Transaction, entry: Unsubscribe, **given: Any) -> Unsubscribe:
         for workspace in tx.workspaces.list():

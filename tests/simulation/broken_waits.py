@@ -9,45 +9,49 @@ import attrs
 import pytest
 
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, Outcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.operations import campaign_moves, error_budget, intents, reconciling, settling, waves
-from outreach.operations import recipient_outcomes as outcomes
-from outreach.operations.recipients import put_recipient
-from outreach.policy import caller_ids
+from outreach.operations.campaigns import transitions
+from outreach.operations.campaigns.recipients import put_recipient
+from outreach.operations.settling import error_budget, ledger, reconciling
+from outreach.operations.settling import recipient_outcomes as outcomes
+from outreach.operations.waves import committing, intents
+from outreach.policy.pacing import next_caller_id
 from outreach.runners.call_channel import CallChannel
 from outreach.working_set import Transaction
 
 
 def believe_too_early(patch: pytest.MonkeyPatch) -> None:
     """Believe a provider that has nothing while the request may still be on its way to it."""
-    confirm = reconciling.confirm
+    confirm = reconciling.reconcile
 
-    def believing(tx: Transaction, dispatch: Dispatch, evidence: Outcome | None, **given: Any) -> Dispatch | None:
+    def believing(
+        tx: Transaction, dispatch: Dispatch, evidence: DispatchOutcome | None, **given: Any
+    ) -> Dispatch | None:
         deadlines = attrs.evolve(given.pop("deadlines"), retry_after=timedelta())
         return confirm(tx, dispatch, evidence, deadlines=deadlines, **given)
 
-    patch.setattr(reconciling, "confirm", believing)
+    patch.setattr(reconciling, "reconcile", believing)
 
 
 def ignore_reports_of_unknown(patch: pytest.MonkeyPatch) -> None:
     """Take a report only for what is known to be accepted."""
-    report = settling.report
+    report = ledger.apply_report
 
     def deaf(tx: Transaction, event: Report, **given: Any) -> bool:
-        dispatch = settling.dispatch_of(tx, event)
+        dispatch = ledger.dispatch_of(tx, event)
         known = dispatch is not None and dispatch.state is DispatchState.ACCEPTED
         return known and report(tx, event, **given)
 
-    patch.setattr(settling, "report", deaf)
+    patch.setattr(ledger, "apply_report", deaf)
 
 
 def ignore_look_ups(patch: pytest.MonkeyPatch) -> None:
     """Throw away what a look-up has found."""
-    confirm = reconciling.confirm
-    patch.setattr(reconciling, "confirm", lambda tx, dispatch, _, **given: confirm(tx, dispatch, None, **given))
+    confirm = reconciling.reconcile
+    patch.setattr(reconciling, "reconcile", lambda tx, dispatch, _, **given: confirm(tx, dispatch, None, **given))
 
 
 def retry_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -86,7 +90,7 @@ def stop_at_the_first_trouble(patch: pytest.MonkeyPatch) -> None:
 
 def start_before_its_time(patch: pytest.MonkeyPatch) -> None:
     """Start a scheduled campaign a quarter of a minute early."""
-    asks, advance = campaign_moves.clock_asks, campaign_moves.advance
+    asks, advance = transitions.is_transition_due, transitions.apply_schedule
 
     def early(campaign: Campaign | None) -> timedelta:
         scheduled = campaign is not None and campaign.status is CampaignStatus.SCHEDULED
@@ -96,19 +100,19 @@ def start_before_its_time(patch: pytest.MonkeyPatch) -> None:
         now += early(tx.campaigns.get(workspace_id, campaign_id))
         return advance(tx, workspace_id, campaign_id, now=now, grace=grace)
 
-    patch.setattr(campaign_moves, "clock_asks", lambda campaign, now: asks(campaign, now + early(campaign)))
-    patch.setattr(campaign_moves, "advance", advancing)
+    patch.setattr(transitions, "is_transition_due", lambda campaign, now: asks(campaign, now + early(campaign)))
+    patch.setattr(transitions, "apply_schedule", advancing)
 
 
 def call_from_one_number(patch: pytest.MonkeyPatch) -> None:
     """Call everybody from the first number of a group."""
-    first = caller_ids.caller_id
-    patch.setattr(intents, "caller_id", lambda group, _: first(group, 0))
+    first = next_caller_id
+    patch.setattr(intents, "next_caller_id", lambda group, _: first(group, 0))
 
 
 def call_more_at_a_time(patch: pytest.MonkeyPatch) -> None:
     """Take one place more than the campaign has."""
-    places = waves._places
-    patch.setattr(waves, "_places", lambda tx, campaign: places(tx, campaign) + 1)
+    places = committing._places
+    patch.setattr(committing, "_places", lambda tx, campaign: places(tx, campaign) + 1)
     patch.setattr(CallChannel, "room", lambda *_: True)
     patch.setattr(CallChannel, "most", lambda self, campaign: campaign.batch_concurrency + 1)

@@ -11,7 +11,7 @@ from outreach.testing.simulation.driver import simulate
 from outreach.testing.simulation.ledger import Broken
 from tests.simulation.broken_engines import BROKEN
 
-MOST_SEEDS = 300
+MAX_SEEDS = 300
 
 
 @pytest.mark.timeout(600)
@@ -26,7 +26,7 @@ def test_a_broken_engine_is_found_out(
     """Within 300 seeds, with the words for what is wrong and the command that replays it."""
     patch(monkeypatch)
     found = _first_found()
-    assert found is not None, f"{MOST_SEEDS} seeds have not found it."
+    assert found is not None, f"{MAX_SEEDS} seeds have not found it."
     seed, words = found
     assert re.search(says, words), words
     assert f"--seed {seed}" in words
@@ -34,7 +34,7 @@ def test_a_broken_engine_is_found_out(
 
 
 def _first_found() -> tuple[int, str] | None:
-    for seed in range(MOST_SEEDS):
+    for seed in range(MAX_SEEDS):
         try:
             simulate(seed)
         except Broken as broken:

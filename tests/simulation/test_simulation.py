@@ -24,7 +24,7 @@ FRESH_SECONDS = 60.0
 
 @pytest.mark.timeout(600)
 def test_nobody_is_contacted_too_often_and_everything_ends() -> None:
-    """Design, section 5: over a fixed list of seeds; much was tried, and somebody was reached."""
+    """docs/delivery-contract.md#the-promise: over a fixed list of seeds; much was tried, and somebody was reached."""
     faults: Counter[Fault] = Counter()
     for seed in REGRESSION_SEEDS:
         result = simulate(seed)

@@ -11,7 +11,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from outreach.errors import StorageError
-from outreach.models.business_hours import Window
+from outreach.models.hours import TimeWindow
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import (
@@ -142,7 +142,7 @@ async def test_even_an_interrupt_undoes_the_operation() -> None:
 @pytest.mark.anyio
 async def test_business_hours_are_nobody_elses_to_change() -> None:
     """The schedule is copied when it is written and when it is read."""
-    schedule: dict[str, tuple[Window, ...]] = {"monday": ()}
+    schedule: dict[str, tuple[TimeWindow, ...]] = {"monday": ()}
     campaign = make_campaign(business_hours=make_business_hours(schedule=schedule))
     async with MemoryStorage() as storage:
         await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))

@@ -145,17 +145,17 @@ async def test_the_number_of_a_list_is_told_while_somebody_writes_and_not_once_i
         await storage.write(fill)
         with opened(database) as other:
             other.execute("BEGIN IMMEDIATE")
-            before = storage.list_change("w1")
+            before = storage.campaign_list_revision("w1")
             other.execute("UPDATE campaigns SET description = 'x' WHERE workspace_id = 'w1'")
-            assert storage.list_change("w1") == before
+            assert storage.campaign_list_revision("w1") == before
             other.execute("COMMIT")
-            after = storage.list_change("w1")
+            after = storage.campaign_list_revision("w1")
         assert before is not None
         assert after is not None
         assert after > before
-        assert after == await storage.read(lambda tx: tx.campaign_lists.change("w1"))
+        assert after == await storage.read(lambda tx: tx.campaign_lists.revision("w1"))
     with pytest.raises(StorageError, match="not open"):
-        storage.list_change("w1")
+        storage.campaign_list_revision("w1")
 
 
 async def test_a_text_that_many_names_hold_is_found_in_the_other_way(

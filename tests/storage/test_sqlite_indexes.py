@@ -10,7 +10,7 @@ import pytest
 from sqlite_utils import Database
 
 from outreach.storage.sqlite import backend, schema, sql
-from outreach.working_set.kinds import IN_ORDER
+from outreach.working_set.kinds import ALL_KINDS
 
 _SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))
 
@@ -29,7 +29,7 @@ def asked() -> Iterator[tuple[str, str]]:
     for aggregate in _SQL_FILES:
         for name, text in sql.load(aggregate).items():
             yield f"{aggregate}.{name}", text
-    for kind in IN_ORDER:
+    for kind in ALL_KINDS:
         yield f"{kind.table} by key", backend._load_one(kind)
         yield f"{kind.table} by keys", backend._load_many(kind)
 

@@ -13,7 +13,7 @@ import pytest
 
 from outreach.clock import SystemClock
 from outreach.errors import DispatchRefused
-from outreach.models.work import HighWater
+from outreach.models.work import HighWaterMark
 from outreach.storage.sqlite import SqliteStorage, lock
 from outreach.storage.sqlite.lock import Mount, SqliteDispatchLock, file_system_of, host_id
 from outreach.testing.builders import NOW
@@ -143,9 +143,9 @@ def test_nothing_is_noted_at_first(database: Path) -> None:
 
 def test_the_note_is_what_was_written_last(database: Path) -> None:
     """Also for another process, and only its owner may read it."""
-    SqliteDispatchLock(database).note(HighWater(database="one", epoch=3, change=40))
-    mark = HighWater(database="one", epoch=4, change=2**62)
-    SqliteDispatchLock(database).note(mark)
+    SqliteDispatchLock(database).record_high_water(HighWaterMark(database="one", epoch=3, change=40))
+    mark = HighWaterMark(database="one", epoch=4, change=2**62)
+    SqliteDispatchLock(database).record_high_water(mark)
     assert SqliteDispatchLock(database).high_water() == mark
     note = Path(f"{database}.dispatch-note")
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
@@ -176,22 +176,22 @@ def test_a_note_that_was_torn_is_none(database: Path, content: bytes) -> None:
     Path(f"{database}.dispatch-note").write_bytes(content)
     own = SqliteDispatchLock(database)
     assert own.high_water() is None
-    mark = HighWater(database="one", epoch=1, change=2, renewed_at=NOW)
-    own.note(mark)
+    mark = HighWaterMark(database="one", epoch=1, change=2, renewed_at=NOW)
+    own.record_high_water(mark)
     assert own.high_water() == mark
 
 
 def test_a_note_of_an_earlier_version_does_not_say_when(database: Path) -> None:
     """It still tells epochs and changes."""
     Path(f"{database}.dispatch-note").write_bytes(b'{"database": "one", "epoch": 1, "change": 2}')
-    assert SqliteDispatchLock(database).high_water() == HighWater(database="one", epoch=1, change=2)
+    assert SqliteDispatchLock(database).high_water() == HighWaterMark(database="one", epoch=1, change=2)
 
 
 def test_a_note_that_cannot_be_written_is_a_refusal(database: Path) -> None:
     """Dispatching without it would not notice an older copy."""
     Path(f"{database}.dispatch-note").mkdir()
     with pytest.raises(DispatchRefused, match="cannot be written"):
-        SqliteDispatchLock(database).note(HighWater(database="one", epoch=1, change=2))
+        SqliteDispatchLock(database).record_high_water(HighWaterMark(database="one", epoch=1, change=2))
 
 
 def test_home_is_this_machine_and_the_whole_path(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,12 @@ from sqlite_utils import Database, Migrations
 from outreach import migrate_database
 from outreach.clock import SystemClock
 from outreach.errors import DatabaseInUse, StorageError
-from outreach.storage.sqlite import SqliteStorage, keeping, progress, schema
+from outreach.storage.sqlite import (
+    SqliteStorage,
+    migration_backup,
+    progress,
+    schema,
+)
 from tests.storage.sqlite_support import opened
 
 ENTRIES = 20_000
@@ -30,7 +35,7 @@ import sys, time
 from outreach import migrate_database
 from outreach.storage.sqlite import keeping, progress, schema
 
-progress.EVERY_SECONDS, progress._OPERATIONS = 0.0, 1000
+progress.PROGRESS_SECONDS, progress._OPERATIONS = 0.0, 1000
 where = sys.argv[2]
 
 def here():
@@ -47,7 +52,7 @@ def large(db):
 
 if where == "committed":
     keeping._give_up = lambda kept: here()
-migrate_database(f"sqlite:///{sys.argv[1]}", tell=tell)
+migrate_database(f"sqlite:///{sys.argv[1]}", on_progress=tell)
 """
 
 
@@ -65,7 +70,7 @@ def older_version(*, steps: int = 1) -> Iterator[None]:
 def make_older(database: Path) -> None:
     """Make a database of the first version, larger than what SQLite keeps in memory."""
     with older_version(), closing(sqlite3.connect(database, isolation_level=None)) as raw:
-        schema.bring_up_to_date(raw)
+        schema.apply_migrations(raw)
         raw.execute("BEGIN")
         raw.executemany(
             "INSERT INTO audit (at, workspace_id, actor, action, subject, detail) VALUES ('x', 'w1', 'y', 'z', ?, ?)",
@@ -81,12 +86,12 @@ def url_of(database: Path) -> str:
 
 def kept_of(database: Path) -> Path:
     """Return where the copy of a database lies."""
-    return database.with_name(database.name + keeping.ENDING)
+    return database.with_name(database.name + migration_backup.BACKUP_SUFFIX)
 
 
 def draft_of(database: Path) -> Path:
     """Return where the copy lies while it is made."""
-    return kept_of(database).with_name(kept_of(database).name + keeping._DRAFT)
+    return kept_of(database).with_name(kept_of(database).name + migration_backup._DRAFT)
 
 
 def files_of(database: Path) -> list[str]:
@@ -227,7 +232,9 @@ def test_a_step_that_fails_changes_nothing_and_keeps_the_copy(database: Path, mo
 
     with monkeypatch.context() as patched:
         patched.setattr(schema, "MIGRATIONS", failing)
-        with pytest.raises(StorageError, match=rf"is as it was.*audit already exists.*{keeping.ENDING}"):
+        with pytest.raises(
+            StorageError, match=rf"is as it was.*audit already exists.*{migration_backup.BACKUP_SUFFIX}"
+        ):
             migrate_database(url_of(database))
     assert content(database) == content(kept_of(database)) == OLD
     migrate_database(url_of(database))
@@ -270,7 +277,7 @@ def test_a_damaged_database_is_found_before_anything_is_changed(database: Path) 
 def test_nobody_else_gets_at_it_meanwhile(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither between the copy and the steps: what was written then would be missing in the copy."""
     make_older(database)
-    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "PROGRESS_SECONDS", 0.0)
     found: dict[str, str] = {}
 
     def tell(sentence: str) -> None:
@@ -280,7 +287,7 @@ def test_nobody_else_gets_at_it_meanwhile(database: Path, monkeypatch: pytest.Mo
             except sqlite3.OperationalError as error:
                 found[sentence] = str(error)
 
-    migrate_database(url_of(database), tell=tell)
+    migrate_database(url_of(database), on_progress=tell)
     *meanwhile, after = found.values()
     assert len(meanwhile) > NEW.steps
     assert set(meanwhile) == {"database is locked"}
@@ -292,10 +299,10 @@ def test_progress_is_told_where_it_takes_long(database: Path, monkeypatch: pytes
     make_older(database)
     told: list[str] = []
     shutil.copy(database, database.with_name("again.db"))
-    migrate_database(url_of(database), tell=told.append)
+    migrate_database(url_of(database), on_progress=told.append)
     assert told == []
-    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
-    migrate_database(url_of(database.with_name("again.db")), tell=told.append)
+    monkeypatch.setattr(progress, "PROGRESS_SECONDS", 0.0)
+    migrate_database(url_of(database.with_name("again.db")), on_progress=told.append)
     work = "Bringing the database up to date: "
     assert all(sentence.startswith(work) and sentence.endswith(" s so far).") for sentence in told[:-1])
     wanted = ["copying it first, 100%", "looking the copy through", "0013_narrow_indexes", "looking it through"]
@@ -309,7 +316,7 @@ async def test_a_process_that_dispatches_logs_how_far_it_is(
 ) -> None:
     """A server that is not there yet says why."""
     make_older(database)
-    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "PROGRESS_SECONDS", 0.0)
     with caplog.at_level(logging.INFO, "outreach"):
         async with SqliteStorage(database, clock=SystemClock()):
             pass

@@ -13,7 +13,7 @@ import attrs
 import pytest
 from sqlite_utils import Database, Migrations
 
-from outreach.clock import SystemClock, to_text
+from outreach.clock import SystemClock, format_timestamp
 from outreach.errors import DatabaseNewer, StorageError
 from outreach.models.campaign import Counters
 from outreach.storage.sqlite import SqliteStorage, connect, schema
@@ -249,12 +249,12 @@ async def test_what_the_first_version_wrote_is_kept(database: Path, monkeypatch:
         other.execute(
             "INSERT INTO callbacks (workspace_id, account_id, event_id, result, body, received_at) "
             "VALUES (?, ?, ?, ?, ?, ?)",
-            (old.workspace_id, old.account_id, old.event_id, old.result, old.body, to_text(old.received_at)),
+            (old.workspace_id, old.account_id, old.event_id, old.result, old.body, format_timestamp(old.received_at)),
         )
         other.execute(
             "INSERT INTO inbound_messages (id, workspace_id, from_number, to_number, body, written_at, received_at) "
             "VALUES ('i1', 'w1', '+14155550101', '+14155550199', 'Hi', :at, :at)",
-            {"at": to_text(old.received_at)},
+            {"at": format_timestamp(old.received_at)},
         )
         columns = dict.fromkeys(_COUNTS, 0) | {
             "id": "c1",
@@ -266,8 +266,8 @@ async def test_what_the_first_version_wrote_is_kept(database: Path, monkeypatch:
             "schedule_type": "immediate",
             "batch_concurrency": 10,
             "csv_column_headers": "[]",
-            "created_at": to_text(old.received_at),
-            "updated_at": to_text(old.received_at),
+            "created_at": format_timestamp(old.received_at),
+            "updated_at": format_timestamp(old.received_at),
         }
         values = ", ".join(f":{name}" for name in columns)
         other.execute(f"INSERT INTO campaigns ({', '.join(columns)}) VALUES ({values})", columns)  # noqa: S608 - names of the test's own

@@ -13,10 +13,10 @@ from sqlite_utils import Database
 from outreach import working_set
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import DispatchState, RecipientStatus
-from outreach.models.work import Unit
+from outreach.models.work import WorkUnit
 from outreach.storage.sqlite import SqliteStorage, schema, sql
-from outreach.storage.sqlite.session import Session
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.storage.sqlite.backend import Session
+from outreach.working_set import AlreadyExists, Transaction
 from tests.storage.sqlite_support import NOW, campaign, contacts, dispatch, opened, set_up, workspace
 
 SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))
@@ -75,7 +75,7 @@ def test_no_query_about_one_looks_at_its_whole_campaign(connection: sqlite3.Conn
 IN_ORDER = [
     "overdue_in_progress",
     "in_progress_after",
-    "put_off",
+    "postponed",
     "page",
 ]
 
@@ -231,7 +231,7 @@ async def test_recipients_of_which_one_is_refused_are_none(sqlite_storage: Sqlit
     """Also for an operation that goes on after the error: the insert changed nothing."""
 
     def clash(tx: Transaction) -> int:
-        with pytest.raises(AlreadyThere):
+        with pytest.raises(AlreadyExists):
             tx.recipients.insert("w1", "c1", contacts([10, 11, 2, 12]), now=NOW)
         return len(tx.recipients.page("w1", "c1"))
 
@@ -265,7 +265,7 @@ async def test_the_unique_indexes_hold_for_who_writes_past_the_tables(
     await sqlite_storage.write(lambda tx: set_up(tx, recipients=1, dispatches=[dispatch()]))
     settled = dispatch("d2", state=DispatchState.REFUSED)
     await sqlite_storage.write(lambda tx: tx.dispatches.insert(settled))
-    with pytest.raises(AlreadyThere):
+    with pytest.raises(AlreadyExists):
         await sqlite_storage.write(lambda tx: tx.dispatches.update(attrs.evolve(settled, state=DispatchState.UNKNOWN)))
     with opened(database) as other, pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
         other.execute("UPDATE dispatches SET state = 'unknown' WHERE id = 'd2'")
@@ -276,12 +276,12 @@ async def test_change_numbers_go_on_after_forgetting_and_reopening(
     sqlite_storage: SqliteStorage, database: Path
 ) -> None:
     """Who listens from a number on never misses one."""
-    unit = Unit("call", "w1", "k1")
-    assert await sqlite_storage.write(lambda tx: [tx.work.touch(unit, NOW), tx.work.touch(unit, None)]) == [1, 2]
-    assert await sqlite_storage.write(lambda tx: tx.work.forget(limit=10)) == 1
+    unit = WorkUnit("call", "w1", "k1")
+    assert await sqlite_storage.write(lambda tx: [tx.work.schedule(unit, NOW), tx.work.schedule(unit, None)]) == [1, 2]
+    assert await sqlite_storage.write(lambda tx: tx.work.delete_idle(limit=10)) == 1
     async with SqliteStorage(database, clock=sqlite_storage._clock) as again:
         assert await again.read(lambda tx: (tx.work.last_change(), list(tx.work.since(0)))) == (2, [])
-        assert await again.write(lambda tx: tx.work.touch(unit, NOW)) == 3
+        assert await again.write(lambda tx: tx.work.schedule(unit, NOW)) == 3
 
 
 @pytest.mark.anyio

@@ -18,8 +18,8 @@ from sqlite_utils import Database, Migrations
 from outreach import Outreach, backup_database, check_database, migrate_database, restore_database
 from outreach.clock import SystemClock
 from outreach.errors import ConfigError, DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
-from outreach.models.work import Home
-from outreach.operations import leases
+from outreach.models.work import DatabaseHome
+from outreach.operations.waves import leases
 from outreach.storage.sqlite import SqliteStorage, schema
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.restoring import restore
@@ -28,7 +28,7 @@ from tests.storage.sqlite_support import appending, opened, subjects
 
 pytestmark = pytest.mark.anyio
 
-HOME = Home(host="here", path="/there.db")
+HOME = DatabaseHome(host="here", path="/there.db")
 
 OTHER_PROCESS = """
 import sqlite3, sys
@@ -179,8 +179,8 @@ async def test_a_restored_database_is_the_backup_and_the_old_one_is_kept(databas
     done = restore_database(url_of(database), backup)
     assert await content(database) == ["one"]
     assert stat.S_IMODE(database.stat().st_mode) == 0o600
-    assert done.kept is not None
-    assert await content(done.kept) == ["two", "one"][::-1]
+    assert done.replaced_database is not None
+    assert await content(done.replaced_database) == ["two", "one"][::-1]
     assert not [name for name in files(tmp_path) if name.endswith((".restoring", "-wal", "-shm"))]
 
 
@@ -207,7 +207,7 @@ async def test_a_backup_is_restored_where_there_is_no_database(database: Path, t
         done = restore_database(url_of(tmp_path / "new.db"), place / "backup.db")
     finally:
         place.chmod(0o700)
-    assert done.kept is None
+    assert done.replaced_database is None
     assert await content(tmp_path / "new.db") == ["one"]
     assert files(place) == {"backup.db"}
 
@@ -221,7 +221,7 @@ async def test_what_is_restored_is_taken_for_restored(database: Path, tmp_path: 
             lock = storage.lock
             noted = lock.high_water()
             taken = await storage.write(lambda tx: leases.take_over(tx, home=HOME, noted=noted, now=NOW))
-            lock.note(await storage.read(lambda tx: leases.high_water(tx, taken.epoch)), ended=True)
+            lock.record_high_water(await storage.read(lambda tx: leases.high_water(tx, taken.epoch)), ended=True)
             return taken.reason
 
     assert await take(database) is None
@@ -355,7 +355,7 @@ async def test_an_older_database_is_changed_by_whom_it_belongs_to_alone(
     monkeypatch.setattr(schema, "_LOG_SECONDS", 0.1)
     with pytest.raises(DatabaseOlder, match="0002_early_events"):
         await SqliteStorage(database, clock=SystemClock(), migrate=False).__aenter__()
-    assert "0002_early_events" in check_database(url_of(database)).lacking
+    assert "0002_early_events" in check_database(url_of(database)).pending_migrations
     with another_process(database):
         with pytest.raises(DatabaseInUse, match="Stop the other process first"):
             await SqliteStorage(database, clock=SystemClock()).__aenter__()

@@ -8,7 +8,7 @@ import pytest
 from outreach import Outreach
 from outreach.clock import SystemClock
 from outreach.errors import ConfigError, DatabaseMissing
-from outreach.storage.sqlite import SqliteStorage, for_url
+from outreach.storage.sqlite import SqliteStorage, sqlite_storage_from_url
 
 CLOCK = SystemClock()
 
@@ -17,13 +17,16 @@ CLOCK = SystemClock()
 async def test_three_slashes_are_relative_and_four_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both name the file that they look like."""
     monkeypatch.chdir(tmp_path)
-    async with for_url("sqlite:///one.db", clock=CLOCK), for_url(f"sqlite:///{tmp_path}/two 100%.db", clock=CLOCK):
+    async with (
+        sqlite_storage_from_url("sqlite:///one.db", clock=CLOCK),
+        sqlite_storage_from_url(f"sqlite:///{tmp_path}/two 100%.db", clock=CLOCK),
+    ):
         assert {"one.db", "two 100%.db"} <= set(os.listdir(tmp_path))
 
 
 def test_nothing_is_made_before_it_is_opened(tmp_path: Path) -> None:
     """A URL is a name."""
-    assert isinstance(for_url(f"sqlite:///{tmp_path}/x.db", clock=CLOCK), SqliteStorage)
+    assert isinstance(sqlite_storage_from_url(f"sqlite:///{tmp_path}/x.db", clock=CLOCK), SqliteStorage)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -49,7 +52,7 @@ def test_nothing_is_made_before_it_is_opened(tmp_path: Path) -> None:
 def test_a_url_that_names_no_file_is_refused_with_one_that_would(url: str, words: str) -> None:
     """The message says what is wrong and what would be right."""
     with pytest.raises(ConfigError, match=words):
-        for_url(url, clock=CLOCK)
+        sqlite_storage_from_url(url, clock=CLOCK)
 
 
 @pytest.mark.anyio

@@ -14,16 +14,16 @@ import pytest
 
 from outreach.clock import SystemClock
 from outreach.errors import DatabaseReplaced, StorageError
-from outreach.models.work import HighWater
+from outreach.models.work import HighWaterMark
 from outreach.storage.sqlite import SqliteStorage, footprint, watch
 from outreach.storage.sqlite.footprint import has_commits
-from outreach.storage.sqlite.upkeep import back_up
+from outreach.storage.sqlite.maintenance import back_up
 from outreach.testing.clock import ShiftedClock
 from tests.storage.sqlite_support import appending, opened, subjects
 
 pytestmark = pytest.mark.anyio
 
-MARK = HighWater(database="one", epoch=1, change=1)
+MARK = HighWaterMark(database="one", epoch=1, change=1)
 
 
 def log_of(database: Path) -> Path:
@@ -62,21 +62,21 @@ async def crash(database: Path, copy: Path, how: Callable[[Path, Path], None], *
     clock = ShiftedClock()
     left = database.with_name("left")
     async with SqliteStorage(database, clock=clock) as storage:
-        storage.lock.note(MARK)
+        storage.lock.record_high_water(MARK)
         await write_some(storage, 5, clock)
         with opened(database) as other:
             other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         await write_some(storage, 2, clock)
         await asyncio.to_thread(how, database, copy)
         await write_some(storage, 5, clock)
-        storage.lock.note(MARK)
+        storage.lock.record_high_water(MARK)
         for _ in range(checkpoints):
             with opened(database) as other:
                 assert other.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[0] == 0
             await write_some(storage, 5, clock)
             storage._watch._look_again = 0.0
             await storage.write(subjects)
-            storage.lock.note(MARK)
+            storage.lock.record_high_water(MARK)
         await write_some(storage, 1, clock)
         left.mkdir()
         for ending in ("", "-wal", ".dispatch-note"):
@@ -93,8 +93,8 @@ async def test_after_a_crash_the_database_is_what_it_was(database: Path, checkpo
     await crash(database, database.with_name("copy.db"), plain_copy, checkpoints=checkpoints)
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         assert len(await storage.read(subjects)) == 20 * (13 + 5 * checkpoints)
-        assert storage.lock.crashed()
-        assert await storage.lock.find_damage() is None
+        assert storage.lock.ended_uncleanly()
+        assert await storage.lock.check_integrity() is None
 
 
 @pytest.mark.parametrize("checkpoints", [1, 2])
@@ -184,7 +184,7 @@ async def test_a_file_that_is_put_in_the_place_of_an_open_one_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nothing is written any more, once and for all."""
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
     copy, clock = database.with_name("copy.db"), ShiftedClock()
     async with SqliteStorage(database, clock=clock) as storage:
         await write_some(storage, 3, clock)
@@ -204,7 +204,7 @@ async def test_whoever_only_reads_notices_it_too(
     database: Path, what: Callable[[Path, Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What SQLite makes of both files is not to be believed, and who stands by is not to begin with it."""
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
     copy, clock = database.with_name("copy.db"), ShiftedClock()
     async with SqliteStorage(database, clock=clock) as writing, SqliteStorage(database, clock=clock) as reading:
         await write_some(writing, 3, clock)
@@ -224,7 +224,7 @@ async def test_a_log_that_begins_anew_between_two_looks_is_looked_at_again(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first page of before with the name of the log of after would be taken for another file at the next look."""
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
     clock, read = ShiftedClock(), footprint._read
     async with SqliteStorage(database, clock=clock) as storage, SqliteStorage(database, clock=clock) as writing:
         await write_some(writing, 3, clock)
@@ -248,7 +248,7 @@ async def test_a_log_that_begins_anew_between_two_looks_is_looked_at_again(
 
 async def test_checkpoints_by_whomever_are_no_replacement(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own, those of others, with a reader that holds them up, a log that begins anew, VACUUM."""
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
     clock = ShiftedClock()
     async with SqliteStorage(database, clock=clock) as storage:
         for _ in range(3):
@@ -310,16 +310,16 @@ async def test_a_damaged_database_is_found_out(database: Path) -> None:
     raw[len(raw) // 2 : len(raw) // 2 + 4096] = os.urandom(4096)
     database.write_bytes(raw)
     async with SqliteStorage(database, clock=SystemClock()) as storage:
-        assert await storage.lock.find_damage()
+        assert await storage.lock.check_integrity()
 
 
 async def test_a_check_that_is_cancelled_ends_at_once(database: Path) -> None:
     """Whoever stops a server in the midst of it does not wait for it."""
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         await storage.write(appending(*(f"{number} {'x' * 300}" for number in range(3000))))
-        looking = asyncio.create_task(storage.lock.find_damage())
+        looking = asyncio.create_task(storage.lock.check_integrity())
         await asyncio.sleep(0)
         looking.cancel()
         with pytest.raises((asyncio.CancelledError, StorageError)):
             await looking
-        assert await storage.lock.find_damage() is None
+        assert await storage.lock.check_integrity() is None

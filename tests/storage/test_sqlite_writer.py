@@ -15,8 +15,14 @@ import pytest
 
 from outreach.clock import SystemClock
 from outreach.errors import StorageBusy, StorageError
-from outreach.storage.sqlite import SqliteStorage, connect, patience, thread, writer
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.storage.sqlite import (
+    SqliteStorage,
+    connect,
+    thread,
+    writer,
+)
+from outreach.storage.sqlite.thread import BUSY_SECONDS
+from outreach.working_set import AlreadyExists, Transaction
 from tests.storage.sqlite_support import NOW, appending, campaign, contacts, entry, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
@@ -113,7 +119,7 @@ async def test_an_operation_that_raises_undoes_itself_and_nothing_else(sqlite_st
     assert await sqlite_storage.read(subjects) == ["gate", "before", "after"]
 
 
-@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, asyncio.CancelledError, AlreadyThere])
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, asyncio.CancelledError, AlreadyExists])
 async def test_every_kind_of_error_reaches_its_caller(sqlite_storage: SqliteStorage, kind: type[BaseException]) -> None:
     """Also those that would end a thread."""
     error = kind("odd")
@@ -342,7 +348,7 @@ async def test_a_lock_is_waited_for_longer_than_sqlite_does_at_a_time(
     with opened(database) as other:
         other.execute("BEGIN IMMEDIATE")
         waiting = asyncio.create_task(sqlite_storage.write(appending("patient")))
-        await asyncio.sleep(3 * connect.GLANCE_SECONDS)
+        await asyncio.sleep(3 * connect.BUSY_POLL_SECONDS)
         assert not waiting.done()
         other.execute("ROLLBACK")
         await waiting
@@ -358,7 +364,7 @@ async def test_closing_does_not_wait_for_another_process(database: Path) -> None
             waiting = [asyncio.create_task(storage.write(appending(f"{number}"))) for number in range(3)]
             await settle()
             begun = time.monotonic()
-        assert time.monotonic() - begun < patience.BUSY_SECONDS
+        assert time.monotonic() - begun < BUSY_SECONDS
         results = await asyncio.gather(*waiting, return_exceptions=True)
         assert all(isinstance(result, StorageError) and "Nothing was written" in str(result) for result in results)
 
@@ -386,7 +392,7 @@ async def test_when_another_process_keeps_the_lock_all_that_wait_are_told(
     sqlite_storage: SqliteStorage, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The wait has an end, the error says what is the matter, and later writes work."""
-    monkeypatch.setattr(patience, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(thread, "BUSY_SECONDS", 0.05)
     monkeypatch.setattr(writer, "BULK_SECONDS", 0.1)
     with opened(database) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -408,7 +414,7 @@ async def test_large_work_outlasts_a_lock_that_others_are_told_of(
     sqlite_storage: SqliteStorage, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody waits for the answer to a small write; of a long load all would be lost."""
-    monkeypatch.setattr(patience, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(thread, "BUSY_SECONDS", 0.05)
     with opened(database) as other:
         other.execute("BEGIN IMMEDIATE")
         load = asyncio.create_task(sqlite_storage.write(appending("bulk"), bulk=True))

@@ -8,14 +8,20 @@ from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.carrier import OutboundMessage
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
-from outreach.testing.carriers import ScriptedCarrier, accept, drop, fail, refuse
+from outreach.testing.scripted import (
+    ScriptedCarrier,
+    accept,
+    drop,
+    fail,
+    refuse,
+)
 
 pytestmark = pytest.mark.anyio
 
 
 def _message(to: str = "+14155550100") -> OutboundMessage:
     return OutboundMessage(
-        dispatch_id=new_id(), workspace_id=WORKSPACE_ID, sender=None, to=to, body="x", not_after=None
+        dispatch_id=new_id(), workspace_id=WORKSPACE_ID, from_number=None, to=to, body="x", not_after=None
     )
 
 

@@ -14,14 +14,14 @@ import httpx
 import pytest
 
 from outreach.clock import Clock, SystemClock
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Callback, Connection, VoiceAdapter
 from outreach.protocols.voice import CallRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.fault_server import Answer, Fault, FaultServer, Received
-from outreach.testing.http_lab import RETRY_AFTER_SECONDS, HttpLab, StandIn
+from outreach.testing.http_harness import RETRY_AFTER_SECONDS, HttpHarness, StandIn
 from outreach.testing.voice_contract import VoiceContract
 
 AGENT: Final = "agent-1"
@@ -64,7 +64,7 @@ def call_request(**changes: Any) -> CallRequest:
     fields: dict[str, Any] = {
         "dispatch_id": new_id(),
         "workspace_id": WORKSPACE_ID,
-        "agent_ref": AGENT,
+        "provider_agent_id": AGENT,
         "sender": SENDER,
         "to": CONTACT,
         "variables": {"first_name": "Zoë", "amount": "1.10"},
@@ -128,7 +128,7 @@ class Bench:
     """An adapter's provider, in front of a server that has faults."""
 
     server: FaultServer
-    lab: HttpLab
+    harness: HttpHarness
 
 
 class AdapterContract(VoiceContract):
@@ -137,7 +137,7 @@ class AdapterContract(VoiceContract):
     A subclass names the adapter, its credentials and what plays the provider.
     """
 
-    agent_ref = AGENT
+    provider_agent_id = AGENT
     adapter: ClassVar[VoiceAdapter]
     credentials: ClassVar[Mapping[str, str]]
     harmless: ClassVar[bytes]
@@ -162,13 +162,13 @@ class AdapterContract(VoiceContract):
             def connect(url: str) -> Any:
                 return self.adapter.connect(connection_of({**self.credentials, "api_base": url}, http=http))
 
-            yield Bench(server=server, lab=HttpLab(server, stand_in, connect, self.asks))
+            yield Bench(server=server, harness=HttpHarness(server, stand_in, connect, self.asks))
 
     @pytest.fixture
-    async def lab(self, anyio_backend: str) -> AsyncIterator[HttpLab]:
+    async def harness(self, anyio_backend: str) -> AsyncIterator[HttpHarness]:
         """Give the contract its laboratory."""
         async with self.bench() as bench:
-            yield bench.lab
+            yield bench.harness
 
     @pytest.mark.parametrize(
         ("status", "headers", "body", "state", "reason", "wish"),
@@ -198,21 +198,24 @@ class AdapterContract(VoiceContract):
         reason: str,
         wish: float | None,
     ) -> None:
-        """Design, section 5, rules 5 and 7: one POST whatever comes, and no more is claimed than is known."""
+        """One POST whatever comes, and no more is claimed than is known.
+
+        docs/delivery-contract.md#rule-5 and #rule-7.
+        """
         async with self.bench() as bench:
             bench.server.answer = lambda _: Answer(status=status, headers=headers, body=body)
-            outcome = await self.ask(bench.lab.adapter, new_id())
+            outcome = await self.ask(bench.harness.adapter, new_id())
             assert (outcome.state, outcome.reason, outcome.retry_after_seconds) == (state, reason, wish)
             assert len(bench.server.requests) == 1
             assert bench.server.connections == 1
 
     @pytest.mark.parametrize("fault", ["drop_before", "drop_during", "drop_after", "silence"])
     async def test_every_fault_leaves_it_unknown_and_is_not_asked_again(self, fault: Fault) -> None:
-        """Design, section 5, rule 5: a connection that drops, or stays silent, says nothing of what was read."""
+        """docs/delivery-contract.md#rule-5: a connection that drops, or stays silent, says nothing of what was read."""
         async with self.bench(patience=PATIENCE) as bench:
             bench.server.fault = fault
             with anyio.fail_after(30):
-                outcome = await self.ask(bench.lab.adapter, new_id())
+                outcome = await self.ask(bench.harness.adapter, new_id())
             assert outcome.state is DispatchState.UNKNOWN
             assert outcome.reason == ("timeout" if fault == "silence" else "dropped")
             assert len(bench.server.requests) == (1 if fault in {"drop_after", "silence"} else 0)
@@ -221,7 +224,7 @@ class AdapterContract(VoiceContract):
     async def test_a_call_without_an_agent_is_refused_and_nobody_is_asked(self) -> None:
         """An agent that has no identifier at the provider cannot call there; that is our set-up's fault."""
         async with self.bench() as bench:
-            outcome = await bench.lab.adapter.place(call_request(agent_ref=None))
+            outcome = await bench.harness.adapter.place_call(call_request(provider_agent_id=None))
             assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
             assert bench.server.requests == []
 
@@ -230,12 +233,12 @@ class AdapterContract(VoiceContract):
         """`look_up` and `status` raise for nothing that the network does."""
         async with self.bench(patience=PATIENCE) as bench:
             dispatch_id = new_id()
-            accepted = await self.ask(bench.lab.adapter, dispatch_id)
+            accepted = await self.ask(bench.harness.adapter, dispatch_id)
             bench.server.fault = fault
             for provider_id in (None, accepted.provider_id):
-                question = attrs.evolve(self.question(dispatch_id), provider_id=provider_id)
-                assert await bench.lab.adapter.look_up(question) is None
-                status = bench.lab.adapter.status
+                lookup = attrs.evolve(self.lookup(dispatch_id), provider_id=provider_id)
+                assert await bench.harness.adapter.look_up(lookup) is None
+                status = bench.harness.adapter.status
                 assert await status(workspace_id=WORKSPACE_ID, dispatch_id=dispatch_id, provider_id=provider_id) is None
 
     @pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b"[1]", b'{"items": 5}', b"null", b"[" * 50_000])
@@ -244,21 +247,21 @@ class AdapterContract(VoiceContract):
         async with self.bench() as bench:
             bench.server.answer = lambda _: Answer(status=200, body=body)
             for provider_id in (None, "call-1"):
-                question = attrs.evolve(self.question(new_id()), provider_id=provider_id)
-                assert await bench.lab.adapter.look_up(question) is None
-                status = bench.lab.adapter.status
+                lookup = attrs.evolve(self.lookup(new_id()), provider_id=provider_id)
+                assert await bench.harness.adapter.look_up(lookup) is None
+                status = bench.harness.adapter.status
                 assert await status(workspace_id=WORKSPACE_ID, dispatch_id=new_id(), provider_id=provider_id) is None
 
     async def test_a_known_identifier_is_looked_up_by_it(self) -> None:
         """Evidence by the provider's own identifier needs no search, and one that it does not know is none."""
         async with self.bench() as bench:
             dispatch_id = new_id()
-            accepted = await self.ask(bench.lab.adapter, dispatch_id)
-            question = attrs.evolve(self.question(dispatch_id), provider_id=accepted.provider_id)
-            found = await bench.lab.adapter.look_up(question)
-            assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=accepted.provider_id)
-            nobody = attrs.evolve(self.question(new_id()), provider_id="../nobody")
-            assert await bench.lab.adapter.look_up(nobody) is None
+            accepted = await self.ask(bench.harness.adapter, dispatch_id)
+            lookup = attrs.evolve(self.lookup(dispatch_id), provider_id=accepted.provider_id)
+            found = await bench.harness.adapter.look_up(lookup)
+            assert found == DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=accepted.provider_id)
+            nobody = attrs.evolve(self.lookup(new_id()), provider_id="../nobody")
+            assert await bench.harness.adapter.look_up(nobody) is None
 
     @pytest.mark.parametrize(
         ("status", "ok", "words"),

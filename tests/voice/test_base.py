@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus
-from outreach.policy.settlement import PASSING_FAILURES
+from outreach.policy.settlement import TRANSIENT_FAILURES
 from outreach.testing.builders import NOW
 from outreach.voice import base
-from outreach.voice.analysis import ProviderVerdict
+from outreach.voice.base import ProviderAnalyser
 from tests.voice.adapters import call_request
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "voice-variables.md"
@@ -33,7 +33,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "voice-variables.md"
 def test_an_option_travels_under_its_name_unless_the_provider_has_a_field(
     changes: dict[str, Any], name: str, value: str
 ) -> None:
-    """Interface, section 4: what a provider has no field for, an agent's prompt can still use."""
+    """docs/interface.md#4: what a provider has no field for, an agent's prompt can still use."""
     request = call_request(**changes)
     assert base.variables_of(request)[name] == value
     assert name not in base.variables_of(request, native={name})
@@ -42,7 +42,7 @@ def test_an_option_travels_under_its_name_unless_the_provider_has_a_field(
 
 def test_a_contacts_own_variables_come_along_and_cannot_pass_for_options() -> None:
     """A column of a file that has the name of an option sets none."""
-    own = {"first_name": "Zoë", "_mine": "x", **dict.fromkeys(base.RESERVED, "forged")}
+    own = {"first_name": "Zoë", "_mine": "x", **dict.fromkeys(base.RESERVED_VARIABLES, "forged")}
     request = call_request(variables=own)
     assert base.variables_of(request) == {
         "first_name": "Zoë",
@@ -53,13 +53,15 @@ def test_a_contacts_own_variables_come_along_and_cannot_pass_for_options() -> No
 
 def test_identity_and_purpose_are_told_only_when_screening_is_handled() -> None:
     """Without call screening nobody asks for them."""
-    assert set(base.variables_of(call_request(identity="Ada", purpose="news"))) & base.RESERVED == {base.REFERENCE}
+    assert set(
+        base.variables_of(call_request(screen_identity="Ada", screen_purpose="news"))
+    ) & base.RESERVED_VARIABLES == {base.DISPATCH_ID_VARIABLE}
 
 
 def test_the_document_lists_every_reserved_name_and_no_other() -> None:
     """`docs/voice-variables.md` is what people write prompts by."""
     listed = re.findall(r"^\| `(_[a-z_]+)` \|", DOCUMENT.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert sorted(listed) == sorted(base.RESERVED)
+    assert sorted(listed) == sorted(base.RESERVED_VARIABLES)
 
 
 ENDS = [value for value in vars(base).values() if isinstance(value, base.CallEnd)]
@@ -70,20 +72,20 @@ def test_every_end_is_an_end_and_only_failures_have_a_class(end: base.CallEnd) -
     """The status is one of the ended; a class that passes is of what reached nobody, so nobody answered it."""
     assert end.status in ENDED_CALL_STATUSES
     assert (end.reason is not None) == (end.status is CallStatus.FAILED)
-    assert end.reason not in PASSING_FAILURES or end.answered_by is None
+    assert end.reason not in TRANSIENT_FAILURES or end.answered_by is None
 
 
 @pytest.mark.parametrize(
     ("end", "outcome"),
     [
-        (base.TALKED, "positive"),
+        (base.ANSWERED_BY_PERSON, "positive"),
         (base.MACHINE, "voicemail"),
         (base.NO_ANSWER, "no_answer"),
         (base.BUSY, "busy"),
         (base.DECLINED, "declined"),
         (base.DO_NOT_CALL, "negative"),
         (base.CANCELED, None),
-        (base.BROKE, "failed"),
+        (base.FAILED_AT_PROVIDER, "failed"),
         (base.FUNDS, "failed"),
     ],
 )
@@ -99,6 +101,6 @@ def test_a_verdict_counts_only_where_somebody_was_talked_to(end: base.CallEnd, o
         verdict=True,
         error="why",
     )
-    assert ProviderVerdict().outcome(report) == outcome
+    assert ProviderAnalyser().outcome(report) == outcome
     assert report.error == ("why" if end.status in {CallStatus.FAILED, CallStatus.CANCELED} else None)
     assert report.do_not_call is (end is base.DO_NOT_CALL)

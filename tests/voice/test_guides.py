@@ -16,7 +16,7 @@ GUIDES = Path(__file__).resolve().parents[2] / "docs" / "voice"
 PROVIDERS = ("elevenlabs", "retell", "vapi")
 
 MEANINGS: Final[Mapping[base.CallEnd, str]] = {
-    base.TALKED: "somebody was talked to; the analysis is the verdict",
+    base.ANSWERED_BY_PERSON: "somebody was talked to; the analysis is the verdict",
     base.MACHINE: "`voicemail`, tried again",
     base.NO_ANSWER: "`no_answer`, tried again",
     base.BUSY: "`busy`, tried again",
@@ -29,7 +29,7 @@ MEANINGS: Final[Mapping[base.CallEnd, str]] = {
     base.CAPACITY: "nobody was called, `rate_limited`, tried again",
     base.NOT_CONNECTED: "nobody was reached, `temporary`, tried again",
     base.FUNDS: "failed, `provider_funds`; the account's campaigns pause",
-    base.BROKE: "failed, `provider_error`; not tried again, counts against the error budget",
+    base.FAILED_AT_PROVIDER: "failed, `provider_error`; not tried again, counts against the error budget",
 }
 """What an end of a call leads to, in the words of the guides."""
 

@@ -15,10 +15,10 @@ from outreach.models.reports import CallReport, Report
 from outreach.models.states import CallStatus
 from outreach.protocols.voice import CallRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
-from outreach.testing.carriers import ScriptedVoice
 from outreach.testing.clock import ManualClock
+from outreach.testing.scripted import ScriptedVoice
 from outreach.testing.voice_contract import VoiceContract
-from outreach.voice.analysis import ProviderVerdict
+from outreach.voice.base import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
 from tests.labs import ScriptedLab, SimulatorLab
 
@@ -40,8 +40,8 @@ def _request() -> CallRequest:
     return CallRequest(
         dispatch_id=new_id(),
         workspace_id=WORKSPACE_ID,
-        agent_ref=None,
-        sender="+14155550199",
+        provider_agent_id=None,
+        from_number="+14155550199",
         to="+14155550100",
         variables={},
     )
@@ -51,7 +51,7 @@ class TestSimulatedVoice(VoiceContract):
     """The simulator without a log file."""
 
     @pytest.fixture
-    def lab(self) -> SimulatorLab:
+    def harness(self) -> SimulatorLab:
         """Return simulators that accept, refuse and dawdle."""
         return SimulatorLab(
             {
@@ -66,7 +66,7 @@ class TestSimulatedVoiceWithLog(VoiceContract):
     """The simulator with a log file, from which its look-up is authoritative."""
 
     @pytest.fixture
-    def lab(self, tmp_path: Path) -> SimulatorLab:
+    def harness(self, tmp_path: Path) -> SimulatorLab:
         """Return simulators that accept, refuse and dawdle, over one log."""
         log = tmp_path / "log.jsonl"
         return SimulatorLab(
@@ -83,18 +83,18 @@ class TestScriptedVoice(VoiceContract):
     """The scripted voice provider is a peer: it keeps the contract, whatever its look-up can tell."""
 
     @pytest.fixture
-    def lab(self, look_up: str) -> ScriptedLab:
+    def harness(self, look_up: str) -> ScriptedLab:
         """Return a scripted voice provider."""
         return ScriptedLab(ScriptedVoice, look_up=look_up)
 
 
 async def test_a_call_is_logged_as_a_call(tmp_path: Path) -> None:
-    """Design, section 8: the line of a call says `call` and has no body."""
+    """docs/rules.md#sandbox: the line of a call says `call` and has no body."""
     log = tmp_path / "log.jsonl"
     request = _request()
-    await _voice(log=log).place(request)
+    await _voice(log=log).place_call(request)
     entry = json.loads(log.read_text(encoding="utf-8"))
-    assert (entry["kind"], entry["to"], entry["from"], entry["body"]) == ("call", request.to, request.sender, None)
+    assert (entry["kind"], entry["to"], entry["from"], entry["body"]) == ("call", request.to, request.from_number, None)
     assert entry["dispatch_id"] == request.dispatch_id
 
 
@@ -103,7 +103,7 @@ async def test_the_status_tells_how_far_a_call_must_have_come(tmp_path: Path) ->
     clock = ManualClock(NOW)
     log = tmp_path / "log.jsonl"
     request = _request()
-    await _voice(clock=clock, log=log, call_seconds=2.0).place(request)
+    await _voice(clock=clock, log=log, call_seconds=2.0).place_call(request)
     later = _voice(clock=clock, log=log, call_seconds=2.0)
     seen = []
     for seconds in (0.0, 0.1, 0.2, 1.9, 0.1):
@@ -133,7 +133,7 @@ async def test_the_events_of_a_call_come_in_order_and_the_last_has_the_verdict()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(voice.listen, sink)
-        await voice.place(_request())
+        await voice.place_call(_request())
         with anyio.fail_after(30):
             await ended.wait()
         tasks.cancel_scope.cancel()
@@ -168,4 +168,4 @@ def test_the_default_analyser_takes_the_providers_verdict_else_what_the_end_says
         outcome=verdict,  # type: ignore[arg-type]
         answered_by=answered_by,
     )
-    assert ProviderVerdict().outcome(report) == expected
+    assert ProviderAnalyser().outcome(report) == expected

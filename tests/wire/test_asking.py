@@ -7,11 +7,16 @@ import anyio
 import httpx
 import pytest
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.testing.clock import ManualClock
 from outreach.testing.fault_server import Answer, Fault, FaultServer
-from outreach.wire.asking import Unreadable, ask_once, refusal, retry_after
+from outreach.wire.sending import (
+    UnreadableResponse,
+    refusal,
+    retry_after,
+    send_once,
+)
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 CLOCK = ManualClock(NOW)
@@ -19,15 +24,15 @@ CLOCK = ManualClock(NOW)
 pytestmark = pytest.mark.anyio
 
 
-def _accepted(response: httpx.Response) -> Outcome:
+def _accepted(response: httpx.Response) -> DispatchOutcome:
     if response.is_success:
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=response.json()["id"])
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=response.json()["id"])
     return refusal(None, response, now=NOW)
 
 
-async def _ask(url: str) -> Outcome:
+async def _ask(url: str) -> DispatchOutcome:
     async with httpx.AsyncClient() as http:
-        return await ask_once(
+        return await send_once(
             http, http.build_request("POST", f"{url}/messages", json={"to": "x"}), _accepted, clock=CLOCK
         )
 
@@ -48,7 +53,7 @@ async def _ask(url: str) -> Outcome:
     ],
 )
 async def test_a_status_has_its_outcome(answer: Answer, state: DispatchState, reason: str | None) -> None:
-    """Design, section 5, rule 5: yes and no are outcomes, a 5xx and what cannot be read are unknown."""
+    """docs/delivery-contract.md#rule-5: yes and no are outcomes, a 5xx and what cannot be read are unknown."""
     async with FaultServer(lambda _: answer) as server:
         outcome = await _ask(server.url)
         assert (outcome.state, outcome.reason) == (state, reason)
@@ -90,11 +95,11 @@ async def test_silence_can_be_cancelled() -> None:
 async def test_a_read_that_finds_nothing_readable_is_unknown() -> None:
     """An adapter says so by an error of its own."""
 
-    def unreadable(_: httpx.Response) -> Outcome:
-        raise Unreadable
+    def unreadable(_: httpx.Response) -> DispatchOutcome:
+        raise UnreadableResponse
 
     async with FaultServer(lambda _: Answer()) as server, httpx.AsyncClient() as http:
-        outcome = await ask_once(http, http.build_request("POST", server.url), unreadable, clock=CLOCK)
+        outcome = await send_once(http, http.build_request("POST", server.url), unreadable, clock=CLOCK)
     assert outcome.state is DispatchState.UNKNOWN
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from outreach.adapters import adapter
 from outreach.models.account import PROVIDERS
 from outreach.protocols.adapter import AccountCheck, Connection
+from outreach.providers.registry import adapter
 from outreach.testing.clock import ManualClock
 
 NOT_PLAIN = "pässwörter-sind-lang"

@@ -8,14 +8,14 @@ import httpx
 import pytest
 
 from outreach.clock import SystemClock
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
-from outreach.runners.connections import Connections
+from outreach.providers.connections import AccountConnections
 from outreach.testing.fault_server import Answer, FaultServer, Received
 from outreach.vault import Vault
 from outreach.wire import client
-from outreach.wire.asking import ask_once
-from outreach.wire.client import AnswerTooLarge
+from outreach.wire.client import ResponseTooLarge
+from outreach.wire.sending import send_once
 
 pytestmark = pytest.mark.anyio
 
@@ -27,8 +27,8 @@ async def asking(
     answer: Callable[[Received], Answer], monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[httpx.AsyncClient, FaultServer]]:
     """Open the client that accounts are worked with, and somebody who answers it."""
-    monkeypatch.setattr(client, "MOST_ANSWER_BYTES", MOST)
-    connections = Connections(vault=Vault(), clock=SystemClock(), answer_seconds=30.0, public_url=None)
+    monkeypatch.setattr(client, "MAX_RESPONSE_BYTES", MOST)
+    connections = AccountConnections(vault=Vault(), clock=SystemClock(), answer_seconds=30.0, public_url=None)
     async with FaultServer(answer) as server:
         yield connections._client(), server
         await connections.aclose()
@@ -44,17 +44,17 @@ async def test_an_answer_is_read_up_to_a_bound(packed: bool, monkeypatch: pytest
         content = b"x" * size
         return Answer(body=gzip.compress(content) if packed else content, headers=headers)
 
-    def read(response: httpx.Response) -> Outcome:
+    def read(response: httpx.Response) -> DispatchOutcome:
         assert response.content == b"x" * MOST
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=response.headers["x-kind"])
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=response.headers["x-kind"])
 
     async with asking(answer, monkeypatch) as (http, server):
         clock = SystemClock()
-        taken = await ask_once(http, http.build_request("POST", server.url), read, clock=clock)
+        taken = await send_once(http, http.build_request("POST", server.url), read, clock=clock)
         assert (taken.state, taken.provider_id) == (DispatchState.ACCEPTED, headers["x-kind"])
         size += 1
-        lost = await ask_once(http, http.build_request("POST", server.url), read, clock=clock)
-        assert (lost.state, lost.reason, lost.error_code) == (DispatchState.UNKNOWN, "unreadable", "AnswerTooLarge")
+        lost = await send_once(http, http.build_request("POST", server.url), read, clock=clock)
+        assert (lost.state, lost.reason, lost.error_code) == (DispatchState.UNKNOWN, "unreadable", "ResponseTooLarge")
         assert server.requests[0].headers["accept-encoding"] == "identity"
         async with http.stream("GET", server.url) as response:
             assert response.status_code == 200
@@ -67,8 +67,8 @@ async def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPa
         while True:
             yield b"x" * 1000
 
-    monkeypatch.setattr(client, "MOST_ANSWER_BYTES", MOST)
+    monkeypatch.setattr(client, "MAX_RESPONSE_BYTES", MOST)
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=endless()))
     async with client.ProviderClient(transport=transport) as http:
-        with pytest.raises(AnswerTooLarge):
+        with pytest.raises(ResponseTooLarge):
             await http.get("https://a.example/")

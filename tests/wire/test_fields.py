@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.wire.fields import moment_at, name_at, object_at, text_at, value_at
+from outreach.wire.json_fields import (
+    moment_at,
+    name_at,
+    object_at,
+    text_at,
+    value_at,
+)
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

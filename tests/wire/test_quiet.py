@@ -9,14 +9,14 @@ import httpx
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach.adapters import adapter
 from outreach.clock import SystemClock
-from outreach.protocols.carrier import LookUp
-from outreach.runners.connections import Connections
+from outreach.protocols.carrier import LookupRequest
+from outreach.providers.connections import AccountConnections
+from outreach.providers.registry import adapter
 from outreach.testing.builders import NOW, WORKSPACE_ID, make_account, new_id
 from outreach.testing.fault_server import Answer, FaultServer
 from outreach.vault import Vault
-from outreach.wire.quiet import keep_numbers_out_of_logs
+from outreach.wire.client import redact_http_logs
 from tests.carriers.telnyx.given import CREDENTIALS as TELNYX
 from tests.carriers.twilio.given import CREDENTIALS as TWILIO
 
@@ -42,29 +42,29 @@ def _filters() -> Iterator[None]:
 async def test_no_number_of_a_look_up_is_logged(
     name: str, credentials: dict[str, str], level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Design: no full phone number in a log, also in a program that logs everything."""
+    """docs/operations.md#security: no full phone number in a log, also in a program that logs everything."""
     # Another test may have served in this process, which quietens httpx.
     caplog.set_level(level, logger="httpx")
     caplog.set_level(level)
     vault = Vault(keys=Fernet.generate_key().decode())
-    connections = Connections(vault=vault, clock=SystemClock(), answer_seconds=30.0, public_url=None)
+    connections = AccountConnections(vault=vault, clock=SystemClock(), answer_seconds=30.0, public_url=None)
     moved = {"location": f"https://a.example/Messages?To=%2B1{PERSON}", "x-odd": f"'+1{PERSON}'"}
     async with FaultServer(lambda _: Answer(body=b"{}", headers=moved)) as server:
         url = server.url
         account = make_account(provider=name)
-        sealed = vault.seal(account.id, {**credentials, "api_base": url})
+        sealed = vault.encrypt(account.id, {**credentials, "api_base": url})
         connection = connections.connection(make_account(id=account.id, provider=name, sealed=sealed))
-        question = LookUp(
+        lookup = LookupRequest(
             workspace_id=WORKSPACE_ID,
             dispatch_id=new_id(),
             provider_id=None,
-            sender=f"+1{OURS}",
+            from_number=f"+1{OURS}",
             to=f"+1{PERSON}",
             body="Hello",
             since=NOW,
             until=NOW + timedelta(seconds=30),
         )
-        await adapter(name).connect(connection).look_up(question)  # type: ignore[attr-defined]
+        await adapter(name).connect(connection).look_up(lookup)  # type: ignore[attr-defined]
         await connections.aclose()
         assert any(PERSON in value for value in server.requests[0].query.values())
     lines = [record.getMessage() for record in caplog.records if record.name.startswith("http")]
@@ -76,7 +76,7 @@ async def test_no_number_of_a_look_up_is_logged(
 async def test_an_answer_that_is_none_is_not_quoted(caplog: pytest.LogCaptureFixture) -> None:
     """The parser's error has the line in it that it does not understand."""
     caplog.set_level(logging.DEBUG)
-    connections = Connections(vault=Vault(), clock=SystemClock(), answer_seconds=30.0, public_url=None)
+    connections = AccountConnections(vault=Vault(), clock=SystemClock(), answer_seconds=30.0, public_url=None)
     raw = f"HTTP/1.1 200 OK\r\nLocation +1{PERSON}\r\n\r\n".encode()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -104,8 +104,8 @@ async def test_an_answer_that_is_none_is_not_quoted(caplog: pytest.LogCaptureFix
 def test_a_line_loses_its_queries_alone(line: str, kept: str, caplog: pytest.LogCaptureFixture) -> None:
     """However the line was put together; installing the filter again changes nothing."""
     caplog.set_level(logging.INFO, logger="httpx")
-    keep_numbers_out_of_logs()
-    keep_numbers_out_of_logs()
+    redact_http_logs()
+    redact_http_logs()
     logger = logging.getLogger("httpx")
     assert len(logger.filters) == 1
     logger.info(line)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from outreach.adapters import adapter
 from outreach.carriers.vonage.tokens import _part
 from outreach.models.account import PROVIDERS
 from outreach.protocols.adapter import Callback, CallbackRefused
+from outreach.providers.registry import adapter
 from outreach.testing.builders import NOW
 from outreach.wire.callbacks import MESSAGE_BYTES
 from tests.carriers.kit import connection
@@ -71,4 +71,4 @@ def test_a_body_is_not_parsed_before_it_is_verified(name: str, monkeypatch: pyte
 def test_each_provider_says_how_large_its_callbacks_are(name: str) -> None:
     """A message is small; a call brings its transcript, that of a longer one is asked for."""
     sizes = {"vapi": 1024 * 1024, "retell": 1024 * 1024, "elevenlabs": 512 * 1024}
-    assert adapter(name).most_callback_bytes == sizes.get(name, MESSAGE_BYTES)
+    assert adapter(name).max_callback_bytes == sizes.get(name, MESSAGE_BYTES)

@@ -13,14 +13,13 @@ import pytest
 
 from outreach.models.campaign import Counters
 from outreach.models.states import DispatchState, RecipientStatus
-from outreach.models.work import Unit
-from outreach.storage.sqlite.backend import SqliteBackend
-from outreach.storage.sqlite.errors import in_words
-from outreach.storage.sqlite.groups import commit_group
+from outreach.models.work import WorkUnit
+from outreach.storage.sqlite.backend import Session, SqliteBackend
+from outreach.storage.sqlite.errors import as_caller_error
+from outreach.storage.sqlite.group_commit import commit_group
 from outreach.storage.sqlite.jobs import Job
 from outreach.storage.sqlite.memory import empty_database, open_image, write_now
-from outreach.storage.sqlite.schema import bring_up_to_date
-from outreach.storage.sqlite.session import Session
+from outreach.storage.sqlite.schema import apply_migrations
 from outreach.testing.builders import (
     NOW,
     WORKSPACE_ID,
@@ -34,7 +33,7 @@ from outreach.testing.builders import (
 )
 from outreach.testing.builders import make_campaign as build_campaign
 from outreach.testing.storage_tables.base_contract import pending, publish
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.working_set import AlreadyExists, Transaction
 
 
 class Broken(Exception):
@@ -193,7 +192,7 @@ def test_an_operation_that_fails_is_undone_in_memory(session: Session, campaign_
         assert recipient is not None
         tx.recipients.put(WORKSPACE_ID, attrs.evolve(recipient, status=RecipientStatus.FAILED))
         tx.campaigns.add_counters(WORKSPACE_ID, campaign_id, Counters(failed=1))
-        tx.work.touch(Unit("campaign", WORKSPACE_ID, campaign_id), NOW)
+        tx.work.schedule(WorkUnit("campaign", WORKSPACE_ID, campaign_id), NOW)
         tx.trail.append(make_trail_entry(campaign_id=campaign_id))
         tx.calls.get(WORKSPACE_ID, new_id())
         raise Broken
@@ -297,7 +296,7 @@ def test_rows_are_forgotten_when_somebody_else_has_written(tmp_path: Path) -> No
         closing(sqlite3.connect(path, isolation_level=None)) as ours,
         closing(sqlite3.connect(path, isolation_level=None)) as theirs,
     ):
-        bring_up_to_date(ours)
+        apply_migrations(ours)
         here, there = Session(ours), Session(theirs)
         write_now(here, lambda tx: tx.workspaces.insert(make_workspace(id=WORKSPACE_ID)))
         assert statements_of(here, lambda tx: tx.workspaces.get(WORKSPACE_ID)) == []
@@ -332,7 +331,7 @@ def test_a_dispatch_that_is_reopened_beside_another_is_refused(session: Session,
         tx.dispatches.update(attrs.evolve(settled, state=DispatchState.UNKNOWN))
 
     write_now(session, lambda tx: (tx.dispatches.insert(settled), tx.dispatches.insert(opened)))
-    with pytest.raises(AlreadyThere):
+    with pytest.raises(AlreadyExists):
         write_now(session, reopen)
 
 
@@ -340,6 +339,6 @@ def test_errors_come_in_our_words() -> None:
     """What SQLite says stays the cause."""
     refused = sqlite3.IntegrityError("FOREIGN KEY constraint failed")
     refused.sqlite_errorcode = sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
-    assert isinstance(in_words(refused), LookupError)
+    assert isinstance(as_caller_error(refused), LookupError)
     mine = Broken()
-    assert in_words(mine) is mine
+    assert as_caller_error(mine) is mine

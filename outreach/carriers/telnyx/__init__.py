@@ -16,17 +16,17 @@ from outreach.protocols.adapter import (
     Connection,
     CredentialField,
 )
-from outreach.wire.asking import json_object_or_empty
-from outreach.wire.callbacks import MESSAGE_BYTES, object_in
-from outreach.wire.checking import (
+from outreach.wire.account_check import (
     API_BASE,
     api_base,
     api_base_problems,
-    ask_harmless,
-    has,
+    has_value_of,
     not_ok,
     plain_text_problems,
+    probe_account,
 )
+from outreach.wire.callbacks import MESSAGE_BYTES, object_in
+from outreach.wire.sending import json_object_or_empty
 
 _TITLE: Final = "Telnyx"
 
@@ -39,22 +39,24 @@ class TelnyxAdapter:
 
     name = NAME
     fields: Sequence[CredentialField] = (
-        CredentialField(name="api_key", meaning="API key (version 2), under API Keys in the Mission Control Portal."),
+        CredentialField(
+            name="api_key", description="API key (version 2), under API Keys in the Mission Control Portal."
+        ),
         CredentialField(
             name="public_key",
-            meaning="Public key that verifies webhooks, under Keys & Credentials; the same for the whole account.",
+            description="Public key that verifies webhooks, under Keys & Credentials; the same for the whole account.",
             secret=False,
         ),
         CredentialField(
             name="messaging_profile_id",
-            meaning="Messaging profile of senders that are names; numbers have their own.",
+            description="Messaging profile of senders that are names; numbers have their own.",
             secret=False,
             required=False,
         ),
         API_BASE,
     )
     replies_to_keywords = True
-    most_callback_bytes = MESSAGE_BYTES
+    max_callback_bytes = MESSAGE_BYTES
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with the form of credentials."""
@@ -80,12 +82,12 @@ class TelnyxAdapter:
             params={"page[size]": "1"} if profile is None else None,
             headers=dict(headers(credentials)),
         )
-        answer = await ask_harmless(
+        answer = await probe_account(
             connection,
             request,
             provider=_TITLE,
             fields=self.fields,
-            expected=has(list if profile is None else dict, "data"),
+            expected=has_value_of(list if profile is None else dict, "data"),
         )
         if isinstance(answer, str):
             return not_ok(answer)
@@ -101,7 +103,7 @@ class TelnyxAdapter:
         """Return the carrier of an account."""
         return TelnyxCarrier(connection)
 
-    def own_starts(self, to: str) -> Collection[str]:
+    def carrier_start_words(self, to: str) -> Collection[str]:
         """Return Telnyx's words of START, which are those of every number."""
         return _STARTS
 

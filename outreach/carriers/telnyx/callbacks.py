@@ -13,12 +13,19 @@ from typing import Any, Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from outreach.carriers.base import DISPATCH
+from outreach.carriers.base import DISPATCH_PARAMETER
 from outreach.carriers.telnyx.carrier import NAME
 from outreach.carriers.telnyx.errors import failure_class
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
-from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection, InboundText, Keyword
+from outreach.protocols.adapter import (
+    Callback,
+    CallbackEvent,
+    CallbackRefused,
+    Connection,
+    InboundMessageEvent,
+    Keyword,
+)
 from outreach.wire.callbacks import first_in, json_event, moment_in, object_in, require_id, text_in
 from outreach.wire.signatures import from_base64, require_header, require_recent
 
@@ -74,7 +81,7 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         return [CallbackEvent(event_id=event_id, content=report if to is not None else None, to=to)]
     if kind == _INBOUND:
         text = _inbound(connection, event, payload)
-        return [CallbackEvent(event_id=event_id, content=text, unread=_INBOUND if text is None else None)]
+        return [CallbackEvent(event_id=event_id, content=text, unreadable_kind=_INBOUND if text is None else None)]
     return [CallbackEvent(event_id=event_id, content=None)]
 
 
@@ -103,7 +110,7 @@ def _report(
     return MessageReport(
         workspace_id=connection.workspace_id,
         provider=NAME,
-        dispatch_id=callback.query.get(DISPATCH) or None,
+        dispatch_id=callback.query.get(DISPATCH_PARAMETER) or None,
         provider_id=provider_id,
         status=status,
         at=moment_in(event, "occurred_at", otherwise=connection.clock.now()),
@@ -113,7 +120,9 @@ def _report(
     )
 
 
-def _inbound(connection: Connection, event: Mapping[str, Any], payload: Mapping[str, Any]) -> InboundText | None:
+def _inbound(
+    connection: Connection, event: Mapping[str, Any], payload: Mapping[str, Any]
+) -> InboundMessageEvent | None:
     provider_id = text_in(payload, "id")
     sender = text_in(first_in(payload, "from"), "phone_number")
     to = text_in(first_in(payload, "to"), "phone_number")
@@ -122,12 +131,12 @@ def _inbound(connection: Connection, event: Mapping[str, Any], payload: Mapping[
     # Names the answer that Telnyx's own handling of keywords has sent.
     keyword = _KEYWORDS.get((text_in(payload, "autoresponse_type") or "").upper())
     occurred_at = moment_in(event, "occurred_at", otherwise=connection.clock.now())
-    return InboundText(
+    return InboundMessageEvent(
         provider_id=provider_id,
-        sender=sender,
+        from_number=sender,
         to=to,
         body=text_in(payload, "text") or "",
         at=moment_in(payload, "received_at", otherwise=occurred_at),
         keyword=keyword,
-        answered=keyword is not None,
+        replied_by_carrier=keyword is not None,
     )

@@ -11,14 +11,21 @@ import httpx
 
 from outreach.carriers import base
 from outreach.carriers.telnyx.errors import AMBIGUOUS, FAILURES, SENDER_LIMITS, failure_class
-from outreach.convert.timestamps import read_timestamp
-from outreach.models.dispatch import Outcome
+from outreach.convert.field_rules import read_timestamp
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Connection
-from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage
-from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal, text_of
+from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, OutboundMessage
+from outreach.wire.account_check import api_base
 from outreach.wire.callbacks import first_in, object_in, text_in
-from outreach.wire.checking import api_base
+from outreach.wire.sending import (
+    UnreadableResponse,
+    json_object,
+    json_object_or_empty,
+    refusal,
+    send_once,
+    text_of,
+)
 
 NAME: Final = "telnyx"
 USUAL_BASE: Final = "https://api.telnyx.com"
@@ -30,7 +37,7 @@ _FAILED_RECORDS: Final = frozenset({"failed", "gw_reject"})
 """The same in detail records."""
 
 _PAGE_SIZE: Final = 50
-_MOST_PAGES: Final = 4
+_MAX_PAGES: Final = 4
 
 
 def headers(credentials: Mapping[str, str]) -> Mapping[str, str]:
@@ -58,84 +65,84 @@ class TelnyxCarrier:
     @property
     def capabilities(self) -> CarrierCapabilities:
         """What it can do: it has no field for `not_after`."""
-        return CarrierCapabilities(look_up="evidence", carries_not_after=False)
+        return CarrierCapabilities(look_up="evidence", supports_not_after=False)
 
-    async def send(self, message: OutboundMessage) -> Outcome:
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Hand one message to Telnyx, once."""
         if message.not_after is not None and message.not_after <= self._connection.clock.now():
             return base.TOO_LATE
-        if message.sender is None:
+        if message.from_number is None:
             return base.NO_SENDER
-        body: dict[str, Any] = {"to": message.to, "from": message.sender, "text": message.body}
+        body: dict[str, Any] = {"to": message.to, "from": message.from_number, "text": message.body}
         profile = self._connection.credentials.get("messaging_profile_id")
-        if profile is not None and not message.sender.startswith("+"):
+        if profile is not None and not message.from_number.startswith("+"):
             # A number belongs to a profile; a name does not, and has to be told its own.
             body["messaging_profile_id"] = profile
         if self._connection.callback_url is not None:
-            body["webhook_url"] = base.with_dispatch(self._connection.callback_url, message.dispatch_id)
+            body["webhook_url"] = base.dispatch_callback_url(self._connection.callback_url, message.dispatch_id)
             body["use_profile_webhooks"] = False
         http = self._connection.http
         request = http.build_request("POST", f"{self._base}/messages", json=body, headers=self._headers)
-        return await ask_once(http, request, self._read, clock=self._connection.clock)
+        return await send_once(http, request, self._read, clock=self._connection.clock)
 
-    async def look_up(self, question: LookUp) -> Outcome | None:
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a message by its id, or its detail record."""
-        if question.provider_id is not None:
-            answer = await self._get(f"/messages/{quote(question.provider_id, safe='')}")
+        if lookup.provider_id is not None:
+            answer = await self._get(f"/messages/{quote(lookup.provider_id, safe='')}")
             return _found(object_in(answer, "data")) if answer is not None else None
-        if question.sender is None:
+        if lookup.from_number is None:
             return None  # Nothing is sent without one.
-        rows = await self._records(question, question.sender)
+        rows = await self._records(lookup, lookup.from_number)
         if rows is None:
             return None
-        candidates = [row for row in rows if _fits(row, question)]
-        ours = [row for row in candidates if _dispatch_of(row) == question.dispatch_id]
+        candidates = [row for row in rows if _fits(row, lookup)]
+        ours = [row for row in candidates if _dispatch_of(row) == lookup.dispatch_id]
         nobodys = [row for row in candidates if _dispatch_of(row) is None]
         if ours:
             return _recorded(ours[0]) if len(ours) == 1 else None
-        return base.circumstantial(_recorded(nobodys[0])) if len(nobodys) == 1 else None
+        return base.as_circumstantial(_recorded(nobodys[0])) if len(nobodys) == 1 else None
 
-    def _read(self, response: httpx.Response) -> Outcome:
+    def _read(self, response: httpx.Response) -> DispatchOutcome:
         if response.is_success:
             data = object_in(json_object(response), "data")
             text_of(data.get("id"))
             if (outcome := _found(data)) is None:
-                raise Unreadable
+                raise UnreadableResponse
             return outcome
         if not response.is_client_error:
-            raise Unreadable
+            raise UnreadableResponse
         error = first_in(json_object_or_empty(response), "errors")
         code = text_in(error, "code")
         if code in AMBIGUOUS:
-            return Outcome(state=DispatchState.UNKNOWN, reason="provider_error", error_code=code)
+            return DispatchOutcome(state=DispatchState.UNKNOWN, reason="provider_error", error_code=code)
         return refusal(
             base.refusal_class(failure_class(error)),
             response,
             now=self._connection.clock.now(),
             code=code[:40] if code else None,
             message=text_in(error, "detail") or text_in(error, "title"),
-            whole_account=code not in SENDER_LIMITS,
+            account_wide=code not in SENDER_LIMITS,
         )
 
     async def _get(self, path: str, params: Mapping[str, str] | None = None) -> Mapping[str, Any] | None:
         http = self._connection.http
         request = http.build_request("GET", self._base + path, params=params, headers=self._headers)
-        return await base.find_json(http, request)
+        return await base.fetch_json(http, request)
 
-    async def _records(self, question: LookUp, sender: str) -> list[Mapping[str, Any]] | None:
+    async def _records(self, lookup: LookupRequest, sender: str) -> list[Mapping[str, Any]] | None:
         """Return the records of messages between the numbers of those days; None when they cannot all be seen."""
         # The document shows days only; which of their records are of the time is looked at here.
         params = {
             "filter[record_type]": "messaging",
             "filter[direction]": "outbound",
-            "filter[cld]": question.to,
+            "filter[cld]": lookup.to,
             "filter[cli]": sender,
-            "filter[created_at][gte]": (question.since - base.EARLIER).date().isoformat(),
-            "filter[created_at][lt]": (question.until + base.LATER + timedelta(days=1)).date().isoformat(),
+            "filter[created_at][gte]": (lookup.since - base.CLOCK_SKEW_BEFORE).date().isoformat(),
+            "filter[created_at][lt]": (lookup.until + base.CLOCK_SKEW_AFTER + timedelta(days=1)).date().isoformat(),
             "page[size]": str(_PAGE_SIZE),
         }
         found: list[Mapping[str, Any]] = []
-        for number in range(1, _MOST_PAGES + 1):
+        for number in range(1, _MAX_PAGES + 1):
             answer = await self._get("/detail_records", {**params, "page[number]": str(number)})
             rows = answer.get("data") if answer is not None else None
             if answer is None or not isinstance(rows, list):
@@ -147,15 +154,15 @@ class TelnyxCarrier:
         return None
 
 
-def _found(data: Mapping[str, Any]) -> Outcome | None:
+def _found(data: Mapping[str, Any]) -> DispatchOutcome | None:
     """Return the outcome that a message of Telnyx's is; None for what is no message."""
     provider_id = text_in(data, "id")
     if provider_id is None:
         return None
     if text_in(first_in(data, "to"), "status") not in FAILED:
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
     error = first_in(data, "errors")
-    return base.failed_at_once(
+    return base.refused_after_accept(
         failure_class(error),
         provider_id=provider_id,
         code=text_in(error, "code"),
@@ -163,23 +170,23 @@ def _found(data: Mapping[str, Any]) -> Outcome | None:
     )
 
 
-def _recorded(row: Mapping[str, Any]) -> Outcome | None:
+def _recorded(row: Mapping[str, Any]) -> DispatchOutcome | None:
     provider_id = text_in(row, "uuid")
     if provider_id is None:
         return None
     if text_in(row, "status") not in _FAILED_RECORDS:
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
     errors = row.get("errors")
     code = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], str) else None
-    return base.failed_at_once(FAILURES.get(code or ""), provider_id=provider_id, code=code)
+    return base.refused_after_accept(FAILURES.get(code or ""), provider_id=provider_id, code=code)
 
 
-def _fits(row: Mapping[str, Any], question: LookUp) -> bool:
+def _fits(row: Mapping[str, Any], lookup: LookupRequest) -> bool:
     return (
-        row.get("cld") == question.to
-        and row.get("cli") == question.sender
+        row.get("cld") == lookup.to
+        and row.get("cli") == lookup.from_number
         and row.get("direction") == "outbound"
-        and base.in_window(read_timestamp(text_in(row, "created_at") or ""), question)
+        and base.in_window(read_timestamp(text_in(row, "created_at") or ""), lookup)
     )
 
 
@@ -187,7 +194,7 @@ def _dispatch_of(row: Mapping[str, Any]) -> str | None:
     """Return the dispatch that the webhook URL of a record names; None where it names none."""
     try:
         query = urlsplit(text_in(row, "delivery_status_webhook_url") or "").query
-        named = parse_qs(query, max_num_fields=50).get(base.DISPATCH)
+        named = parse_qs(query, max_num_fields=50).get(base.DISPATCH_PARAMETER)
     except ValueError:
         return None
     return named[-1] if named else None

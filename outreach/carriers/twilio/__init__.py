@@ -16,9 +16,16 @@ from outreach.protocols.adapter import (
     Connection,
     CredentialField,
 )
-from outreach.wire.asking import json_object_or_empty
+from outreach.wire.account_check import (
+    API_BASE,
+    api_base_problems,
+    has_value_of,
+    not_ok,
+    plain_text_problems,
+    probe_account,
+)
 from outreach.wire.callbacks import MESSAGE_BYTES
-from outreach.wire.checking import API_BASE, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
+from outreach.wire.sending import json_object_or_empty
 
 _TITLE: Final = "Twilio"
 _FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
@@ -43,27 +50,28 @@ class TwilioAdapter:
     name = NAME
     fields: Sequence[CredentialField] = (
         CredentialField(
-            name="account_sid", meaning="Account SID, on the first page of the Twilio Console.", secret=False
+            name="account_sid", description="Account SID, on the first page of the Twilio Console.", secret=False
         ),
         CredentialField(
-            name="auth_token", meaning="Auth Token, beside it: it verifies callbacks, and makes requests without a key."
+            name="auth_token",
+            description="Auth Token, beside it: it verifies callbacks, and makes requests without a key.",
         ),
         CredentialField(
             name="api_key_sid",
-            meaning="SID of an API key to make requests with instead of the token.",
+            description="SID of an API key to make requests with instead of the token.",
             secret=False,
             required=False,
         ),
-        CredentialField(name="api_key_secret", meaning="The secret of that API key.", required=False),
+        CredentialField(name="api_key_secret", description="The secret of that API key.", required=False),
         CredentialField(
             name="webhook_shared_secret",
-            meaning="Secret of the shared key, where a webhook setting of Twilio signs with one.",
+            description="Secret of the shared key, where a webhook setting of Twilio signs with one.",
             required=False,
         ),
         API_BASE,
     )
     replies_to_keywords = True
-    most_callback_bytes = MESSAGE_BYTES
+    max_callback_bytes = MESSAGE_BYTES
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with the form of credentials."""
@@ -81,9 +89,11 @@ class TwilioAdapter:
         """Read the account with its token and, where an API key is given, one message with that; each once."""
         credentials, http = connection.credentials, connection.http
         url = account_url(connection)
-        token = base.basic(credentials["account_sid"], credentials["auth_token"])
+        token = base.basic_auth(credentials["account_sid"], credentials["auth_token"])
         request = http.build_request("GET", f"{url}.json", headers={"authorization": token})
-        answer = await ask_harmless(connection, request, provider=_TITLE, fields=self.fields, expected=has(str, "sid"))
+        answer = await probe_account(
+            connection, request, provider=_TITLE, fields=self.fields, expected=has_value_of(str, "sid")
+        )
         if isinstance(answer, str):
             return not_ok(answer)
         status = json_object_or_empty(answer).get("status")
@@ -97,8 +107,8 @@ class TwilioAdapter:
                 params={"PageSize": "1"},
                 headers={"authorization": authorization(credentials)},
             )
-            answer = await ask_harmless(
-                connection, request, provider=_TITLE, fields=self.fields, expected=has(list, "messages")
+            answer = await probe_account(
+                connection, request, provider=_TITLE, fields=self.fields, expected=has_value_of(list, "messages")
             )
             if isinstance(answer, str):
                 return not_ok(f"With the API key: {answer}")
@@ -112,7 +122,7 @@ class TwilioAdapter:
         """Return the carrier of an account."""
         return TwilioCarrier(connection)
 
-    def own_starts(self, to: str) -> Collection[str] | None:
+    def carrier_start_words(self, to: str) -> Collection[str] | None:
         """Return Twilio's words of START; None for a short code, whose keywords Twilio leaves to its user.
 
         With Advanced Opt-Out it answers there too, and says so in each callback (`OptOutType`).

@@ -15,13 +15,20 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from outreach.carriers.base import DISPATCH
+from outreach.carriers.base import DISPATCH_PARAMETER
 from outreach.carriers.twilio.carrier import NAME, SID
 from outreach.carriers.twilio.errors import FAILURES
 from outreach.carriers.twilio.signature import require_known_query, verified_fields
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
-from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection, InboundText, Keyword
+from outreach.protocols.adapter import (
+    Callback,
+    CallbackEvent,
+    CallbackRefused,
+    Connection,
+    InboundMessageEvent,
+    Keyword,
+)
 from outreach.wire.callbacks import require_id, text_in
 
 STATUSES: Final[Mapping[str, MessageStatus]] = {
@@ -96,7 +103,7 @@ def _report(
     return MessageReport(
         workspace_id=connection.workspace_id,
         provider=NAME,
-        dispatch_id=callback.query.get(DISPATCH) or None,
+        dispatch_id=callback.query.get(DISPATCH_PARAMETER) or None,
         provider_id=sid,
         status=known,
         at=connection.clock.now(),
@@ -106,20 +113,20 @@ def _report(
     )
 
 
-def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> InboundText:
+def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> InboundMessageEvent:
     sender, to = require_id(fields, "From"), require_id(fields, "To")
     _require_form("From", sender, _SENDER)
     _require_form("To", to, _ADDRESS)
     # Comes where Advanced Opt-Out is on, and Twilio has then replied itself.
     keyword = _KEYWORDS.get((_formed(fields, "OptOutType", _OPT_OUT_TYPE) or "").upper())
-    return InboundText(
+    return InboundMessageEvent(
         provider_id=sid,
-        sender=sender,
+        from_number=sender,
         to=to,
         body=text_in(fields, "Body") or "",
         at=connection.clock.now(),
         keyword=keyword,
-        answered=keyword is not None,
+        replied_by_carrier=keyword is not None,
     )
 
 

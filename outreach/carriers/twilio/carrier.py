@@ -13,17 +13,23 @@ import httpx
 
 from outreach.carriers import base
 from outreach.carriers.twilio.errors import FAILURES, SENDER_LIMITS
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Connection
-from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage
-from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal
-from outreach.wire.checking import api_base
+from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, OutboundMessage
+from outreach.wire.account_check import api_base
+from outreach.wire.sending import (
+    UnreadableResponse,
+    json_object,
+    json_object_or_empty,
+    refusal,
+    send_once,
+)
 
 NAME: Final = "twilio"
 USUAL_BASE: Final = "https://api.twilio.com"
 
-LONGEST_VALIDITY_SECONDS: Final = 36_000
+MAX_VALIDITY_SECONDS: Final = 36_000
 """`ValidityPeriod` is 1 to 36,000 s: https://www.twilio.com/docs/api/errors/90007."""
 
 FAILED: Final = frozenset({"failed", "undelivered", "canceled"})
@@ -33,7 +39,7 @@ SID: Final = re.compile(r"(?:SM|MM)[0-9a-fA-F]{32}")
 """The identifier of a message."""
 
 _PAGE_SIZE: Final = 200
-_MOST_PAGES: Final = 5
+_MAX_PAGES: Final = 5
 _SERVICE: Final = re.compile(r"MG[0-9a-fA-F]{32}")
 _NO_SERVICE: Final = base.no_sender("A Messaging Service is no sender here: name one of its numbers.")
 """Twilio would choose a number that the ledger does not know, and by which no look-up could find the message."""
@@ -48,8 +54,8 @@ def account_url(connection: Connection) -> str:
 def authorization(credentials: Mapping[str, str]) -> str:
     """Return what requests are made with: an API key where there is one, else the account's own token."""
     if "api_key_sid" in credentials:
-        return base.basic(credentials["api_key_sid"], credentials["api_key_secret"])
-    return base.basic(credentials["account_sid"], credentials["auth_token"])
+        return base.basic_auth(credentials["api_key_sid"], credentials["api_key_secret"])
+    return base.basic_auth(credentials["account_sid"], credentials["auth_token"])
 
 
 class TwilioCarrier:
@@ -73,47 +79,47 @@ class TwilioCarrier:
     @property
     def capabilities(self) -> CarrierCapabilities:
         """What it can do."""
-        return CarrierCapabilities(look_up="evidence", carries_not_after=True)
+        return CarrierCapabilities(look_up="evidence", supports_not_after=True)
 
-    async def send(self, message: OutboundMessage) -> Outcome:
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Hand one message to Twilio, once."""
-        if message.sender is None:
+        if message.from_number is None:
             return base.NO_SENDER
-        if _SERVICE.fullmatch(message.sender):
+        if _SERVICE.fullmatch(message.from_number):
             return _NO_SERVICE
-        form = {"To": message.to, "From": message.sender, "Body": message.body}
+        form = {"To": message.to, "From": message.from_number, "Body": message.body}
         if self._connection.callback_url is not None:
-            form["StatusCallback"] = base.with_dispatch(self._connection.callback_url, message.dispatch_id)
+            form["StatusCallback"] = base.dispatch_callback_url(self._connection.callback_url, message.dispatch_id)
         if message.not_after is not None:
             now = self._connection.clock.now()
-            left = base.seconds_left(message.not_after, now=now, least=1, most=LONGEST_VALIDITY_SECONDS)
+            left = base.validity_seconds(message.not_after, now=now, least=1, most=MAX_VALIDITY_SECONDS)
             if left is None:
                 return base.TOO_LATE
             form["ValidityPeriod"] = str(left)
         http = self._connection.http
         request = http.build_request("POST", f"{self._messages}.json", data=form, headers=self._headers)
-        return await ask_once(http, request, self._read, clock=self._connection.clock)
+        return await send_once(http, request, self._read, clock=self._connection.clock)
 
-    async def look_up(self, question: LookUp) -> Outcome | None:
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a message by its id, or the only one with these numbers and this text from that time."""
-        if question.provider_id is not None:
-            return self._found(await self._get(f"{self._messages}/{quote(question.provider_id, safe='')}.json"))
-        if question.sender is None:
+        if lookup.provider_id is not None:
+            return self._found(await self._get(f"{self._messages}/{quote(lookup.provider_id, safe='')}.json"))
+        if lookup.from_number is None:
             return None  # Nothing is sent without one.
-        listed = await self._list(to=question.to, sender=question.sender)
+        listed = await self._list(to=lookup.to, from_number=lookup.from_number)
         if listed is None:
             return None
-        matches = [message for message in listed if _fits(message, question)]
-        return base.circumstantial(self._found(matches[0])) if len(matches) == 1 else None
+        matches = [message for message in listed if _fits(message, lookup)]
+        return base.as_circumstantial(self._found(matches[0])) if len(matches) == 1 else None
 
-    def _read(self, response: httpx.Response) -> Outcome:
+    def _read(self, response: httpx.Response) -> DispatchOutcome:
         if response.is_success:
             answer = json_object(response)
             if (outcome := self._found(answer)) is None:
-                raise Unreadable
+                raise UnreadableResponse
             return outcome
         if not response.is_client_error:
-            raise Unreadable
+            raise UnreadableResponse
         answer = json_object_or_empty(response)
         code, words = _code(answer.get("code")), answer.get("message")
         return refusal(
@@ -122,25 +128,25 @@ class TwilioCarrier:
             now=self._connection.clock.now(),
             code=code,
             message=words if isinstance(words, str) else None,
-            whole_account=code not in SENDER_LIMITS,
+            account_wide=code not in SENDER_LIMITS,
         )
 
-    def _found(self, message: Mapping[str, Any] | None) -> Outcome | None:
+    def _found(self, message: Mapping[str, Any] | None) -> DispatchOutcome | None:
         """Return the outcome that a message of Twilio's is; None for what is no message."""
         sid = message.get("sid") if message else None
         if message is None or not isinstance(sid, str) or not SID.fullmatch(sid):
             return None
         status = message.get("status")
         if not isinstance(status, str) or status not in FAILED:
-            return Outcome(state=DispatchState.ACCEPTED, provider_id=sid)
+            return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=sid)
         code, words = _code(message.get("error_code")), message.get("error_message")
-        return base.failed_at_once(
+        return base.refused_after_accept(
             FAILURES.get(code or ""), provider_id=sid, code=code, message=words if isinstance(words, str) else None
         )
 
     async def _get(self, url: str, params: Mapping[str, str] | None = None) -> Mapping[str, Any] | None:
         http = self._connection.http
-        return await base.find_json(http, http.build_request("GET", url, params=params, headers=self._headers))
+        return await base.fetch_json(http, http.build_request("GET", url, params=params, headers=self._headers))
 
     async def _list(self, *, to: str, sender: str) -> list[Mapping[str, Any]] | None:
         """Return all messages from one number to another; None when they cannot all be seen.
@@ -151,7 +157,7 @@ class TwilioCarrier:
         found: list[Mapping[str, Any]] = []
         url = f"{self._messages}.json"
         asked: Mapping[str, str] | None = params
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = await self._get(url, asked)
             messages = page.get("messages") if page is not None else None
             if page is None or not isinstance(messages, list):
@@ -166,13 +172,13 @@ class TwilioCarrier:
         return None
 
 
-def _fits(message: Mapping[str, Any], question: LookUp) -> bool:
+def _fits(message: Mapping[str, Any], lookup: LookupRequest) -> bool:
     return (
-        message.get("to") == question.to
-        and message.get("body") == question.body
-        and message.get("from") == question.sender
+        message.get("to") == lookup.to
+        and message.get("body") == lookup.body
+        and message.get("from") == lookup.from_number
         and str(message.get("direction", "")).startswith("outbound")
-        and base.in_window(_moment(message.get("date_created")), question)
+        and base.in_window(_moment(message.get("date_created")), lookup)
     )
 
 

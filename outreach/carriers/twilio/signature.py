@@ -15,20 +15,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from outreach.carriers.base import DISPATCH
+from outreach.carriers.base import DISPATCH_PARAMETER
 from outreach.protocols.adapter import Callback, CallbackRefused
 from outreach.wire.callbacks import json_event
-from outreach.wire.signatures import from_base64, keyed_digest, require_header, same
+from outreach.wire.signatures import equal_in_constant_time, from_base64, keyed_digest, require_header
 
 SIGNATURE: Final = "x-twilio-signature"
 SETTINGS: Final = "x-twilio-webhooks-signature-settings"
 
 _ALGORITHMS: Final[Mapping[str, Literal["sha1", "sha256"]]] = {"HMAC_SHA1": "sha1", "HMAC_SHA256": "sha256"}
-_MOST_FIELDS: Final = 1000
+_MAX_FIELDS: Final = 1000
 _AS_IT_CAME: Final = "surrogateescape"
 """How bytes that are no UTF-8 are kept until the signature over them is checked."""
 
-_QUERY: Final = re.compile(rf"(?:{DISPATCH}=[A-Za-z0-9_-]{{0,64}})?(?:(?:^|&)bodySHA256=(?P<hash>[0-9a-fA-F]{{64}}))?")
+_QUERY: Final = re.compile(
+    rf"(?:{DISPATCH_PARAMETER}=[A-Za-z0-9_-]{{0,64}})?(?:(?:^|&)bodySHA256=(?P<hash>[0-9a-fA-F]{{64}}))?"
+)
 """The query of an address that Twilio was told: ours names a dispatch, or there is none; Twilio adds the hash of a body
 that is no form."""
 
@@ -46,14 +48,14 @@ def verified_fields(callback: Callback, credentials: Mapping[str, str]) -> Mappi
     body_hash = _body_hash(callback)
     if body_hash is not None:
         # A body that is no form is signed by its hash, which stands in the signed address.
-        if not same(hashlib.sha256(callback.body).hexdigest(), body_hash):
+        if not equal_in_constant_time(hashlib.sha256(callback.body).hexdigest(), body_hash):
             raise CallbackRefused("The signature does not fit the body.")
         parameters: Sequence[tuple[str, str]] = ()
     else:
         parameters = _form(callback.body)
     signed = "".join(name + value for name, value in sorted(set(parameters))).encode(errors=_AS_IT_CAME)
     for url in _spellings(callback.url):
-        if same(given, keyed_digest(secret, url.encode(), signed, algorithm=algorithm)):
+        if equal_in_constant_time(given, keyed_digest(secret, url.encode(), signed, algorithm=algorithm)):
             if body_hash is not None:
                 return json_event(callback.body)
             return {_readable(name): _readable(value) for name, value in parameters}
@@ -97,7 +99,7 @@ def _body_hash(callback: Callback) -> str | None:
 def _form(body: bytes) -> list[tuple[str, str]]:
     try:
         text = body.decode("ascii")
-        return parse_qsl(text, keep_blank_values=True, errors=_AS_IT_CAME, max_num_fields=_MOST_FIELDS)
+        return parse_qsl(text, keep_blank_values=True, errors=_AS_IT_CAME, max_num_fields=_MAX_FIELDS)
     except ValueError:
         raise CallbackRefused("The body is no form.") from None
 

@@ -16,8 +16,16 @@ from outreach.protocols.adapter import (
     Connection,
     CredentialField,
 )
+from outreach.wire.account_check import (
+    API_BASE,
+    api_base,
+    api_base_problems,
+    has_value_of,
+    not_ok,
+    plain_text_problems,
+    probe_account,
+)
 from outreach.wire.callbacks import MESSAGE_BYTES
-from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
 
 _TITLE: Final = "Vonage"
 _YES_OR_NO: Final = frozenset({"yes", "no"})
@@ -32,31 +40,33 @@ class VonageAdapter:
     name = NAME
     fields: Sequence[CredentialField] = (
         CredentialField(
-            name="api_key", meaning="API key, on the first page of the Vonage API Dashboard.", secret=False
+            name="api_key", description="API key, on the first page of the Vonage API Dashboard.", secret=False
         ),
-        CredentialField(name="api_secret", meaning="API secret, under API settings."),
+        CredentialField(name="api_secret", description="API secret, under API settings."),
         CredentialField(
-            name="signature_secret", meaning="Signature secret, under API settings: it verifies signed webhooks."
+            name="signature_secret", description="Signature secret, under API settings: it verifies signed webhooks."
         ),
         CredentialField(
             name="application_id",
-            meaning="Application with the Messages capability, to send as instead of the bare account.",
+            description="Application with the Messages capability, to send as instead of the bare account.",
             secret=False,
             required=False,
         ),
         CredentialField(
-            name="private_key", meaning="Private key of that application, the whole text of its file.", required=False
+            name="private_key",
+            description="Private key of that application, the whole text of its file.",
+            required=False,
         ),
         CredentialField(
             name="use_reports",
-            meaning="`yes` lets unknown messages be looked up by the Reports API, which costs by the record.",
+            description="`yes` lets unknown messages be looked up by the Reports API, which costs by the record.",
             secret=False,
             required=False,
         ),
         API_BASE,
     )
     replies_to_keywords = False
-    most_callback_bytes = MESSAGE_BYTES
+    max_callback_bytes = MESSAGE_BYTES
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with the form of credentials."""
@@ -84,12 +94,12 @@ class VonageAdapter:
             params={"page_size": "1"} if application is None else None,
             headers={"authorization": account_authorization(credentials), "accept": "application/json"},
         )
-        answer = await ask_harmless(
+        answer = await probe_account(
             connection,
             request,
             provider=_TITLE,
             fields=self.fields,
-            expected=has(int, "total_items") if application is None else has(str, "id"),
+            expected=has_value_of(int, "total_items") if application is None else has_value_of(str, "id"),
         )
         if isinstance(answer, str):
             return not_ok(answer)
@@ -103,7 +113,7 @@ class VonageAdapter:
         """Return the carrier of an account."""
         return VonageCarrier(connection)
 
-    def own_starts(self, to: str) -> Collection[str]:
+    def carrier_start_words(self, to: str) -> Collection[str]:
         """Return Vonage's words of START, which are those of every number."""
         return _STARTS
 

@@ -11,8 +11,8 @@ from outreach.carriers.vonage.errors import error_code, reported_class
 from outreach.carriers.vonage.tokens import verify_callback
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
-from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection, InboundText
-from outreach.wire.callbacks import LONGEST_ID, address_in, json_event, moment_in, object_in, require_id, text_in
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection, InboundMessageEvent
+from outreach.wire.callbacks import MAX_ID_LENGTH, address_in, json_event, moment_in, object_in, require_id, text_in
 
 STATUSES: Final[Mapping[str, MessageStatus]] = {
     "submitted": MessageStatus.SENT,
@@ -54,8 +54,10 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     status = text_in(event, "status")
     if status is None:
         text = _inbound(connection, event, uuid)
-        return [CallbackEvent(event_id=f"{uuid}:received", content=text, unread=_INBOUND if text is None else None)]
-    if len(status) > LONGEST_ID:
+        return [
+            CallbackEvent(event_id=f"{uuid}:received", content=text, unreadable_kind=_INBOUND if text is None else None)
+        ]
+    if len(status) > MAX_ID_LENGTH:
         raise CallbackRefused("The callback has no status.")
     return [CallbackEvent(event_id=f"{uuid}:{status}", content=_report(connection, event, uuid, status))]
 
@@ -78,15 +80,15 @@ def _report(connection: Connection, event: Mapping[str, Any], uuid: str, status:
     )
 
 
-def _inbound(connection: Connection, event: Mapping[str, Any], uuid: str) -> InboundText | None:
+def _inbound(connection: Connection, event: Mapping[str, Any], uuid: str) -> InboundMessageEvent | None:
     sender, to = address_in(event, "from"), address_in(event, "to")
     channel = text_in(event, "channel")
     if sender is None or to is None or channel not in _BY_NUMBER:
         return None
     before = "" if channel in {_SMS, _MMS} else f"{channel}:"
-    return InboundText(
+    return InboundMessageEvent(
         provider_id=uuid,
-        sender=before + _e164(sender),
+        from_number=before + _e164(sender),
         to=before + _e164(to),
         body=text_in(event, "text") or "",
         at=moment_in(event, "timestamp", otherwise=connection.clock.now()),

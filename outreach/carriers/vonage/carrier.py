@@ -10,24 +10,31 @@ import httpx
 from outreach.carriers import base
 from outreach.carriers.vonage.errors import AMBIGUOUS, FAILURES, SENDER_LIMITS, error_code, reported_class
 from outreach.carriers.vonage.tokens import application_token, load_private_key
-from outreach.clock import to_text
-from outreach.models.dispatch import Outcome
+from outreach.clock import format_timestamp
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Connection
-from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage
-from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal, text_of
+from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, OutboundMessage
+from outreach.wire.account_check import api_base
 from outreach.wire.callbacks import text_in
-from outreach.wire.checking import api_base
+from outreach.wire.sending import (
+    UnreadableResponse,
+    json_object,
+    json_object_or_empty,
+    refusal,
+    send_once,
+    text_of,
+)
 
 NAME: Final = "vonage"
 USUAL_BASE: Final = "https://api.nexmo.com"
 
-SHORTEST_TTL_SECONDS: Final = 20
-LONGEST_TTL_SECONDS: Final = 604_800
+MIN_TTL_SECONDS: Final = 20
+MAX_TTL_SECONDS: Final = 604_800
 """Bounds of `ttl`, as Vonage's own libraries have them; its document names none."""
 
 _FAILED: Final = frozenset({"rejected", "undeliverable", "failed", "expired"})
-_MOST_PAGES: Final = 5
+_MAX_PAGES: Final = 5
 
 
 def digits(number: str) -> str:
@@ -37,7 +44,7 @@ def digits(number: str) -> str:
 
 def account_authorization(credentials: Mapping[str, str]) -> str:
     """Return what the account's own APIs are asked with."""
-    return base.basic(credentials["api_key"], credentials["api_secret"])
+    return base.basic_auth(credentials["api_key"], credentials["api_secret"])
 
 
 class VonageCarrier:
@@ -62,18 +69,18 @@ class VonageCarrier:
     @property
     def capabilities(self) -> CarrierCapabilities:
         """What it can do: look-ups only where they may cost something."""
-        return CarrierCapabilities(look_up="evidence" if self._reports else "none", carries_not_after=True)
+        return CarrierCapabilities(look_up="evidence" if self._reports else "none", supports_not_after=True)
 
-    async def send(self, message: OutboundMessage) -> Outcome:
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Hand one message to Vonage, once."""
-        if message.sender is None:
+        if message.from_number is None:
             return base.NO_SENDER
         now = self._connection.clock.now()
         body: dict[str, Any] = {
             "message_type": "text",
             "channel": "sms",
             "to": digits(message.to),
-            "from": digits(message.sender),
+            "from": digits(message.from_number),
             "text": message.body,
             "client_ref": message.dispatch_id,
         }
@@ -81,7 +88,7 @@ class VonageCarrier:
             # The version too: what else the account is set to must not decide how its statuses are written.
             body |= {"webhook_url": self._connection.callback_url, "webhook_version": "v1"}
         if message.not_after is not None:
-            left = base.seconds_left(message.not_after, now=now, least=SHORTEST_TTL_SECONDS, most=LONGEST_TTL_SECONDS)
+            left = base.validity_seconds(message.not_after, now=now, least=MIN_TTL_SECONDS, most=MAX_TTL_SECONDS)
             if left is None:
                 return base.TOO_LATE
             body["ttl"] = left
@@ -92,43 +99,45 @@ class VonageCarrier:
             token = application_token(self._key, application_id=application_id, token_id=message.dispatch_id, now=now)
             headers["authorization"] = f"Bearer {token}"
         request = http.build_request("POST", f"{self._base}/v1/messages", json=body, headers=headers)
-        return await ask_once(http, request, self._read, clock=self._connection.clock)
+        return await send_once(http, request, self._read, clock=self._connection.clock)
 
-    async def look_up(self, question: LookUp) -> Outcome | None:
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find the record of a message by its id or by our reference, where records may be asked for."""
         if not self._reports:
             return None
         asked = {"account_id": self._connection.credentials["api_key"], "product": "MESSAGES", "direction": "outbound"}
-        if question.provider_id is not None:
-            asked["id"] = question.provider_id
+        if lookup.provider_id is not None:
+            asked["id"] = lookup.provider_id
         else:
-            asked["date_start"] = _second(question.since - base.EARLIER)
-            asked["date_end"] = _second(question.until + base.LATER)
+            asked["date_start"] = _second(lookup.since - base.CLOCK_SKEW_BEFORE)
+            asked["date_end"] = _second(lookup.until + base.CLOCK_SKEW_AFTER)
         records = await self._records(asked)
         if records is None:
             return None
-        if question.provider_id is not None:
-            matches = [record for record in records if record.get("message_id") == question.provider_id]
+        if lookup.provider_id is not None:
+            matches = [record for record in records if record.get("message_id") == lookup.provider_id]
         else:
-            matches = [record for record in records if record.get("client_ref") == question.dispatch_id]
+            matches = [record for record in records if record.get("client_ref") == lookup.dispatch_id]
         return _recorded(matches[0]) if len(matches) == 1 else None
 
-    def _read(self, response: httpx.Response) -> Outcome:
+    def _read(self, response: httpx.Response) -> DispatchOutcome:
         if response.is_success:
-            return Outcome(state=DispatchState.ACCEPTED, provider_id=text_of(json_object(response).get("message_uuid")))
+            return DispatchOutcome(
+                state=DispatchState.ACCEPTED, provider_id=text_of(json_object(response).get("message_uuid"))
+            )
         if not response.is_client_error:
-            raise Unreadable
+            raise UnreadableResponse
         error = json_object_or_empty(response)
         code = error_code(error)
         if code in AMBIGUOUS:
-            return Outcome(state=DispatchState.UNKNOWN, reason="provider_error", error_code=code)
+            return DispatchOutcome(state=DispatchState.UNKNOWN, reason="provider_error", error_code=code)
         return refusal(
             base.refusal_class(FAILURES.get(code or "")),
             response,
             now=self._connection.clock.now(),
             code=code,
             message=text_in(error, "detail") or text_in(error, "title"),
-            whole_account=code not in SENDER_LIMITS,
+            account_wide=code not in SENDER_LIMITS,
         )
 
     async def _records(self, asked: Mapping[str, str]) -> list[Mapping[str, Any]] | None:
@@ -136,11 +145,11 @@ class VonageCarrier:
         http = self._connection.http
         found: list[Mapping[str, Any]] = []
         more: dict[str, str] = {}
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             request = http.build_request(
                 "GET", f"{self._base}/v2/reports/records", params={**asked, **more}, headers=self._account
             )
-            page = await base.find_json(http, request)
+            page = await base.fetch_json(http, request)
             records = page.get("records") if page is not None else None
             if page is None or not isinstance(records, list):
                 return None
@@ -154,15 +163,15 @@ class VonageCarrier:
         return None
 
 
-def _recorded(record: Mapping[str, Any]) -> Outcome | None:
+def _recorded(record: Mapping[str, Any]) -> DispatchOutcome | None:
     provider_id = text_in(record, "message_id")
     if provider_id is None:
         return None
     if (text_in(record, "status") or "").lower() not in _FAILED:
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
     code = text_in(record, "error_code")
-    return base.failed_at_once(reported_class(code), provider_id=provider_id, code=code[:40] if code else None)
+    return base.refused_after_accept(reported_class(code), provider_id=provider_id, code=code[:40] if code else None)
 
 
 def _second(moment: Any) -> str:
-    return to_text(moment)[:19] + "Z"
+    return format_timestamp(moment)[:19] + "Z"

@@ -23,16 +23,16 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from outreach.protocols.adapter import Callback, CallbackRefused
 from outreach.wire.callbacks import json_event
 from outreach.wire.signatures import (
+    equal_in_constant_time,
     from_base64,
     keyed_digest,
     require_header,
     require_recent,
-    require_same,
+    require_signature,
     require_valid,
-    same,
 )
 
-LIFE_SECONDS: Final = 900
+TOKEN_LIFETIME_SECONDS: Final = 900
 """How long a token of ours is good for."""
 
 _LONGEST: Final = 8192
@@ -64,7 +64,7 @@ def application_token(key: RSAPrivateKey, *, application_id: str, token_id: str,
         now: The present moment.
     """
     issued = int(now.timestamp())
-    claims = {"application_id": application_id, "iat": issued, "exp": issued + LIFE_SECONDS, "jti": token_id}
+    claims = {"application_id": application_id, "iat": issued, "exp": issued + TOKEN_LIFETIME_SECONDS, "jti": token_id}
     signed = f"{_part({'alg': 'RS256', 'typ': 'JWT'})}.{_part(claims)}"
     return f"{signed}.{_encode(key.sign(signed.encode('ascii'), PKCS1v15(), SHA256()))}"
 
@@ -83,7 +83,7 @@ def verify_callback(callback: Callback, *, api_key: str, secret: str, now: datet
     if head.get("alg") != "HS256":
         raise CallbackRefused("The token is signed by an algorithm that is not the agreed one.")
     signed = ".".join(parts[:2]).encode("ascii")
-    require_same(from_base64(parts[2]), keyed_digest(secret, signed))
+    require_signature(from_base64(parts[2]), keyed_digest(secret, signed))
     _require_text(claims, "api_key", api_key)
     _require_text(claims, "payload_hash", hashlib.sha256(callback.body).hexdigest())
     issued = _time(claims, "iat")
@@ -95,7 +95,7 @@ def verify_callback(callback: Callback, *, api_key: str, secret: str, now: datet
 
 def _require_text(claims: Mapping[str, Any], name: str, expected: str) -> None:
     given = claims.get(name)
-    if not isinstance(given, str) or not same(given.lower(), expected.lower()):
+    if not isinstance(given, str) or not equal_in_constant_time(given.lower(), expected.lower()):
         raise CallbackRefused(f"The token's {name} does not fit.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from outreach.storage.sqlite.storage import SqliteStorage
-from outreach.storage.sqlite.url import for_url
+from outreach.storage.sqlite.storage import SqliteStorage, sqlite_storage_from_url
 
-__all__ = ["SqliteStorage", "for_url"]
+__all__ = ["SqliteStorage", "sqlite_storage_from_url"]

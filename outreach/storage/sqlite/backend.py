@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from outreach.convert.columns import Value, json_text
 from outreach.storage.sqlite.sql import statement
+from outreach.working_set import Transaction
 from outreach.working_set.backend import Change, Row
 from outreach.working_set.kinds import Kind
+from outreach.working_set.working_set import WorkingSet
 
 _OF_A_ROW: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError)
 """Errors of SQLite's driver that are about what was to be written."""
@@ -61,7 +63,7 @@ class SqliteBackend:
             case "delete":
                 return self.connection.executemany(_delete(kind), rows).rowcount
 
-    def is_refusal(self, error: Exception) -> bool:
+    def is_row_error(self, error: Exception) -> bool:
         """Return whether an error is about a row: one that was refused, or that no column can hold."""
         return isinstance(error, _OF_A_ROW) or not isinstance(error, sqlite3.Error)
 
@@ -96,7 +98,7 @@ def _insert(kind: Kind[Any]) -> str:
 
 @cache
 def _put(kind: Kind[Any]) -> str:
-    changes = ", ".join(f"{name} = excluded.{name}" for name in kind.changing)
+    changes = ", ".join(f"{name} = excluded.{name}" for name in kind.updatable)
     return f"{_insert_into(kind)} ON CONFLICT ({', '.join(kind.key)}) DO UPDATE SET {changes}"
 
 
@@ -107,10 +109,10 @@ def _insert_into(kind: Kind[Any]) -> str:
 
 @cache
 def _update(kind: Kind[Any]) -> tuple[str, Callable[[Sequence[Value]], Sequence[Value]]]:
-    changes = ", ".join(f"{name} = ?" for name in kind.changing)
+    changes = ", ".join(f"{name} = ?" for name in kind.updatable)
     where = " AND ".join(f"{name} = ?" for name in kind.key)
     arrange: Callable[[Sequence[Value]], Sequence[Value]] = itemgetter(
-        *(kind.columns.index(name) for name in (*kind.changing, *kind.key))
+        *(kind.columns.index(name) for name in (*kind.updatable, *kind.key))
     )
     return f"UPDATE {kind.table} SET {changes} WHERE {where}{_seen(kind)}", arrange  # noqa: S608
 
@@ -121,4 +123,23 @@ def _delete(kind: Kind[Any]) -> str:
 
 
 def _seen(kind: Kind[Any]) -> str:
-    return f" AND {kind.table}.{kind.unseen_with} IS NULL" if kind.unseen_with else ""
+    return f" AND {kind.table}.{kind.hidden_by} IS NULL" if kind.hidden_by else ""
+
+
+class Session:
+    """A connection, the rows that are known of its database, and the tables that operations see.
+
+    Args:
+        connection: Opened with `isolation_level=None`.
+        read_only: Whether operations may only read.
+
+    Attributes:
+        connection: As it was given.
+        rows: The working set.
+        transaction: The tables.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, *, read_only: bool = False) -> None:
+        self.connection = connection
+        self.rows = WorkingSet(SqliteBackend(connection), read_only=read_only)
+        self.transaction = Transaction(self.rows)

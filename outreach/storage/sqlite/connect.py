@@ -12,15 +12,15 @@ from typing import Final
 import aiosqlite
 
 from outreach.errors import DatabaseMissing, StorageError
+from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.errors import translate
-from outreach.storage.sqlite.schema import bring_up_to_date
-from outreach.storage.sqlite.session import Session
+from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.thread import call, close, connect
 
 BUSY_SECONDS: Final = 30
 """How long opening waits for another process's write."""
 
-GLANCE_SECONDS: Final = 0.2
+BUSY_POLL_SECONDS: Final = 0.2
 """How long SQLite waits for it at a time afterwards: nothing wakes it from that, and whoever waits has to notice that
 the storage is being closed."""
 
@@ -39,7 +39,7 @@ _WRITER: Final = (
 
 _READER: Final = ("PRAGMA query_only = ON",)
 
-_GLANCE: Final = f"PRAGMA busy_timeout = {GLANCE_SECONDS * 1000:.0f}"
+_GLANCE: Final = f"PRAGMA busy_timeout = {BUSY_POLL_SECONDS * 1000:.0f}"
 
 
 async def open_writer(path: Path, *, create: bool = True, migrate: bool = True) -> tuple[aiosqlite.Connection, Session]:
@@ -64,7 +64,7 @@ async def open_reader(path: Path) -> tuple[aiosqlite.Connection, Session]:
     return await _open(path, _prepare_reader, read_only=True)
 
 
-def open_glance(path: Path) -> sqlite3.Connection:
+def open_quick_reader(path: Path) -> sqlite3.Connection:
     """Open a connection for what is read in the loop's own thread: next to nothing, and it waits for nobody."""
     try:
         raw = sqlite3.connect(path, isolation_level=None, timeout=0)
@@ -114,7 +114,7 @@ async def _open(
 
 def _prepare_writer(raw: sqlite3.Connection, *, migrate: bool) -> None:
     _set_up(raw, _COMMON)
-    bring_up_to_date(raw, migrate=migrate)
+    apply_migrations(raw, migrate=migrate)
     _set_up(raw, (*_WRITER, _GLANCE))
 
 

@@ -16,13 +16,13 @@ from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.progress import Progress
 
 PAGES_AT_A_TIME: Final = 4096
-MOST_PROBLEMS: Final = 20
+MAX_PROBLEMS: Final = 20
 
 _BUSY_SECONDS: Final = 10.0
 
 
 @contextmanager
-def looking_at(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connection]:
+def open_read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connection]:
     """Open a database without changing it, its log included where it has one.
 
     Args:
@@ -35,7 +35,7 @@ def looking_at(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connect
     """
     if not path.is_file():
         raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
-    log = beside(path, "-wal")
+    log = sibling_path(path, "-wal")
     if log.exists() and log.stat().st_size:
         how = "mode=ro"
     elif at_rest:
@@ -54,12 +54,12 @@ def looking_at(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connect
         raise StorageError(f"The database {str(path)!r} cannot be read. {translate(error).message}") from error
 
 
-def beside(path: Path, ending: str) -> Path:
+def sibling_path(path: Path, ending: str) -> Path:
     """Return the path of a file that belongs to a database and has its name with an ending."""
     return path.with_name(path.name + ending)
 
 
-def copy_whole(source: sqlite3.Connection, draft: Path, *, progress: Progress | None = None) -> None:
+def copy_database(source: sqlite3.Connection, draft: Path, *, progress: Progress | None = None) -> None:
     """Write what a connection sees into a new file that only its owner can read, and look it through.
 
     The source goes on being written meanwhile: the copy is one snapshot of it, which is held for as long as it takes.
@@ -83,7 +83,7 @@ def copy_whole(source: sqlite3.Connection, draft: Path, *, progress: Progress | 
             finally:
                 source.execute("ROLLBACK")
             with progress.watching(target, "looking the copy through") if progress else nullcontext():
-                problems = problems_of(target, quick=True)
+                problems = integrity_problems(target, quick=True)
         if problems:
             raise StorageError(f"What was to be copied is damaged: {problems[0]}")
         sync(draft)
@@ -103,13 +103,13 @@ def _copied(progress: Progress | None, _: int, left: int, total: int) -> None:
         progress.at("copying it first", 1 - left / total)
 
 
-def problems_of(raw: sqlite3.Connection, *, quick: bool) -> list[str]:
+def integrity_problems(raw: sqlite3.Connection, *, quick: bool) -> list[str]:
     """Return what is wrong with the stored data, after reading all of it; nothing when nothing is."""
     try:
-        rows = raw.execute(f"PRAGMA {'quick_check' if quick else 'integrity_check'}({MOST_PROBLEMS})").fetchall()
+        rows = raw.execute(f"PRAGMA {'quick_check' if quick else 'integrity_check'}({MAX_PROBLEMS})").fetchall()
         found = [str(row[0]) for row in rows if row[0] != "ok"]
         if not quick and not found:
-            broken = raw.execute("PRAGMA foreign_key_check").fetchmany(MOST_PROBLEMS)
+            broken = raw.execute("PRAGMA foreign_key_check").fetchmany(MAX_PROBLEMS)
             found = [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in broken]
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
@@ -135,6 +135,6 @@ def sync(path: Path) -> None:
 
 def remove(draft: Path) -> None:
     """Remove a copy that is not whole, and what SQLite has put beside it; what cannot be removed does no harm."""
-    for path in (draft, beside(draft, "-journal"), beside(draft, "-wal"), beside(draft, "-shm")):
+    for path in (draft, sibling_path(draft, "-journal"), sibling_path(draft, "-wal"), sibling_path(draft, "-shm")):
         with suppress(OSError):
             path.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ import sqlite3
 from typing import Final
 
 from outreach.errors import StorageBusy, StorageError
-from outreach.working_set import AlreadyThere
+from outreach.working_set import AlreadyExists
 
 _TAKEN: Final = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID}
@@ -30,7 +30,7 @@ _WORDS: Final = {
 }
 
 
-def in_words(error: BaseException) -> BaseException:
+def as_caller_error(error: BaseException) -> BaseException:
     """Return what a caller is told of an error: our words for one of SQLite's, any other as it is."""
     if isinstance(error, sqlite3.IntegrityError):
         return refused_row(error)
@@ -53,7 +53,7 @@ def refused_row(error: sqlite3.IntegrityError) -> Exception:
     """Return what is raised for a row that the database does not take; the driver's error is its cause."""
     refused: Exception
     if error.sqlite_errorcode in _TAKEN:
-        refused = AlreadyThere(f"There is such a row already. ({error})")
+        refused = AlreadyExists(f"There is such a row already. ({error})")
     elif error.sqlite_errorcode == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
         refused = LookupError("A row refers to something that is not there, or is referred to.")
     else:

@@ -59,7 +59,7 @@ class Footprint:
 
 
 @attrs.frozen(kw_only=True)
-class Look:
+class FileState:
     """What lies on the disk now.
 
     Attributes:
@@ -82,7 +82,7 @@ class Look:
         return Footprint(page=_digest(self.page), written_at=self.written_at, latest=latest, salts=self.salts)
 
 
-def look(file: int, log: Path) -> Look | None:
+def read_file_state(file: int, log: Path) -> FileState | None:
     """Return what an opened file and its log are now; None when the file is no database (any more)."""
     page, salts = b"", salts_of(log)
     for _ in range(_LOOKS):
@@ -94,7 +94,7 @@ def look(file: int, log: Path) -> Look | None:
     if len(page) < _HEADER or not page.startswith(_MAGIC):
         return None
     page = page[: _page_size(page)]
-    return Look(page=page, written_at=os.fstat(file).st_mtime_ns, salts=salts)
+    return FileState(page=page, written_at=os.fstat(file).st_mtime_ns, salts=salts)
 
 
 def has_commits(log: Path) -> bool:
@@ -102,7 +102,7 @@ def has_commits(log: Path) -> bool:
     return salts_of(log) is not None and log.stat().st_size >= _LOG_HEADER + _FRAME_HEADER + 512
 
 
-def follows(known: Footprint, now: Look, log: Path, *, at_rest: bool = False) -> bool:
+def continues(known: Footprint, now: FileState, log: Path, *, at_rest: bool = False) -> bool:
     """Return whether the file can have become what it is now by commits and checkpoints alone.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from outreach.protocols.storage import Operation
-from outreach.storage.sqlite.errors import in_words
+from outreach.storage.sqlite.errors import as_caller_error
 from outreach.working_set import Transaction
 
 
@@ -42,7 +42,7 @@ class Job:
     def fail(self, error: BaseException) -> None:
         """Give the caller this error, or our words for it when it is SQLite's."""
         self.result = None
-        self.error = in_words(error)
+        self.error = as_caller_error(error)
 
     async def outcome(self) -> Any:
         """Wait for the job; return the operation's result or raise its error, the very object."""

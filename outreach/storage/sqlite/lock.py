@@ -17,13 +17,13 @@ import attrs
 import psutil
 from filelock import FileLock, Timeout
 
-from outreach.clock import from_text, to_text
+from outreach.clock import format_timestamp, parse_timestamp
 from outreach.errors import DispatchRefused
-from outreach.models.work import HighWater, Home
-from outreach.storage.sqlite.copying import problems_of
+from outreach.models.work import DatabaseHome, HighWaterMark
+from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.footprint import Footprint
 from outreach.storage.sqlite.thread import call, close, connect
-from outreach.storage.sqlite.watch import Watch
+from outreach.storage.sqlite.watch import FileWatch
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     {
@@ -98,7 +98,7 @@ class SqliteDispatchLock:
         *,
         host: str | None = None,
         mounts: Callable[[], Iterable[Mount]] = system_mounts,
-        watch: Watch | None = None,
+        watch: FileWatch | None = None,
     ) -> None:
         self._watch = watch
         self._log_was_left = False
@@ -111,7 +111,7 @@ class SqliteDispatchLock:
             f"{self._path}.dispatch", mode=0o600, thread_local=False, blocking=False, fallback_to_soft=False
         )
 
-    def look_before_opening(self) -> None:
+    def check_before_opening(self) -> None:
         """Look at the file, its log and the note before SQLite touches them.
 
         Raises:
@@ -120,7 +120,7 @@ class SqliteDispatchLock:
         if self._watch is not None:
             self._log_was_left = self._watch.before_opening(Footprint.read(self._noted().get("file")))
 
-    def crashed(self) -> bool:
+    def ended_uncleanly(self) -> bool:
         """Return whether whoever had the database open last did not close it in order, or did not say so.
 
         A log that was there at the opening may also be that of a process that has it open beside this one.
@@ -128,12 +128,12 @@ class SqliteDispatchLock:
         noted = self._noted()
         return self._log_was_left or (bool(noted) and noted.get("ended") is not True)
 
-    async def find_damage(self) -> str | None:
+    async def check_integrity(self) -> str | None:
         """Read the whole database beside all other work; return what is wrong with it, None when nothing is."""
         connection = await connect(self._path, busy_seconds=_CHECK_BUSY_SECONDS)
         raw = connection._conn
         try:
-            problems = await call(connection, partial(problems_of, quick=True))
+            problems = await call(connection, partial(integrity_problems, quick=True))
         finally:
             # Whoever is cancelled meanwhile waits for no more than the page that is being read.
             raw.interrupt()
@@ -166,23 +166,23 @@ class SqliteDispatchLock:
         """Give the lock back; nothing happens when it is not held."""
         self._file_lock.release(force=True)
 
-    def home(self) -> Home:
+    def home(self) -> DatabaseHome:
         """Return where the database is now."""
-        return Home(host=self._host or host_id(), path=str(self._path))
+        return DatabaseHome(host=self._host or host_id(), path=str(self._path))
 
-    def high_water(self) -> HighWater | None:
+    def high_water(self) -> HighWaterMark | None:
         """Return what was last noted; None when there is no note that can be read."""
         value = self._noted()
         try:
             database, epoch, change = value["database"], value["epoch"], value["change"]
             # A note of an earlier version does not say when.
-            renewed_at = from_text(value["renewed_at"]) if value.get("renewed_at") is not None else None
+            renewed_at = parse_timestamp(value["renewed_at"]) if value.get("renewed_at") is not None else None
         except (ValueError, TypeError, KeyError):
             return None
         # A file that was torn may still be JSON.
         dated = renewed_at is None or renewed_at.tzinfo is not None
         if type(database) is str and type(epoch) is int and type(change) is int and dated:
-            return HighWater(database=database, epoch=epoch, change=change, renewed_at=renewed_at)
+            return HighWaterMark(database=database, epoch=epoch, change=change, renewed_at=renewed_at)
         return None
 
     def _noted(self) -> Mapping[str, Any]:
@@ -193,7 +193,7 @@ class SqliteDispatchLock:
             return {}
         return value if isinstance(value, dict) else {}
 
-    def note(self, mark: HighWater, *, ended: bool = False) -> None:
+    def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
         """Note how far the database has come, and whether the worker that notes it is ending.
 
         Raises:
@@ -203,7 +203,7 @@ class SqliteDispatchLock:
         try:
             file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(file, "w", encoding="ascii") as opened:
-                renewed_at = to_text(mark.renewed_at) if mark.renewed_at is not None else None
+                renewed_at = format_timestamp(mark.renewed_at) if mark.renewed_at is not None else None
                 footprint = self._watch.footprint() if self._watch is not None else None
                 json.dump(
                     {

@@ -12,12 +12,12 @@ from anyio.lowlevel import checkpoint
 
 from outreach.clock import Clock
 from outreach.errors import StorageError
-from outreach.models.work import HighWater, Home
+from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.protocols.storage import DispatchLock, Operation
-from outreach.storage.sqlite.errors import in_words
-from outreach.storage.sqlite.schema import bring_up_to_date
-from outreach.storage.sqlite.session import Session
-from outreach.working_set.writes import Unsound
+from outreach.storage.sqlite.backend import Session
+from outreach.storage.sqlite.errors import as_caller_error
+from outreach.storage.sqlite.schema import apply_migrations
+from outreach.working_set.journal import RollbackRequired
 
 T = TypeVar("T")
 
@@ -81,10 +81,10 @@ class MemoryStorage:
         finally:
             self._queued -= 1
 
-    def list_change(self, workspace_id: str) -> int | None:
+    def campaign_list_revision(self, workspace_id: str) -> int | None:
         """Return the number of the latest change of a workspace's lists."""
         self._check_open()
-        return read_now(cast("Session", self._reader), lambda tx: tx.campaign_lists.change(workspace_id))
+        return read_now(cast("Session", self._reader), lambda tx: tx.campaign_lists.revision(workspace_id))
 
     @property
     def lock(self) -> DispatchLock:
@@ -113,7 +113,7 @@ class MemoryLock:
 
     def __init__(self) -> None:
         self._held = False
-        self._noted: HighWater | None = None
+        self._noted: HighWaterMark | None = None
 
     def acquire(self) -> bool:
         """Take the lock; return False when it is held already, by whomever."""
@@ -126,23 +126,23 @@ class MemoryLock:
         """Give the lock back; nothing happens when it is not held."""
         self._held = False
 
-    def home(self) -> Home | None:
+    def home(self) -> DatabaseHome | None:
         """Return None: memory lives nowhere that a copy could be taken to."""
         return None
 
-    def high_water(self) -> HighWater | None:
+    def high_water(self) -> HighWaterMark | None:
         """Return what was last noted."""
         return self._noted
 
-    def note(self, mark: HighWater, *, ended: bool = False) -> None:
+    def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
         """Note how far the database has come."""
         self._noted = mark
 
-    def crashed(self) -> bool:
+    def ended_uncleanly(self) -> bool:
         """Return False: memory goes with its process."""
         return False
 
-    async def find_damage(self) -> str | None:
+    async def check_integrity(self) -> str | None:
         """Return None: there is no disk that could damage anything."""
         return None
 
@@ -158,7 +158,7 @@ def write_now(session: Session, operation: Operation[T]) -> T:
         raw.execute("BEGIN IMMEDIATE")
         rows.read_only = False
         rows.begin()
-        rows.mark()
+        rows.savepoint()
         result = operation(session.transaction)
         rows.flush()
         raw.execute("COMMIT")
@@ -166,8 +166,8 @@ def write_now(session: Session, operation: Operation[T]) -> T:
         rows.forget()
         with suppress(sqlite3.Error):
             raw.execute("ROLLBACK")
-        cause = error.__cause__ if isinstance(error, Unsound) and error.__cause__ is not None else error
-        raise in_words(cause) from None
+        cause = error.__cause__ if isinstance(error, RollbackRequired) and error.__cause__ is not None else error
+        raise as_caller_error(cause) from None
     finally:
         # A transaction that leaks out of its operation changes nothing any more.
         rows.read_only = True
@@ -186,7 +186,7 @@ def empty_database() -> bytes:
     """Return a database that is up to date and empty: making one takes longer than many a test."""
     raw = sqlite3.connect(":memory:", isolation_level=None)
     try:
-        bring_up_to_date(raw)
+        apply_migrations(raw)
         return raw.serialize()
     finally:
         raw.close()

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-Tell = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 """Is handed a sentence for people; it must not raise, and may be called in another thread."""
 
-EVERY_SECONDS: Final = 2.0
+PROGRESS_SECONDS: Final = 2.0
 """What is done before that is not told, and after it no oftener."""
 
 _OPERATIONS: Final = 100_000
@@ -34,7 +34,7 @@ class Progress:
         tell: Where it is told; None for the log.
     """
 
-    def __init__(self, work: str, tell: Tell | None = None) -> None:
+    def __init__(self, work: str, tell: ProgressCallback | None = None) -> None:
         self._work = work
         self._tell = tell or log
         self._begun = self._told = time.monotonic()
@@ -64,7 +64,7 @@ class Progress:
 
     def _look(self) -> None:
         now = time.monotonic()
-        if now - self._told < EVERY_SECONDS:
+        if now - self._told < PROGRESS_SECONDS:
             return
         self._told, self.was_told = now, True
         share = "" if self._share is None else f", {self._share:.0%}"

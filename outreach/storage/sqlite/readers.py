@@ -13,11 +13,10 @@ from typing import Any, Final
 import aiosqlite
 
 from outreach.protocols.storage import Operation
+from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
-from outreach.storage.sqlite.patience import Patience
-from outreach.storage.sqlite.session import Session
-from outreach.storage.sqlite.thread import close, post
-from outreach.storage.sqlite.watch import Watch
+from outreach.storage.sqlite.thread import LockWait, close, post
+from outreach.storage.sqlite.watch import FileWatch
 
 _CLOSE_SECONDS: Final = 0.5
 """Nothing is lost with a read that is interrupted."""
@@ -27,18 +26,18 @@ class Readers:
     """Runs operations over connections that only read, which it owns.
 
     Args:
-        watch: Notices that it is not the database's file any more.
+        watch: LogThrottle that it is not the database's file any more.
     """
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: FileWatch) -> None:
         self._watch = watch
         self._readers: list[_Reader] = []
         self._queue = Queue()
-        self._patience = Patience()
+        self._lock_wait = LockWait()
 
     def add(self, connection: aiosqlite.Connection, session: Session) -> None:
         """Take a connection on."""
-        reader = _Reader(self._queue, connection, session, self._patience, self._watch)
+        reader = _Reader(self._queue, connection, session, self._lock_wait, self._watch)
         self._readers.append(reader)
         self._queue.add(reader.wake)
 
@@ -48,20 +47,20 @@ class Readers:
 
     async def close(self) -> None:
         """Do what is queued, as far as that takes no more than a moment, then close the connections."""
-        self._patience.end()
+        self._lock_wait.end()
         for reader in self._readers:
-            await close(reader.connection, patience_seconds=_CLOSE_SECONDS)
+            await close(reader.connection, timeout_seconds=_CLOSE_SECONDS)
 
 
 class _Reader:
     """One connection and its thread."""
 
     def __init__(
-        self, queue: Queue, connection: aiosqlite.Connection, session: Session, patience: Patience, watch: Watch
+        self, queue: Queue, connection: aiosqlite.Connection, session: Session, lock_wait: LockWait, watch: FileWatch
     ) -> None:
         self.connection = connection
         self._watch = watch
-        self._patience = patience
+        self._lock_wait = lock_wait
         self._queue = queue
         self._session = session
 
@@ -77,8 +76,8 @@ class _Reader:
     def _run(self, raw: sqlite3.Connection, job: Job) -> None:
         """Run one operation on the snapshot that its first query takes."""
         try:
-            self._watch.look()
-            self._patience.keep_trying(lambda: _begin(raw))
+            self._watch.check()
+            self._lock_wait.retry_while_busy(lambda: _begin(raw))
             # What was read before may be out of date, and is the reader's own by now.
             self._session.rows.forget()
             job.run(self._session.transaction)

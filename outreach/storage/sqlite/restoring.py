@@ -12,11 +12,11 @@ from pathlib import Path
 import attrs
 
 from outreach.errors import DatabaseInUse, DatabaseNewer, DispatchRefused, StorageError
-from outreach.models.work import HighWater
-from outreach.storage.sqlite.copying import beside, copy_whole, looking_at, sync
-from outreach.storage.sqlite.in_use import nobody_else
+from outreach.models.work import HighWaterMark
+from outreach.storage.sqlite.copying import copy_database, open_read_only, sibling_path, sync
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.schema import version_of
+from outreach.storage.sqlite.watch import exclusive_use
 
 
 @attrs.frozen(kw_only=True)
@@ -24,12 +24,12 @@ class Restored:
     """What a restore has done.
 
     Attributes:
-        kept: Where the database lies that was there before, with its log; None when there was none.
-        lacking: The steps that a process of this version will apply to the restored one.
+        replaced_database: Where the database lies that was there before, with its log; None when there was none.
+        pending_migrations: The steps that a process of this version will apply to the restored one.
     """
 
-    kept: Path | None
-    lacking: tuple[str, ...]
+    replaced_database: Path | None
+    pending_migrations: tuple[str, ...]
 
 
 def restore(path: Path, source: Path, *, now: datetime) -> Restored:
@@ -48,10 +48,10 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
         raise StorageError(f"{str(source)!r} is the database itself. Name the backup to restore.")
     if not source.is_file():
         raise StorageError(f"There is no file {str(source.absolute())!r} to restore.")
-    draft = beside(path, ".restoring")
+    draft = sibling_path(path, ".restoring")
     lock = SqliteDispatchLock(path)
     with _exclusively(lock, path):
-        with looking_at(source, at_rest=True) as raw:
+        with open_read_only(source, at_rest=True) as raw:
             version = version_of(raw)
             if version.newer:
                 raise DatabaseNewer(
@@ -60,7 +60,7 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
                 )
             if version.is_foreign:
                 raise StorageError(f"{str(source)!r} is no database of this package. Nothing was changed.")
-            copy_whole(raw, draft)
+            copy_database(raw, draft)
         try:
             kept = _swap(path, draft, lock, _mark_of(draft), now)
         except OSError as error:
@@ -69,7 +69,7 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
             ) from error
         finally:
             draft.unlink(missing_ok=True)
-    return Restored(kept=kept, lacking=tuple(version.lacking))
+    return Restored(replaced_database=kept, pending_migrations=tuple(version.pending_migrations))
 
 
 @contextmanager
@@ -84,51 +84,53 @@ def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
         if refused.reason != "network_file_system":
             raise
     try:
-        with nobody_else(path):
+        with exclusive_use(path):
             yield
     finally:
         lock.release()
 
 
-def _mark_of(draft: Path) -> HighWater:
+def _mark_of(draft: Path) -> HighWaterMark:
     """Return a note that says of a database that it was further than it is: so it is known as restored."""
-    with looking_at(draft, at_rest=True) as raw:
+    with open_read_only(draft, at_rest=True) as raw:
         epoch = raw.execute("SELECT max(epoch) FROM lease").fetchone()[0] or 0
-        return HighWater(
+        return HighWaterMark(
             database=raw.execute("SELECT id FROM database_identity").fetchone()[0],
             epoch=epoch + 1,
             change=raw.execute("SELECT change FROM last_change").fetchone()[0],
         )
 
 
-def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWater, now: datetime) -> Path | None:
+def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark, now: datetime) -> Path | None:
     """Put the draft in the place of a database, and keep that; undo it all where a step fails.
 
     At no moment does a log lie beside a file that it does not belong to, also where the machine stops in between.
     """
     noted = lock.high_water()
-    kept = _free_name(beside(path, f".before-restore-{now:%Y%m%dT%H%M%SZ}")) if path.exists() else None
+    kept = _free_name(sibling_path(path, f".before-restore-{now:%Y%m%dT%H%M%SZ}")) if path.exists() else None
     undo: list[tuple[Path, Path]] = []
     if kept is not None:
         # A second name: the file goes on being there under the first one until it is replaced.
         os.link(path, kept)
     try:
-        log = beside(path, "-wal")
+        log = sibling_path(path, "-wal")
         if kept is not None and log.exists():
-            os.replace(log, beside(kept, "-wal"))
-            undo.append((beside(kept, "-wal"), log))
+            os.replace(log, sibling_path(kept, "-wal"))
+            undo.append((sibling_path(kept, "-wal"), log))
         log.unlink(missing_ok=True)
         # Rebuilt from the log by whoever opens it.
-        beside(path, "-shm").unlink(missing_ok=True)
+        sibling_path(path, "-shm").unlink(missing_ok=True)
         # Before the file itself: one that is taken for restored and is not only waits for somebody.
-        lock.note(attrs.evolve(mark, epoch=max(mark.epoch, noted.epoch if noted is not None else 0)), ended=True)
+        lock.record_high_water(
+            attrs.evolve(mark, epoch=max(mark.epoch, noted.epoch if noted is not None else 0)), ended=True
+        )
         os.replace(draft, path)
     except BaseException:
         for now_at, was_at in undo:
             os.replace(now_at, was_at)
         if noted is not None:
             with suppress(StorageError):
-                lock.note(noted)
+                lock.record_high_water(noted)
         if kept is not None:
             kept.unlink(missing_ok=True)
         raise
@@ -138,5 +140,5 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWater, no
 
 def _free_name(path: Path) -> Path:
     """Return a path that is free: this one, or this one with a number."""
-    names = itertools.chain([path], (beside(path, f"-{number}") for number in itertools.count(2)))
+    names = itertools.chain([path], (sibling_path(path, f"-{number}") for number in itertools.count(2)))
     return next(name for name in names if not name.exists())

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from outreach.clock import Clock
-from outreach.errors import DatabaseReplaced
-from outreach.storage.sqlite.footprint import Footprint, Look, follows, has_commits, look, salts_of
+from outreach.errors import DatabaseInUse, DatabaseReplaced
+from outreach.storage.sqlite.footprint import FileState, Footprint, continues, has_commits, read_file_state, salts_of
 
-LOOK_SECONDS: Final = 0.5
+FILE_CHECK_SECONDS: Final = 0.5
 """How often the file is looked at while it is read or written; it takes a few microseconds."""
 
 _TRIES: Final = 4
@@ -81,7 +84,7 @@ def inode_of(path: Path) -> Inode | None:
     return found.st_dev, found.st_ino
 
 
-class Watch:
+class FileWatch:
     """Follows the file of one storage; any thread may look, and the others are its writer's.
 
     Args:
@@ -108,9 +111,9 @@ class Watch:
         known = self._known
         if known is None:
             return None
-        found = look(self._file, self._log)
+        found = read_file_state(self._file, self._log)
         # Where it is another file already, the next transaction finds it out.
-        return found.footprint(self._latest) if found is not None and follows(known, found, self._log) else known
+        return found.footprint(self._latest) if found is not None and continues(known, found, self._log) else known
 
     def before_opening(self, noted: Footprint | None) -> bool:
         """Look at the file before SQLite does; return whether a log was left behind by whoever had it open last.
@@ -122,11 +125,11 @@ class Watch:
             return False
         file = os.open(self._path, os.O_RDONLY)
         try:
-            found = look(file, self._log)
+            found = read_file_state(file, self._log)
         finally:
             os.close(file)
         # What is no database at all SQLite itself refuses.
-        if noted is not None and found is not None and not follows(noted, found, self._log, at_rest=True):
+        if noted is not None and found is not None and not continues(noted, found, self._log, at_rest=True):
             raise DatabaseReplaced(
                 f"The database {str(self._path)!r} is not the file that the log beside it ({self._log.name}) belongs "
                 "to: another file was copied over it, and the log was left. SQLite would mix both, without a word. "
@@ -138,7 +141,7 @@ class Watch:
     def open(self) -> None:
         """Begin to follow the file; to be called once SQLite has it open."""
         self._file, self._inode = OPEN_FILES.take(self._path)
-        found = look(self._file, self._log)
+        found = read_file_state(self._file, self._log)
         self._latest = found.stamp if found is not None else 0
         self._known = found.footprint(self._latest) if found is not None else None
         self._replaced, self._look_again = None, 0.0
@@ -149,7 +152,7 @@ class Watch:
         if inode is not None:
             OPEN_FILES.give_back(inode)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look whether it is still the same file, now and then; to be called before each transaction.
 
         Raises:
@@ -167,7 +170,7 @@ class Watch:
     def _look_closely(self) -> None:
         for tries_left in range(_TRIES - 1, -1, -1):
             if self._look_once():
-                self._look_again = time.monotonic() + LOOK_SECONDS
+                self._look_again = time.monotonic() + FILE_CHECK_SECONDS
                 return
             if tries_left:
                 time.sleep(_TRY_AGAIN_SECONDS)
@@ -195,8 +198,44 @@ class Watch:
     def _look_once(self) -> bool:
         if inode_of(self._path) != self._inode:
             return False
-        found: Look | None = look(self._file, self._log)
-        if found is None or (self._known is not None and not follows(self._known, found, self._log)):
+        found: FileState | None = read_file_state(self._file, self._log)
+        if found is None or (self._known is not None and not continues(self._known, found, self._log)):
             return False
         self._known = found.footprint(self._latest)
         return True
+
+
+_SHARED_FIRST: Final = 0x40000002
+_SHARED_SIZE: Final = 510
+"""The bytes that every connection of SQLite locks for reading for as long as it is open, in WAL mode
+(https://www.sqlite.org/fileformat2.html#the_lock_byte_page)."""
+
+
+@contextmanager
+def exclusive_use(path: Path) -> Iterator[None]:
+    """Keep every other process from having the database open within the block; nothing where there is no file.
+
+    Raises:
+        DatabaseInUse: Somebody has it open, this process included.
+    """
+    in_use = DatabaseInUse(
+        f"The database {str(path)!r} is in use: stop the server, and whatever else has it open, first."
+    )
+    if OPEN_FILES.has(path):
+        # On POSIX the end of the block would lose SQLite's own locks.
+        raise in_use
+    if sys.platform == "win32" or not path.exists():
+        # An open file cannot be replaced there.
+        yield
+        return
+    import fcntl
+
+    file = os.open(path, os.O_RDWR)
+    try:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_SIZE, _SHARED_FIRST)
+        except OSError as error:
+            raise in_use from error
+        yield
+    finally:
+        os.close(file)

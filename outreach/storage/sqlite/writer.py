@@ -17,20 +17,19 @@ import aiosqlite
 
 from outreach.clock import Clock
 from outreach.protocols.storage import Operation
-from outreach.storage.sqlite.groups import commit_group, lost
+from outreach.storage.sqlite.backend import Session
+from outreach.storage.sqlite.group_commit import commit_group, fail_jobs
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
-from outreach.storage.sqlite.patience import BULK_SECONDS, Patience, is_busy
-from outreach.storage.sqlite.session import Session
-from outreach.storage.sqlite.thread import close, post
-from outreach.storage.sqlite.watch import Watch
+from outreach.storage.sqlite.thread import BULK_SECONDS, LockWait, close, is_busy, post
+from outreach.storage.sqlite.watch import FileWatch
 
 GROUP_SECONDS: Final = 0.025
 """A group that has lasted this long takes no further operation."""
 
-BULK_TURN: Final = 8
+BULK_AFTER_GROUPS: Final = 8
 """Large work that has waited for so many groups goes first: others delay it and never stop it."""
 
-BREATH: Final = 1 / 8
+PAUSE_FRACTION: Final = 1 / 8
 """Between groups that follow at once, as a part of the first one's length: another process that waits to write
 looks now and then whether it may, and has to find a gap."""
 
@@ -42,10 +41,10 @@ class Writer:
         connection: Opened with `isolation_level=None`.
         session: The working set and the tables of that connection.
         clock: Where the length of a group is measured.
-        watch: Notices that it is not the database's file any more.
+        watch: LogThrottle that it is not the database's file any more.
     """
 
-    def __init__(self, connection: aiosqlite.Connection, session: Session, *, clock: Clock, watch: Watch) -> None:
+    def __init__(self, connection: aiosqlite.Connection, session: Session, *, clock: Clock, watch: FileWatch) -> None:
         self._connection = connection
         self._session = session
         self._clock = clock
@@ -53,7 +52,7 @@ class Writer:
         self._queue = Queue()
         self._queue.add(self._wake)
         self._groups_since_bulk = 0
-        self._patience = Patience()
+        self._lock_wait = LockWait()
 
     async def run(self, operation: Operation[Any], *, bulk: bool) -> Any:
         """Queue an operation; return its result, or raise its error, after the commit."""
@@ -61,7 +60,7 @@ class Writer:
 
     async def close(self) -> None:
         """Do what is queued, unless another process keeps the lock; then close the connection."""
-        self._patience.end()
+        self._lock_wait.end()
         await close(self._connection)
 
     def _wake(self) -> None:
@@ -75,7 +74,7 @@ class Writer:
             if self._queue.sleep(self._wake):
                 return
             # Bounded: a clock that jumps (a machine that slept, a test that moves it) must not stop the writing.
-            time.sleep(min(self._clock.monotonic() - begun, 10 * GROUP_SECONDS) * BREATH)
+            time.sleep(min(self._clock.monotonic() - begun, 10 * GROUP_SECONDS) * PAUSE_FRACTION)
 
     def _commit_group(self, raw: sqlite3.Connection) -> Sequence[Job]:
         """Run and commit one group; return its jobs, each with its outcome."""
@@ -84,16 +83,16 @@ class Writer:
 
         def take() -> Job | None:
             if not group:
-                return self._queue.take(bulk_first=self._groups_since_bulk >= BULK_TURN)
+                return self._queue.take(bulk_first=self._groups_since_bulk >= BULK_AFTER_GROUPS)
             full = group[-1].bulk or self._clock.monotonic() >= until
             return None if full else self._queue.take()
 
         try:
-            commit_group(self._session, take, group, edges=self)
+            commit_group(self._session, take, group, control=self)
         except Exception as error:
             # Where it did not even begin, everybody else would wait as long and in vain: all are told.
             told = group or self._queue.take_all(bulk_since=self._bulk_since(error))
-            lost(told, error)
+            fail_jobs(told, error)
             return told
         had_bulk = bool(group) and group[-1].bulk
         self._groups_since_bulk = 0 if had_bulk or not self._queue.bulk_waits else self._groups_since_bulk + 1
@@ -101,7 +100,7 @@ class Writer:
 
     def _bulk_since(self, error: Exception) -> float:
         """Return since when large work has to have waited to be told of an error: only a lock is waited for longer."""
-        if self._patience.is_over or not is_busy(error):
+        if self._lock_wait.is_over or not is_busy(error):
             return float("inf")
         return time.monotonic() - BULK_SECONDS
 
@@ -112,8 +111,8 @@ class Writer:
             DatabaseReplaced: It is another file by now.
             sqlite3.Error: The file is locked for too long, or cannot be written.
         """
-        self._watch.look()
-        self._patience.keep_trying(lambda: raw.execute("BEGIN IMMEDIATE"))
+        self._watch.check()
+        self._lock_wait.retry_while_busy(lambda: raw.execute("BEGIN IMMEDIATE"))
 
     def commit(self, raw: sqlite3.Connection) -> None:
         """Commit, and note that what the file is now is its own."""

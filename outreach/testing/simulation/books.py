@@ -10,9 +10,9 @@ from typing import Literal
 import attrs
 
 from outreach.models.call import CallOutcome
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import CallStatus, DispatchState
-from outreach.models.work import Home
+from outreach.models.work import DatabaseHome
 
 
 @attrs.define(kw_only=True)
@@ -62,7 +62,7 @@ class Books:
 
     reached: dict[str, list[Reached]] = attrs.field(factory=dict)
     begun: dict[str, datetime] = attrs.field(factory=dict)
-    heard: dict[str, list[Outcome]] = attrs.field(factory=dict)
+    heard: dict[str, list[DispatchOutcome]] = attrs.field(factory=dict)
     decided: dict[str, Literal["retry", "assume_sent"]] = attrs.field(factory=dict)
     stops: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     lifted: Counter[tuple[str, str]] = attrs.field(factory=Counter)
@@ -71,11 +71,11 @@ class Books:
     moved: dict[str, datetime] = attrs.field(factory=dict)
     has_moved: bool = False
 
-    def moved_at(self, home: Home | None) -> datetime | None:
+    def moved_at(self, home: DatabaseHome | None) -> datetime | None:
         """Return when a database has come to where it is; None for one that has always been there."""
         return self.moved.get(home.path) if home is not None else None
 
-    def wants_no_more(self, workspace_id: str, phone: str) -> bool:
+    def asked_not_to_call(self, workspace_id: str, phone: str) -> bool:
         """Return whether anybody has ever said of a number that a workspace must leave it alone."""
         return (workspace_id, phone) in self.opted_out or self.stops[workspace_id, phone] > 0
 
@@ -83,7 +83,7 @@ class Books:
         """Return what a provider has of a dispatch."""
         return self.reached.get(dispatch_id, ())
 
-    def hear(self, dispatch_id: str, outcome: Outcome) -> None:
+    def hear(self, dispatch_id: str, outcome: DispatchOutcome) -> None:
         """Note that a living process has been told."""
         self.heard.setdefault(dispatch_id, []).append(outcome)
 

@@ -47,15 +47,15 @@ class Bounds:
     def of(cls, config: EngineConfig, *, sms_attempts: int, call_attempts: int) -> Bounds:
         """Return what a configuration promises."""
         return cls(
-            most_unsettled=config.max_waiting_intents + config.max_requests,
+            most_unsettled=config.max_queued_intents + config.max_requests_in_flight,
             sms_attempts=sms_attempts,
             call_attempts=call_attempts,
-            stale_after=timedelta(seconds=config.stale_seconds),
+            stale_after=timedelta(seconds=config.single_expiry_seconds),
             unconfirmed_after=timedelta(seconds=config.reconcile_deadline_seconds),
             request_may_take=timedelta(seconds=config.provider_timeout_seconds),
-            receipt_wait=timedelta(seconds=config.receipt_wait_seconds),
-            missed_start=timedelta(seconds=config.missed_start_seconds),
-            call_silence=timedelta(seconds=config.call_silence_seconds),
-            lifetime=timedelta(seconds=config.intent_seconds),
-            look_ahead=timedelta(seconds=max(config.look_ahead_seconds, config.single_look_ahead_seconds)),
+            receipt_wait=timedelta(seconds=config.receipt_timeout_seconds),
+            missed_start=timedelta(seconds=config.missed_start_grace_seconds),
+            call_silence=timedelta(seconds=config.call_timeout_seconds),
+            lifetime=timedelta(seconds=config.max_intent_age_seconds),
+            look_ahead=timedelta(seconds=max(config.look_ahead_seconds, config.sparse_look_ahead_seconds)),
         )

@@ -18,7 +18,7 @@ from outreach.working_set import Transaction
 _TROUBLE: Final = ACCOUNT_TROUBLE | {"bad_sender", "rejected"}
 _OURS: Final = frozenset({"worker_lost", "interrupted"})
 _D = DispatchState
-_SAYS_NOTHING: Final = frozenset({_D.DISPATCHING, _D.WITHDRAWN, _D.DEFERRED, _D.NOT_SENT})
+_INCONCLUSIVE: Final = frozenset({_D.DISPATCHING, _D.WITHDRAWN, _D.DEFERRED, _D.NOT_SENT})
 
 
 class CourseChecks:
@@ -88,7 +88,7 @@ class CourseChecks:
             for dispatch in latest
             if since is not None
             and dispatch.created_at >= since
-            and dispatch.state not in _SAYS_NOTHING
+            and dispatch.state not in _INCONCLUSIVE
             and dispatch.reason not in _OURS
         ][:20]
 
@@ -124,7 +124,7 @@ class CourseChecks:
 
 
 def is_spent(troubles: Sequence[bool]) -> bool:
-    """Return whether there was so much trouble that a campaign must stop (design, section 6)."""
+    """Return whether there was so much trouble that a campaign must stop (docs/rules.md#error-budget)."""
     return list(troubles[:5]) == [True] * 5 or (len(troubles) == 20 and sum(troubles) >= 10)
 
 

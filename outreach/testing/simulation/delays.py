@@ -79,7 +79,7 @@ class DelayChecks:
                     minutes=calls.retry_delay_minutes
                 )
             case _S.WAITING, "flow_wait":
-                flow = tx.flows.get(campaign.workspace_id, campaign.sms_flow_id or "")
+                flow = tx.flows.get(campaign.workspace_id, campaign.flow_id or "")
                 step = flow.steps[after.step - 1] if flow is not None else None
                 return step is not None and waits >= timedelta(minutes=step.wait_minutes or 0)
             case _S.WAITING, "double_dial":

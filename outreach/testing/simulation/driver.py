@@ -51,7 +51,7 @@ _CLOCK_SET_WHILE_LATE: Final = 0.3
 _COMES_UP_WRONG: Final = 0.1
 _RIGHT_AGAIN_SECONDS: Final = 15.0
 _BACK: Final = 0.6
-_LONGEST_STEP_SECONDS: Final = 7200.0
+_MAX_STEP_SECONDS: Final = 7200.0
 _LEASE_LOST: Final = 0.03
 _LEASE_LOST_AT_REQUEST: Final = 0.05
 _POUNCE: Final = 0.3
@@ -259,7 +259,7 @@ class _Simulation:
         late = self._clock.monotonic() < self._world.late_until
         if self._time.random() >= (_CLOCK_SET_WHILE_LATE if late else _CLOCK_SET):
             return timedelta()
-        step = timedelta(seconds=_LONGEST_STEP_SECONDS ** self._time.random())
+        step = timedelta(seconds=_MAX_STEP_SECONDS ** self._time.random())
         return -step if self._time.random() < _BACK else step
 
     def _pounce(self) -> None:
@@ -307,7 +307,7 @@ class _Simulation:
         self._faults.on = False
         # Before the process of the peace comes up, or while it works: it must find out either way.
         if self._time.random() < _COMES_UP_WRONG:
-            self._set_clock(timedelta(seconds=_LONGEST_STEP_SECONDS), everybody)
+            self._set_clock(timedelta(seconds=_MAX_STEP_SECONDS), everybody)
         right_at = self._clock.monotonic() + self._time.choice((0.0, _RIGHT_AGAIN_SECONDS))
         for operators, _ in everybody:
             await operators.leave_in_peace()

@@ -78,7 +78,7 @@ class EndingChecks:
     def _is_skipped_rightly(self, tx: Transaction, campaign: Campaign, after: Recipient) -> bool:
         if after.reason == "opted_out":
             stopped = bool(tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}))
-            return stopped and self._books.wants_no_more(campaign.workspace_id, after.phone or "")
+            return stopped and self._books.asked_not_to_call(campaign.workspace_id, after.phone or "")
         return after.reason == "invalid_number" and after.phone is None
 
     def _nobody_knows(self, after: Recipient) -> bool:
@@ -112,7 +112,7 @@ class EndingChecks:
         # It was accepted, its contact had replied, which ends a flow, and it failed: one report can tell all of it.
         since = campaign.started_at or campaign.created_at
         replied = tx.inbound.replied_since(campaign.workspace_id, after.phone or "", since)
-        return campaign.sms_message_source == "flow" and replied
+        return campaign.message_source == "flow" and replied
 
     def _failed_so(self, dispatch: Dispatch, reason: str | None) -> bool:
         if dispatch.state is DispatchState.REFUSED:
@@ -162,9 +162,9 @@ class EndingChecks:
         return accepted[-1] if accepted else None
 
     def _steps_to_send(self, tx: Transaction, campaign: Campaign) -> Sequence[int]:
-        if campaign.sms_message_source != "flow":
+        if campaign.message_source != "flow":
             return (0,)
-        flow = tx.flows.get(campaign.workspace_id, campaign.sms_flow_id or "")
+        flow = tx.flows.get(campaign.workspace_id, campaign.flow_id or "")
         steps = flow.steps if flow is not None else ()
         return [number for number, step in enumerate(steps) if step.kind == "send"]
 

@@ -1,4 +1,7 @@
-"""What must hold of a new intent at the moment of its commit (design, section 5, rules 1 to 4, and section 6)."""
+"""What must hold of a new intent at the moment of its commit.
+
+docs/delivery-contract.md#rule-1 to #rule-4, docs/rules.md.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from outreach.testing.simulation.slots import SlotChecks
 from outreach.working_set import Transaction
 
 _DAY: Final = timedelta(hours=24)
-_UNHEARD: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED})
+_NO_PROVIDER_ANSWER: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED})
 ACCOUNT_TROUBLE: Final = frozenset({"provider_auth", "provider_funds"})
 """Failures of our account, and not of one contact or message."""
 
@@ -119,7 +122,7 @@ class IntentChecks:
                 )
 
     def _reached_nobody(self, dispatch: Dispatch) -> bool:
-        if dispatch.state in _UNHEARD or dispatch.state is DispatchState.GIVEN_UP:
+        if dispatch.state in _NO_PROVIDER_ANSWER or dispatch.state is DispatchState.GIVEN_UP:
             return True
         if dispatch.campaign_id is None:
             # A single message or call has one attempt.
@@ -175,16 +178,16 @@ class IntentChecks:
             for dispatch in self._ledger.dispatches.values()
             if dispatch.to == intent.to
             and dispatch.campaign_id is not None
-            and dispatch.state not in _UNHEARD
+            and dispatch.state not in _NO_PROVIDER_ANSWER
             and dispatch.created_at > intent.created_at - _DAY
         ]
         if len(within) > cap:
             raise Broken(f"Intent {intent.id} is number {len(within)} to its contact in a day of at most {cap}.")
 
     def _check_reply(self, tx: Transaction, intent: Dispatch, campaign: Campaign) -> None:
-        if campaign.sms_message_source != "flow" or intent.step == 0:
+        if campaign.message_source != "flow" or intent.step == 0:
             return
-        flow = tx.flows.get(campaign.workspace_id, campaign.sms_flow_id or "")
+        flow = tx.flows.get(campaign.workspace_id, campaign.flow_id or "")
         if flow is None or flow.steps[intent.step - 1].kind != "stop_if_replied":
             return
         if tx.inbound.replied_since(campaign.workspace_id, intent.to, campaign.started_at or campaign.created_at):
@@ -209,9 +212,11 @@ class IntentChecks:
         subject = subject_of(intent)
         if subject not in self._callers:
             # In turn: each number so many times, from the first again after the last.
-            turns = [entry.phone_e164 for entry in campaign.cli_group or () for _ in range(entry.count)]
+            turns = [entry.phone for entry in campaign.cli_group or () for _ in range(entry.count)]
             self._callers[subject] = turns[self._called[campaign.id] % len(turns)]
             self._called[campaign.id] += 1
         known = self._callers[subject]
-        if known != intent.sender:
-            raise Broken(f"Intent {intent.id} has the caller ID {intent.sender}; its contact is called from {known}.")
+        if known != intent.from_number:
+            raise Broken(
+                f"Intent {intent.id} has the caller ID {intent.from_number}; its contact is called from {known}."
+            )

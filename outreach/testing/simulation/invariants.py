@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import ASSUMED_SENT, Outcome
+from outreach.models.dispatch import ASSUMED_SENT, DispatchOutcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
@@ -149,7 +149,7 @@ class Invariants:
         if dispatch.state is not DispatchState.ACCEPTED:
             raise Broken(f"The provider has told of dispatch {dispatch.id}, and it is {dispatch.state}.")
 
-    def after_answer(self, dispatch_id: str, outcome: Outcome) -> None:
+    def after_answer(self, dispatch_id: str, outcome: DispatchOutcome) -> None:
         """Check what has become of an answer that a process got a good while ago, and has lived since."""
         self._moves.check_answered(self.ledger.dispatches[dispatch_id], outcome)
 

@@ -217,7 +217,10 @@ class Ledger:
 
 
 def _counts(recipient: Recipient) -> tuple[int, int, int, int, int, int]:
-    """Return what a recipient adds to total, pending, completed, successful, failed and open (design, section 3)."""
+    """Return what a recipient adds to total, pending, completed, successful, failed and open.
+
+    docs/interface.md#counters.
+    """
     is_open = recipient.status not in _ENDED
     untried = not recipient.dispatched and recipient.attempts == 0
     return (

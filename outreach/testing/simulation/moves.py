@@ -1,11 +1,11 @@
-"""How a dispatch may move, and what must have happened outside for it to have moved so (design, section 5)."""
+"""How a dispatch may move, and what must have happened outside for it to have moved so (docs/states.md#dispatches)."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Final
 
-from outreach.models.dispatch import ASSUMED_SENT, Dispatch, Outcome
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.testing.simulation.books import Books
 from outreach.testing.simulation.bounds import Bounds
@@ -86,7 +86,7 @@ class MoveChecks:
         wait = self._bounds.unconfirmed_after
         return now < after.created_at + wait and really < committed + wait
 
-    def check_answered(self, dispatch: Dispatch, outcome: Outcome) -> None:
+    def check_answered(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
         """Check that an answer that a process has got, and had time to record, stands in the ledger.
 
         Raises:

@@ -12,9 +12,9 @@ from outreach.errors import CannotStart
 from outreach.models.call import NewCall
 from outreach.models.campaign import Campaign, CampaignUpdate
 from outreach.models.message import NewMessage
-from outreach.models.settings import SmsSettingsChange
+from outreach.models.settings import SmsSettingsUpdate
 from outreach.models.states import CampaignStatus, WorkspaceStatus
-from outreach.operations.workspaces import WorkspaceChange
+from outreach.models.workspace import WorkspaceUpdate
 from outreach.testing.simulation.faults import Fault, Faults
 from outreach.testing.simulation.ledger import Subject, subject_of
 from outreach.testing.simulation.setting import SENDER, Setting
@@ -141,7 +141,7 @@ class Operators:
             self._world.trouble = None
         if 0.0 < self._active_again <= now:
             self._active_again = 0.0
-            change = WorkspaceChange(status=WorkspaceStatus.ACTIVE)
+            change = WorkspaceUpdate(status=WorkspaceStatus.ACTIVE)
             await self._engine.workspaces.update(self.setting.workspace_id, change)
 
     async def _campaigns(self) -> list[Campaign]:
@@ -157,9 +157,9 @@ class Operators:
         return bool(fitting)
 
     async def _update(self) -> bool:
-        fitting = [one for one in await self._campaigns() if one.status is CampaignStatus.READY and one.sms_carrier]
+        fitting = [one for one in await self._campaigns() if one.status is CampaignStatus.READY and one.carrier]
         if fitting:
-            change = CampaignUpdate(sms_rate_per_minute=self._rng.choice((10, 60)))
+            change = CampaignUpdate(rate_per_minute=self._rng.choice((10, 60)))
             await self._engine.campaigns.update(self.setting.workspace_id, self._rng.choice(fitting).id, change)
         return bool(fitting)
 
@@ -175,24 +175,24 @@ class Operators:
         return bool(await self._engine.unsubscribes.remove(self.setting.workspace_id, *people))
 
     async def _suspend(self) -> bool:
-        change = WorkspaceChange(status=WorkspaceStatus.SUSPENDED)
+        change = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
         await self._engine.workspaces.update(self.setting.workspace_id, change)
         long = self._rng.random() < 0.4
         self._active_again = self._elapsed() + (self._rng.uniform(35, 60) if long else self._rng.uniform(0, 10))
         return True
 
     async def _change_settings(self) -> bool:
-        change = SmsSettingsChange(footer_enabled=self._rng.random() < 0.5, retry_enabled=self._rng.random() < 0.5)
-        await self._engine.settings.update(self.setting.workspace_id, change)
+        change = SmsSettingsUpdate(footer_enabled=self._rng.random() < 0.5, retry_enabled=self._rng.random() < 0.5)
+        await self._engine.sms_settings.update(self.setting.workspace_id, change)
         return True
 
     async def _change_rules(self) -> bool:
         """Change the rules of contact of a workspace that has some."""
         workspace = await self._engine.workspaces.get(self.setting.workspace_id)
         if self.setting.with_hours:
-            change = WorkspaceChange(contact_hours=not workspace.contact_hours)
+            change = WorkspaceUpdate(contact_hours=not workspace.contact_hours)
         elif self.setting.with_cap:
-            change = WorkspaceChange(frequency_cap=self._rng.choice((1, 2, 3)))
+            change = WorkspaceUpdate(frequency_cap=self._rng.choice((1, 2, 3)))
         else:
             return False
         await self._engine.workspaces.update(self.setting.workspace_id, change)
@@ -205,7 +205,7 @@ class Operators:
         return await self._resolve(retry=False)
 
     async def _resolve(self, *, retry: bool) -> bool:
-        unknown = await self._engine.dispatches.unknown(self.setting.workspace_id)
+        unknown = await self._engine.dispatches.list_unknown(self.setting.workspace_id)
         if not unknown:
             return False
         dispatch = unknown[0]
@@ -231,7 +231,7 @@ class Operators:
         counted = {"STOP": books.stops, "START": books.lifted}.get(body)
         if counted is not None:
             counted[self.setting.workspace_id, person] += 1
-        await self._engine.messages.receive(self.setting.workspace_id, sender=person, to=SENDER, body=body)
+        await self._engine.messages.receive(self.setting.workspace_id, from_number=person, to=SENDER, body=body)
         return True
 
     async def _message(self) -> bool:

@@ -20,7 +20,7 @@ from outreach.testing.simulation.world import Link
 _REST_SECONDS: Final = 5.0
 """At most so long nobody dispatches between two lives."""
 
-_GONE_SECONDS: Final = 120.0
+_TURN_GRACE_SECONDS: Final = 120.0
 
 Making = Callable[[ProcessStorage, Link], Outreach]
 """Makes the engine of a process."""
@@ -56,7 +56,7 @@ class Process:
     async def gone(self) -> None:
         """Wait until nothing is left of it, or for so long that only an engine that is broken has anything left."""
         with anyio.CancelScope(shield=True):
-            await asyncio.wait({self._task}, timeout=_GONE_SECONDS)
+            await asyncio.wait({self._task}, timeout=_TURN_GRACE_SECONDS)
 
 
 class Processes:

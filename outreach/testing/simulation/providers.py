@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from outreach.models.call import CallOutcome
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
-from outreach.protocols.carrier import CarrierCapabilities, LookUp, OutboundMessage, ReportSink
+from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, OutboundMessage, ReportSink
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
 from outreach.testing.simulation.books import Reached
 from outreach.testing.simulation.world import Link, World
@@ -40,9 +40,9 @@ class _Provider:
         """The name under which it is logged."""
         return "simulated"
 
-    async def look_up(self, question: LookUp) -> Outcome | None:
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Look into the books."""
-        return await self._world.look_up(self._link, question.dispatch_id)
+        return await self._world.look_up(self._link, lookup.dispatch_id)
 
 
 class WorldCarrier(_Provider):
@@ -51,9 +51,9 @@ class WorldCarrier(_Provider):
     @property
     def capabilities(self) -> CarrierCapabilities:
         """What the world's look-up can tell."""
-        return CarrierCapabilities(look_up=self._world.power, carries_not_after=True)
+        return CarrierCapabilities(look_up=self._world.power, supports_not_after=True)
 
-    async def send(self, message: OutboundMessage) -> Outcome:
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Take one message, or whatever else happens to it."""
         return await self._world.request(self._link, message, lambda: self._accept(message))
 
@@ -61,7 +61,7 @@ class WorldCarrier(_Provider):
         """Hand in reports as they fall due."""
         await self._world.listen(self._link, sink)
 
-    def _accept(self, message: OutboundMessage) -> Outcome:
+    def _accept(self, message: OutboundMessage) -> DispatchOutcome:
         world = self._world
         entry = Reached(dispatch_id=message.dispatch_id, to=message.to, accepted_at=world.now())
         entry.failed = world.faults.draw("receipt_failed")
@@ -78,7 +78,7 @@ class WorldCarrier(_Provider):
         if not world.faults.draw("receipts_all_lost"):
             world.tell(sent, self._receipt(message, entry, MessageStatus.SENT))
             world.tell(final, self._receipt(message, entry, end))
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=f"p-{message.dispatch_id}")
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=f"p-{message.dispatch_id}")
 
     def _receipt(self, message: OutboundMessage, entry: Reached, status: MessageStatus) -> Callable[[], Report]:
         def make() -> MessageReport:
@@ -103,9 +103,9 @@ class WorldVoice(_Provider):
     @property
     def capabilities(self) -> VoiceCapabilities:
         """What the world's look-up can tell."""
-        return VoiceCapabilities(look_up=self._world.power, carries_not_after=True)
+        return VoiceCapabilities(look_up=self._world.power, supports_not_after=True)
 
-    async def place(self, request: CallRequest) -> Outcome:
+    async def place_call(self, request: CallRequest) -> DispatchOutcome:
         """Place one call, or whatever else happens to it."""
         return await self._world.request(self._link, request, lambda: self._accept(request))
 
@@ -115,7 +115,7 @@ class WorldVoice(_Provider):
         passed = [status for moment, status in entry.course if moment <= self._world.now()] if entry else []
         return self._event(workspace_id, entry, passed[-1])() if entry and passed else None
 
-    def _accept(self, request: CallRequest) -> Outcome:
+    def _accept(self, request: CallRequest) -> DispatchOutcome:
         world = self._world
         entry = Reached(dispatch_id=request.dispatch_id, to=request.to, accepted_at=world.now())
         entry.unanswered = world.faults.draw("unanswered_call")
@@ -127,7 +127,7 @@ class WorldVoice(_Provider):
         for moment, status in () if world.faults.draw("receipts_all_lost") else entry.course:
             delay = (moment - world.now()).total_seconds()
             world.tell(delay + world.rng.random() * 3, self._event(request.workspace_id, entry, status))
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=f"p-{request.dispatch_id}")
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=f"p-{request.dispatch_id}")
 
     def _course(self, entry: Reached) -> tuple[list[tuple[datetime, CallStatus]], CallOutcome | None]:
         """Draw how a call goes, and what is said of it at its end."""

@@ -75,7 +75,7 @@ class RequestChecks:
         if ruled and not person_is_awake(dispatch.to, now):
             raise Broken(f"The request of {dispatch_id} begins at {now}, outside its contact's hours.")
         if campaign.channel == "sms":
-            self._check_pace(campaign.id, campaign.sms_rate_per_minute, really)
+            self._check_pace(campaign.id, campaign.rate_per_minute, really)
         self._check_not_after(dispatch, campaign, not_after)
 
     def at_reach(self, entry: Reached) -> None:

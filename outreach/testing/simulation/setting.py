@@ -11,44 +11,50 @@ import attrs
 
 from outreach.config import EngineConfig
 from outreach.engine import Outreach
-from outreach.models.business_hours import DAYS, MINUTES_A_DAY, BusinessHours, Window
-from outreach.models.campaign import CliGroupEntry, NewCallCampaign, NewSmsCampaign
-from outreach.models.carriers import ScheduleType
-from outreach.models.directory import FlowStep
-from outreach.models.holidays import Holiday, HolidayCalendar
+from outreach.models.base import ScheduleType
+from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign
+from outreach.models.hours import (
+    DAYS,
+    MINUTES_A_DAY,
+    BusinessHours,
+    Holiday,
+    HolidayCalendar,
+    TimeWindow,
+)
 from outreach.models.recipient import NewRecipient
-from outreach.models.settings import CallSettingsChange, SmsSettingsChange
+from outreach.models.resources import FlowStep
+from outreach.models.settings import CallSettingsUpdate, SmsSettingsUpdate
 from outreach.testing.simulation.loop import START
 
 CONFIG: Final = EngineConfig(
-    max_waiting_intents=3,
-    max_requests=4,
+    max_queued_intents=3,
+    max_requests_in_flight=4,
     provider_timeout_seconds=12.0,
-    poll_seconds=2.0,
-    heartbeat_seconds=5.0,
+    change_poll_seconds=2.0,
+    heartbeat_interval_seconds=5.0,
     lease_seconds=20.0,
-    lock_seconds=1.0,
+    lock_retry_seconds=1.0,
     stop_grace_seconds=8.0,
-    stale_seconds=30.0,
-    missed_start_seconds=30.0,
+    single_expiry_seconds=30.0,
+    missed_start_grace_seconds=30.0,
     call_poll_seconds=15.0,
-    call_silence_seconds=120.0,
-    reconcile_after_seconds=20.0,
-    reconcile_every_seconds=30.0,
+    call_timeout_seconds=120.0,
+    reconcile_delay_seconds=20.0,
+    reconcile_retry_seconds=30.0,
     reconcile_deadline_seconds=240.0,
-    reconcile_round_seconds=7.0,
+    reconcile_interval_seconds=7.0,
     backoff_max_seconds=60.0,
-    receipt_wait_seconds=90.0,
+    receipt_timeout_seconds=90.0,
 )
 """Shorter waits than in earnest; nothing of the rules is different."""
 
 CALM: Final = attrs.evolve(
     CONFIG,
-    poll_seconds=8.0,
-    heartbeat_seconds=120.0,
+    change_poll_seconds=8.0,
+    heartbeat_interval_seconds=120.0,
     lease_seconds=400.0,
-    reconcile_round_seconds=30.0,
-    sweep_seconds=600.0,
+    reconcile_interval_seconds=30.0,
+    cleanup_interval_seconds=600.0,
     call_poll_seconds=30.0,
 )
 """For the time in which nothing goes wrong any more: it looks around less often."""
@@ -118,15 +124,15 @@ async def set_up(engine: Outreach, rng: random.Random) -> Setting:
         sms_attempts=rng.choice((2, 3)),
         call_attempts=rng.choice((1, 2, 3)),
     )
-    await engine.numbers.add(workspace.id, SENDER, carrier="twilio", rate_per_minute=setting.number_rate)
-    await engine.settings.update(
+    await engine.numbers.create(workspace.id, SENDER, carrier="twilio", rate_per_minute=setting.number_rate)
+    await engine.sms_settings.update(
         workspace.id,
-        SmsSettingsChange(
+        SmsSettingsUpdate(
             retry_enabled=rng.random() < 0.6, retry_delay_minutes=5, retry_max_attempts=setting.sms_attempts
         ),
     )
     await engine.call_settings.update(
-        workspace.id, CallSettingsChange(retry_max_attempts=setting.call_attempts, retry_delay_minutes=1)
+        workspace.id, CallSettingsUpdate(retry_max_attempts=setting.call_attempts, retry_delay_minutes=1)
     )
     return setting
 
@@ -148,19 +154,19 @@ async def make_campaigns(engine: Outreach, setting: Setting, rng: random.Random)
                 **await _callers(engine, setting, rng),
                 **attrs.asdict(terms, recurse=False),
             )
-            created = await engine.create_campaign.call(workspace.id, calling, people)
+            created = await engine.campaigns.create_call(workspace.id, calling, people)
         else:
             messages = NewSmsCampaign(
                 name=f"SMS {number}",
-                message_body="Hello",
-                sms_carrier="twilio",
-                sms_from_number=rng.choice((SENDER, "(415) 555-0199")),
-                sms_rate_per_minute=rng.choice((7, 15, 30, 120)),
-                sms_message_source="flow" if kind == "flow" else "custom",
-                sms_flow_id=await _flow(engine, setting, rng) if kind == "flow" else None,
+                body="Hello",
+                carrier="twilio",
+                from_number=rng.choice((SENDER, "(415) 555-0199")),
+                rate_per_minute=rng.choice((7, 15, 30, 120)),
+                message_source="flow" if kind == "flow" else "custom",
+                flow_id=await _flow(engine, setting, rng) if kind == "flow" else None,
                 **attrs.asdict(terms, recurse=False),
             )
-            created = await engine.create_campaign.sms(workspace.id, messages, people)
+            created = await engine.campaigns.create_sms(workspace.id, messages, people)
         setting.campaign_ids.append(created.campaign.id)
         if rng.random() < 0.75:
             await engine.campaigns.start(workspace.id, created.campaign.id)
@@ -176,8 +182,8 @@ async def _callers(engine: Outreach, setting: Setting, rng: random.Random) -> di
     known = {number.phone: number for number in await engine.numbers.list(setting.workspace_id)}
     group = []
     for phone in _CALLERS[: rng.randint(1, 3)]:
-        number = known.get(phone) or await engine.numbers.add(setting.workspace_id, phone)
-        group.append(CliGroupEntry(phone_number_id=number.id, phone_e164=phone, count=rng.randint(1, 2)))
+        number = known.get(phone) or await engine.numbers.create(setting.workspace_id, phone)
+        group.append(CallerIdAllocation(number_id=number.id, phone=phone, count=rng.randint(1, 2)))
     return {"cli_mode": "group", "cli_group": group}
 
 
@@ -215,21 +221,21 @@ def _hours(rng: random.Random, *, ends_late: bool) -> tuple[BusinessHours | None
         local = START.astimezone(ZoneInfo(zone))
         closes = local.hour * 60 + local.minute + rng.randint(0, 2)
         windows = (
-            Window(start_minute=0, end_minute=closes or 1),
-            Window(start_minute=closes + rng.randint(1, 3), end_minute=MINUTES_A_DAY),
+            TimeWindow(start_minute=0, end_minute=closes or 1),
+            TimeWindow(start_minute=closes + rng.randint(1, 3), end_minute=MINUTES_A_DAY),
         )
         return _every_day(zone, windows), None, ends_late
     day = date(2026, 3, rng.choice((2, 3)))
     calendar = HolidayCalendar(country=None, holidays=(Holiday(date=day, name="Holiday", enabled=True),))
     # The one that begins lasts a day.
     return (
-        _every_day(_MIDNIGHT_ZONE, (Window(start_minute=0, end_minute=MINUTES_A_DAY),)),
+        _every_day(_MIDNIGHT_ZONE, (TimeWindow(start_minute=0, end_minute=MINUTES_A_DAY),)),
         calendar,
         (ends_late or day.day == 3),
     )
 
 
-def _every_day(zone: str, windows: tuple[Window, ...]) -> BusinessHours:
+def _every_day(zone: str, windows: tuple[TimeWindow, ...]) -> BusinessHours:
     return BusinessHours(enabled=True, timezone=zone, schedule=dict.fromkeys(DAYS, windows), batch_concurrency=2)
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 from datetime import datetime
 from typing import Final
 
+from outreach.models.base import Channel
 from outreach.models.call import Call
-from outreach.models.carriers import Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
@@ -120,7 +120,7 @@ class SingleChecks:
                 send_until = record.send_until if isinstance(record, Message) else None
                 return now >= (send_until or self._ledger.waits_since(subject) + self._bounds.stale_after)
             case "opted_out":
-                return stopped and self._books.wants_no_more(record.workspace_id, to)
+                return stopped and self._books.asked_not_to_call(record.workspace_id, to)
             case "opted_in":
                 return not stopped
             case "moved":

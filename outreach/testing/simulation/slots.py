@@ -1,4 +1,4 @@
-"""The slots that messages take: one spacing apart for a campaign and for a number with a rate (design, section 6)."""
+"""The slots that messages take: one spacing apart for a campaign and for a number with a rate (docs/rules.md#pace)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SlotChecks:
             raise Broken(f"Intent {intent.id} has its slot at {intent.slot_at}, when its campaign has expired.")
         if intent.channel == "sms":
             if campaign is not None:
-                self._take(campaign.id, campaign.sms_rate_per_minute, intent)
+                self._take(campaign.id, campaign.rate_per_minute, intent)
             self._take("the sending number", self.number_rate, intent)
 
     def _take(self, key: str, rate: int | None, intent: Dispatch) -> None:

@@ -15,13 +15,13 @@ import attrs
 from outreach.errors import StorageError
 from outreach.models.campaign import Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.models.work import HighWater, Home
+from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.protocols.storage import DispatchLock, Operation
-from outreach.storage.sqlite.groups import commit_group
+from outreach.storage.sqlite.backend import Session
+from outreach.storage.sqlite.group_commit import commit_group
 from outreach.storage.sqlite.jobs import Job
 from outreach.storage.sqlite.memory import empty_database, open_image
-from outreach.storage.sqlite.schema import bring_up_to_date
-from outreach.storage.sqlite.session import Session
+from outreach.storage.sqlite.schema import apply_migrations
 from outreach.testing.simulation.faults import Faults
 from outreach.testing.simulation.touched import NotingTransaction, Touched
 from outreach.working_set import Transaction
@@ -71,11 +71,11 @@ class Database:
 
     def _spoil(self, tx: Transaction) -> None:
         """Write to whatever is known, and fail."""
-        campaigns = [row for row in self._writer.rows.rows_of(CAMPAIGNS) if row is not None]
+        campaigns = [row for row in self._writer.rows.cached_rows(CAMPAIGNS) if row is not None]
         for campaign in campaigns[:2]:
             tx.campaigns.add_counters(campaign.workspace_id, campaign.id, Counters(failed=1, open=-1))
             tx.campaigns.update(attrs.evolve(campaign, status=CampaignStatus.CANCELLED))
-            for recipient in self._writer.rows.rows_of(RECIPIENTS)[:3]:
+            for recipient in self._writer.rows.cached_rows(RECIPIENTS)[:3]:
                 if recipient is not None and recipient.campaign_id == campaign.id:
                     spoiled = attrs.evolve(recipient, status=RecipientStatus.FAILED, reason="spoiled")
                     tx.recipients.put(campaign.workspace_id, spoiled)
@@ -95,7 +95,7 @@ def _open(path: Path | None) -> sqlite3.Connection:
         return open_image(empty_database())
     raw = sqlite3.connect(str(path), isolation_level=None)
     raw.execute("PRAGMA foreign_keys = ON")
-    bring_up_to_date(raw)
+    apply_migrations(raw)
     return raw
 
 
@@ -116,7 +116,7 @@ class Machine:
 
     def __init__(self) -> None:
         self.holder: object | None = None
-        self.noted: HighWater | None = None
+        self.noted: HighWaterMark | None = None
         self.moves = 0
 
     @property
@@ -130,7 +130,7 @@ class ProcessLock:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._home = Home(host="simulated", path=machine.path)
+        self._home = DatabaseHome(host="simulated", path=machine.path)
 
     def acquire(self) -> bool:
         """Take the lock unless some process has it."""
@@ -144,24 +144,24 @@ class ProcessLock:
         if self._machine.holder is self:
             self._machine.holder = None
 
-    def home(self) -> Home | None:
+    def home(self) -> DatabaseHome | None:
         """Return where the database is."""
         return self._home
 
-    def high_water(self) -> HighWater | None:
+    def high_water(self) -> HighWaterMark | None:
         """Return what was last noted."""
         return self._machine.noted
 
-    def note(self, mark: HighWater, *, ended: bool = False) -> None:
+    def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
         """Note how far the database has come."""
         if self._machine.holder is self:
             self._machine.noted = mark
 
-    def crashed(self) -> bool:
+    def ended_uncleanly(self) -> bool:
         """Return False: the simulation has no disk."""
         return False
 
-    async def find_damage(self) -> str | None:
+    async def check_integrity(self) -> str | None:
         """Return None, for the same reason."""
         return None
 
@@ -233,7 +233,7 @@ class ProcessStorage:
         self._require_alive()
         return self._database.read(operation)
 
-    def list_change(self, workspace_id: str) -> int | None:
+    def campaign_list_revision(self, workspace_id: str) -> int | None:
         """Return None: whoever asks has to read."""
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import Report
 from outreach.testing.simulation.books import Reached
 from outreach.testing.simulation.invariants import Invariants
@@ -56,7 +56,7 @@ class Watched:
         """Check that what a process was told stands in the ledger."""
         self._in(report.workspace_id).after_report(report)
 
-    def after_answer(self, dispatch_id: str, outcome: Outcome) -> None:
+    def after_answer(self, dispatch_id: str, outcome: DispatchOutcome) -> None:
         """Check what has become of an answer that a process got a good while ago, and has lived since."""
         self._that_asked(dispatch_id).after_answer(dispatch_id, outcome)
 

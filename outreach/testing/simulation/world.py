@@ -12,10 +12,10 @@ from typing import Final
 import anyio
 import attrs
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import Report
 from outreach.models.states import DispatchState
-from outreach.protocols.carrier import LookUpPower, OutboundMessage, ReportSink
+from outreach.protocols.carrier import LookupSupport, OutboundMessage, ReportSink
 from outreach.protocols.voice import CallRequest
 from outreach.testing.simulation.books import Books, Reached
 from outreach.testing.simulation.faults import Faults
@@ -23,7 +23,7 @@ from outreach.testing.simulation.faults import Faults
 _LATE_ARRIVAL: Final = (12.0, 30.0)
 """Seconds that a request is on its way at the least and at the most when it is late.
 
-From its commit on no more than `intent_seconds`, `provider_timeout_seconds` and `lease_seconds` together: until then
+From its commit on no more than `max_intent_age_seconds`, `provider_timeout_seconds` and `lease_seconds` together: until then
 the engine believes nobody who has nothing of it.
 """
 
@@ -78,11 +78,11 @@ class World:
         now: Callable[[], datetime],
         rng: random.Random,
         faults: Faults,
-        power: LookUpPower,
+        power: LookupSupport,
         on_request: Callable[[str, str, datetime | None], None],
         on_reached: Callable[[Reached], None],
         on_reported: Callable[[Report], None],
-        on_recorded: Callable[[str, Outcome], None],
+        on_recorded: Callable[[str, DispatchOutcome], None],
     ) -> None:
         self.now = now
         self.rng = rng
@@ -155,7 +155,9 @@ class World:
             due.remove(make)
             self._on_reported(report)
 
-    async def request(self, link: Link, asked: OutboundMessage | CallRequest, accept: Callable[[], Outcome]) -> Outcome:
+    async def request(
+        self, link: Link, asked: OutboundMessage | CallRequest, accept: Callable[[], DispatchOutcome]
+    ) -> DispatchOutcome:
         """Go through one request: heard or not, answered or not, by a process that may die in it."""
         dispatch_id = asked.dispatch_id
         if not link.alive():
@@ -167,12 +169,12 @@ class World:
         self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, outcome))
         return outcome
 
-    def _require_evidence(self, link: Link, dispatch_id: str, outcome: Outcome) -> None:
+    def _require_evidence(self, link: Link, dispatch_id: str, outcome: DispatchOutcome) -> None:
         """Have the same checked of a look-up; a process that was replaced while it stood still leaves it to others."""
         if link.at_work_since() == 0.0:
             self._require_recorded(link, dispatch_id, outcome)
 
-    def _require_recorded(self, link: Link, dispatch_id: str, outcome: Outcome) -> None:
+    def _require_recorded(self, link: Link, dispatch_id: str, outcome: DispatchOutcome) -> None:
         """Have it checked that an answer stands in the ledger, once the process has had the time to see to it."""
         if not link.alive():
             return
@@ -182,17 +184,17 @@ class World:
         else:
             self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, outcome))
 
-    async def _exchange(self, link: Link, dispatch_id: str, accept: Callable[[], Outcome]) -> Outcome:
+    async def _exchange(self, link: Link, dispatch_id: str, accept: Callable[[], DispatchOutcome]) -> DispatchOutcome:
         faults, rng = self.faults, self.rng
         if faults.draw("not_sent"):
-            return Outcome(state=DispatchState.NOT_SENT, reason="connection_refused")
+            return DispatchOutcome(state=DispatchState.NOT_SENT, reason="connection_refused")
         if faults.draw("kill_in_request"):
             # What was written to the wire is heard or not, whatever became of the one who wrote it.
             if rng.random() < 0.5:
                 self._later(self._way(), accept)
             link.die()
             await anyio.sleep_forever()
-        answer: asyncio.Future[Outcome] = self._loop.create_future()
+        answer: asyncio.Future[DispatchOutcome] = self._loop.create_future()
         self._later(self._way(), lambda: self._hear(answer, dispatch_id, accept))
         return await answer
 
@@ -204,7 +206,7 @@ class World:
         self.late_until = max(self.late_until, self._loop.time() + way)
         return way
 
-    async def look_up(self, link: Link, dispatch_id: str) -> Outcome | None:
+    async def look_up(self, link: Link, dispatch_id: str) -> DispatchOutcome | None:
         """Tell from the books what became of a dispatch, or fail to; who asks may die of it."""
         await self._ask(link)
         if self.faults.draw("look_up_failed"):
@@ -213,10 +215,10 @@ class World:
         if found and self.power == "evidence" and self.faults.draw("look_up_lied"):
             found = False
         if found:
-            taken = Outcome(state=DispatchState.ACCEPTED, provider_id=f"p-{dispatch_id}")
+            taken = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=f"p-{dispatch_id}")
             self._later(_RECORDED_WITHIN, lambda: self._require_evidence(link, dispatch_id, taken))
             return taken
-        nothing = Outcome(state=DispatchState.NOT_SENT, reason="not_found")
+        nothing = DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_found")
         if self.power == "authoritative":
             self.books.hear(dispatch_id, nothing)
         return nothing
@@ -235,35 +237,37 @@ class World:
         if not link.alive():
             await anyio.sleep_forever()
 
-    def _hear(self, answer: asyncio.Future[Outcome], dispatch_id: str, accept: Callable[[], Outcome]) -> None:
+    def _hear(
+        self, answer: asyncio.Future[DispatchOutcome], dispatch_id: str, accept: Callable[[], DispatchOutcome]
+    ) -> None:
         """Do what the provider does with a request that has come to it."""
         faults, rng = self.faults, self.rng
         if self.trouble is not None and rng.random() < self.trouble_rate:
             faults.note("outage")
             state = DispatchState.UNKNOWN if self.trouble == "dropped" else DispatchState.REFUSED
-            self._answer(answer, Outcome(state=state, reason=self.trouble))
+            self._answer(answer, DispatchOutcome(state=state, reason=self.trouble))
         elif faults.draw("dropped_unheard"):
-            self._answer(answer, Outcome(state=DispatchState.UNKNOWN, reason="dropped"))
+            self._answer(answer, DispatchOutcome(state=DispatchState.UNKNOWN, reason="dropped"))
         elif faults.draw("too_busy"):
             wish = rng.random() * 20
-            deferred = Outcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=wish)
+            deferred = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=wish)
             self._answer(answer, deferred)
         elif faults.draw("refused_for_good"):
-            self._answer(answer, Outcome(state=DispatchState.REFUSED, reason="invalid_number"))
+            self._answer(answer, DispatchOutcome(state=DispatchState.REFUSED, reason="invalid_number"))
         elif faults.draw("refused_for_now"):
-            self._answer(answer, Outcome(state=DispatchState.REFUSED, reason="temporary"))
+            self._answer(answer, DispatchOutcome(state=DispatchState.REFUSED, reason="temporary"))
         else:
             outcome = accept()
             if faults.draw("taken_and_denied"):
                 self.books.reached[dispatch_id][-1].denied = True
-                self._answer(answer, Outcome(state=DispatchState.DEFERRED, reason="rate_limited"))
+                self._answer(answer, DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited"))
             elif faults.draw("dropped_after_acceptance"):
-                self._answer(answer, Outcome(state=DispatchState.UNKNOWN, reason="dropped"))
+                self._answer(answer, DispatchOutcome(state=DispatchState.UNKNOWN, reason="dropped"))
             elif not faults.draw("silence"):
                 delay = rng.random() * 5 if faults.draw("late_answer") else 0.0
                 self._later(delay, lambda: self._answer(answer, outcome))
 
-    def _answer(self, answer: asyncio.Future[Outcome], outcome: Outcome) -> None:
+    def _answer(self, answer: asyncio.Future[DispatchOutcome], outcome: DispatchOutcome) -> None:
         if not answer.done():
             answer.set_result(outcome)
 

@@ -14,21 +14,21 @@ from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
     make_account,
-    make_account_hold,
     make_call_report,
     make_callback,
     make_message_report,
+    make_provider_throttle,
     new_id,
 )
 from outreach.testing.storage_tables.base_contract import (
-    BIGGEST,
-    HERE,
-    THERE,
+    MAX_INTEGER,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     awkward_moments,
 )
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.working_set import AlreadyExists, Transaction
 
 
 class AccountsContract(ContractBase):
@@ -41,12 +41,12 @@ class AccountsContract(ContractBase):
 
         def found(tx: Transaction) -> list[object]:
             return [
-                tx.accounts.get(HERE, account.id),
+                tx.accounts.get(THIS_WORKSPACE, account.id),
                 tx.accounts.find(account.id),
-                tx.accounts.at(HERE, account.provider),
-                tx.accounts.get(THERE, account.id),
-                tx.accounts.at(THERE, account.provider),
-                tx.accounts.at(HERE, "vonage"),
+                tx.accounts.of_provider(THIS_WORKSPACE, account.provider),
+                tx.accounts.get(OTHER_WORKSPACE, account.id),
+                tx.accounts.of_provider(OTHER_WORKSPACE, account.provider),
+                tx.accounts.of_provider(THIS_WORKSPACE, "vonage"),
                 tx.accounts.find(new_id()),
             ]
 
@@ -55,9 +55,9 @@ class AccountsContract(ContractBase):
     async def test_a_workspace_has_one_account_at_a_provider(self, storage: Storage) -> None:
         """A second one is refused, also by another id; another workspace has its own."""
         await storage.write(lambda tx: tx.accounts.insert(make_account()))
-        with pytest.raises(AlreadyThere):
+        with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.accounts.insert(make_account()))
-        await storage.write(lambda tx: tx.accounts.insert(make_account(workspace_id=THERE)))
+        await storage.write(lambda tx: tx.accounts.insert(make_account(workspace_id=OTHER_WORKSPACE)))
 
     async def test_an_update_writes_what_can_change(self, storage: Storage) -> None:
         """The credentials, the flag and the revision; a foreign or absent account is a LookupError."""
@@ -66,7 +66,7 @@ class AccountsContract(ContractBase):
         changed = attrs.evolve(account, sealed="other", replies_to_keywords=False, revision=1, updated_at=NOW + TICK)
         await storage.write(lambda tx: tx.accounts.update(changed))
         assert await storage.read(lambda tx: tx.accounts.find(account.id)) == changed
-        for strange in (attrs.evolve(changed, workspace_id=THERE), make_account()):
+        for strange in (attrs.evolve(changed, workspace_id=OTHER_WORKSPACE), make_account()):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, strange=strange: tx.accounts.update(strange))  # type: ignore[misc]
 
@@ -74,17 +74,17 @@ class AccountsContract(ContractBase):
         """And then another one may be made at the same provider."""
         account = make_account()
         await storage.write(lambda tx: tx.accounts.insert(account))
-        assert not await storage.write(lambda tx: tx.accounts.delete(THERE, account.id))
-        assert await storage.write(lambda tx: tx.accounts.delete(HERE, account.id))
-        assert not await storage.write(lambda tx: tx.accounts.delete(HERE, account.id))
+        assert not await storage.write(lambda tx: tx.accounts.delete(OTHER_WORKSPACE, account.id))
+        assert await storage.write(lambda tx: tx.accounts.delete(THIS_WORKSPACE, account.id))
+        assert not await storage.write(lambda tx: tx.accounts.delete(THIS_WORKSPACE, account.id))
         await storage.write(lambda tx: tx.accounts.insert(make_account()))
 
     async def test_accounts_are_listed_oldest_first(self, storage: Storage) -> None:
         """By (created_at, id), of one workspace."""
         later, first = make_account(created_at=NOW + TICK), make_account(provider="vapi")
-        for account in (later, first, make_account(workspace_id=THERE)):
+        for account in (later, first, make_account(workspace_id=OTHER_WORKSPACE)):
             await storage.write(lambda tx, account=account: tx.accounts.insert(account))  # type: ignore[misc]
-        assert list(await storage.read(lambda tx: tx.accounts.list(HERE))) == [first, later]
+        assert list(await storage.read(lambda tx: tx.accounts.list(THIS_WORKSPACE))) == [first, later]
 
     async def test_an_event_is_found_once_it_is_written(self, storage: Storage) -> None:
         """By its account and its own identifier; a second insert is refused."""
@@ -93,16 +93,16 @@ class AccountsContract(ContractBase):
 
         def found(tx: Transaction) -> list[CallbackRecord | None]:
             return [
-                tx.callbacks.get(HERE, record.account_id, record.event_id),
-                tx.callbacks.get(THERE, record.account_id, record.event_id),
-                tx.callbacks.get(HERE, new_id(), record.event_id),
-                tx.callbacks.get(HERE, record.account_id, "other"),
+                tx.callbacks.get(THIS_WORKSPACE, record.account_id, record.event_id),
+                tx.callbacks.get(OTHER_WORKSPACE, record.account_id, record.event_id),
+                tx.callbacks.get(THIS_WORKSPACE, new_id(), record.event_id),
+                tx.callbacks.get(THIS_WORKSPACE, record.account_id, "other"),
             ]
 
         assert await storage.read(found) == [record, None, None, None]
-        with pytest.raises(AlreadyThere):
+        with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.callbacks.insert(record))
-        assert list(await storage.read(lambda tx: tx.callbacks.list(HERE))) == [record]
+        assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [record]
 
     async def test_what_waits_for_an_identifier_is_found_by_it(self, storage: Storage) -> None:
         """The oldest first, at most so many; of one provider, in one workspace, and no more once it is matched."""
@@ -118,34 +118,44 @@ class AccountsContract(ContractBase):
             make_callback(result="unmatched", report=report, received_at=NOW - TICK * later, account_id=new_id())
             for later, report in enumerate(reports)
         ]
-        elsewhere = make_callback(workspace_id=THERE, report=reports[0])
+        elsewhere = make_callback(workspace_id=OTHER_WORKSPACE, report=reports[0])
         for record in (*made, elsewhere, make_callback()):
             await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
 
-        async def waiting(provider: str = "twilio", limit: int = 9, where: str = HERE) -> list[CallbackRecord]:
+        async def waiting(
+            provider: str = "twilio", limit: int = 9, where: str = THIS_WORKSPACE
+        ) -> list[CallbackRecord]:
             return list(await storage.read(lambda tx: tx.callbacks.waiting(where, provider, "SM-1", limit=limit)))
 
         assert await waiting() == [made[1], made[0]]
         assert await waiting(limit=1) == [made[1]]
         assert await waiting("telnyx") == [made[3]]
         assert await waiting("vapi") == [made[4]]
-        assert await waiting(where=THERE) == [elsewhere]
+        assert await waiting(where=OTHER_WORKSPACE) == [elsewhere]
         matched = attrs.evolve(made[1], result="merged", report=None)
         await storage.write(lambda tx: tx.callbacks.update(attrs.evolve(matched, body=b"other", received_at=NOW)))
         assert await waiting() == [made[0]]
-        assert await storage.read(lambda tx: tx.callbacks.get(HERE, matched.account_id, matched.event_id)) == matched
+        assert (
+            await storage.read(lambda tx: tx.callbacks.get(THIS_WORKSPACE, matched.account_id, matched.event_id))
+            == matched
+        )
 
     async def test_what_many_identifiers_are_waited_for_by_is_looked_at_at_once(self, storage: Storage) -> None:
         """By either name, each in its workspace and of its provider; what comes afterwards is found all the same."""
         own = make_callback(report=make_message_report(provider_id="SM-1"))
         telephony = make_callback(report=make_call_report(provider_id="conv-1", telephony_id="CA-1"))
         late = make_callback(report=make_message_report(provider_id="SM-2"))
-        names = [(HERE, "twilio", "SM-1"), (HERE, "vapi", "CA-1"), (HERE, "twilio", "SM-2"), (THERE, "twilio", "SM-1")]
+        names = [
+            (THIS_WORKSPACE, "twilio", "SM-1"),
+            (THIS_WORKSPACE, "vapi", "CA-1"),
+            (THIS_WORKSPACE, "twilio", "SM-2"),
+            (OTHER_WORKSPACE, "twilio", "SM-1"),
+        ]
 
         def operation(tx: Transaction) -> list[list[CallbackRecord]]:
             tx.callbacks.insert(own)
             tx.callbacks.insert(telephony)
-            tx.callbacks.load_waiting(names)
+            tx.callbacks.prefetch_waiting(names)
             before = [list(tx.callbacks.waiting(*name, limit=9)) for name in names]
             tx.callbacks.insert(late)
             return [*before, list(tx.callbacks.waiting(*names[2], limit=9))]
@@ -164,13 +174,13 @@ class AccountsContract(ContractBase):
             for later, (own, telephony) in enumerate(names)
         ]
         elsewhere = make_callback(
-            workspace_id=THERE, report=make_call_report(provider_id="conv-1", telephony_id="CA-1")
+            workspace_id=OTHER_WORKSPACE, report=make_call_report(provider_id="conv-1", telephony_id="CA-1")
         )
         for record in (*made, elsewhere):
             await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
 
         async def waiting(name: str, limit: int = 9) -> list[CallbackRecord]:
-            return list(await storage.read(lambda tx: tx.callbacks.waiting(HERE, "vapi", name, limit=limit)))
+            return list(await storage.read(lambda tx: tx.callbacks.waiting(THIS_WORKSPACE, "vapi", name, limit=limit)))
 
         assert await waiting("CA-1") == [made[3], made[2], made[1], made[0]]
         assert await waiting("CA-1", limit=2) == [made[3], made[2]]
@@ -184,25 +194,27 @@ class AccountsContract(ContractBase):
         """What it tells, in the engine's words, is kept beside it."""
         record = make_callback(report=make_message_report(provider_id="SM-1", raw={"MessageSid": "SM-1"}))
         await storage.write(lambda tx: tx.callbacks.insert(record))
-        found = await storage.read(lambda tx: tx.callbacks.get(HERE, record.account_id, record.event_id))
+        found = await storage.read(lambda tx: tx.callbacks.get(THIS_WORKSPACE, record.account_id, record.event_id))
         assert found == attrs.evolve(record, report=make_message_report(provider_id="SM-1"))
 
-    @pytest.mark.parametrize("changes", [{"workspace_id": THERE}, {"account_id": THERE}, {"event_id": "other"}])
+    @pytest.mark.parametrize(
+        "changes", [{"workspace_id": OTHER_WORKSPACE}, {"account_id": OTHER_WORKSPACE}, {"event_id": "other"}]
+    )
     async def test_an_event_that_is_not_there_is_not_written_over(self, storage: Storage, changes: Any) -> None:
         """Its workspace, its account and its identifier say which it is."""
         record = make_callback()
         await storage.write(lambda tx: tx.callbacks.insert(record))
         with pytest.raises(LookupError):
             await storage.write(lambda tx: tx.callbacks.update(attrs.evolve(record, result="merged", **changes)))
-        assert list(await storage.read(lambda tx: tx.callbacks.list(HERE))) == [record]
+        assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [record]
 
     async def test_events_are_listed_newest_first(self, storage: Storage) -> None:
         """At most so many, of one workspace."""
         made = [_at(NOW + TICK * later) for later in (1, 0, 2)]
-        for record in (*made, make_callback(workspace_id=THERE)):
+        for record in (*made, make_callback(workspace_id=OTHER_WORKSPACE)):
             await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
-        assert list(await storage.read(lambda tx: tx.callbacks.list(HERE))) == [made[2], made[0], made[1]]
-        assert list(await storage.read(lambda tx: tx.callbacks.list(HERE, limit=1))) == [made[2]]
+        assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [made[2], made[0], made[1]]
+        assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE, limit=1))) == [made[2]]
 
     async def test_old_events_are_swept_in_slices(self, storage: Storage) -> None:
         """Those received before a moment, of a workspace the oldest first, at most so many at a time in all."""
@@ -210,31 +222,36 @@ class AccountsContract(ContractBase):
         for record in made:
             await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
         assert await storage.write(lambda tx: tx.callbacks.sweep(NOW + TICK * 3, limit=2)) == 2
-        assert list(await storage.read(lambda tx: tx.callbacks.list(HERE))) == [made[3], made[2]]
-        elsewhere = make_callback(workspace_id=THERE, received_at=NOW)
+        assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [made[3], made[2]]
+        elsewhere = make_callback(workspace_id=OTHER_WORKSPACE, received_at=NOW)
         await storage.write(lambda tx: tx.callbacks.insert(elsewhere))
         assert await storage.write(lambda tx: tx.callbacks.sweep(NOW + TICK * 3, limit=2)) == 2
-        assert list(await storage.read(lambda tx: tx.callbacks.list(HERE))) == [made[3]]
-        assert list(await storage.read(lambda tx: tx.callbacks.list(THERE))) == []
+        assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [made[3]]
+        assert list(await storage.read(lambda tx: tx.callbacks.list(OTHER_WORKSPACE))) == []
 
     @awkward_moments
     async def test_a_hold_is_put_over_the_last_one_and_forgotten(self, storage: Storage, moment: datetime) -> None:
         """One for each provider of each workspace, which needs no account there; to forget none does nothing."""
-        first = make_account_hold()
-        second = make_account_hold(since=moment, until=moment, refusals=BIGGEST)
-        other, there = make_account_hold(provider="vapi"), make_account_hold(workspace_id=THERE)
+        first = make_provider_throttle()
+        second = make_provider_throttle(since=moment, until=moment, refusals=MAX_INTEGER)
+        other, there = make_provider_throttle(provider="vapi"), make_provider_throttle(workspace_id=OTHER_WORKSPACE)
 
         def look(tx: Transaction) -> list[object]:
-            asked = [(HERE, "twilio"), (HERE, "vapi"), (THERE, "twilio"), (THERE, "vapi")]
-            return [tx.account_holds.get(*question) for question in asked]
+            asked = [
+                (THIS_WORKSPACE, "twilio"),
+                (THIS_WORKSPACE, "vapi"),
+                (OTHER_WORKSPACE, "twilio"),
+                (OTHER_WORKSPACE, "vapi"),
+            ]
+            return [tx.provider_throttles.get(*question) for question in asked]
 
         def put(tx: Transaction) -> None:
             for hold in (first, other, there, second):
-                tx.account_holds.put(hold)
+                tx.provider_throttles.put(hold)
 
         def forget(tx: Transaction) -> None:
-            tx.account_holds.delete(HERE, "twilio")
-            tx.account_holds.delete(THERE, "vapi")
+            tx.provider_throttles.delete(THIS_WORKSPACE, "twilio")
+            tx.provider_throttles.delete(OTHER_WORKSPACE, "vapi")
 
         await storage.write(put)
         assert await storage.read(look) == [second, other, there, None]
@@ -243,25 +260,25 @@ class AccountsContract(ContractBase):
 
     async def test_what_is_asked_for_beyond_a_moment_is_listed(self, storage: Storage) -> None:
         """What ends first comes first, by (until, workspace, provider), of one workspace or of all."""
-        over = make_account_hold(provider="vonage", until=NOW)
-        long = make_account_hold(until=NOW + TICK * 3)
-        soon = make_account_hold(provider="vapi", until=NOW + TICK)
-        twin = make_account_hold(provider="telnyx", until=NOW + TICK)
-        there = make_account_hold(workspace_id=THERE, until=NOW + TICK * 2)
+        over = make_provider_throttle(provider="vonage", until=NOW)
+        long = make_provider_throttle(until=NOW + TICK * 3)
+        soon = make_provider_throttle(provider="vapi", until=NOW + TICK)
+        twin = make_provider_throttle(provider="telnyx", until=NOW + TICK)
+        there = make_provider_throttle(workspace_id=OTHER_WORKSPACE, until=NOW + TICK * 2)
 
         def put(tx: Transaction) -> None:
             for hold in (over, long, soon, there, twin):
-                tx.account_holds.put(hold)
+                tx.provider_throttles.put(hold)
 
         await storage.write(put)
 
-        async def lasting(workspace_id: str | None, limit: int = 9) -> object:
-            return await storage.read(lambda tx: list(tx.account_holds.lasting(workspace_id, NOW, limit=limit)))
+        async def unexpired(workspace_id: str | None, limit: int = 9) -> object:
+            return await storage.read(lambda tx: list(tx.provider_throttles.unexpired(workspace_id, NOW, limit=limit)))
 
-        assert await lasting(None) == [twin, soon, there, long]
-        assert await lasting(None, 1) == [twin]
-        assert await lasting(HERE) == [twin, soon, long]
-        assert await lasting(THERE) == [there]
+        assert await unexpired(None) == [twin, soon, there, long]
+        assert await unexpired(None, 1) == [twin]
+        assert await unexpired(THIS_WORKSPACE) == [twin, soon, long]
+        assert await unexpired(OTHER_WORKSPACE) == [there]
 
 
 def _at(moment: datetime) -> CallbackRecord:

@@ -16,14 +16,14 @@ from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, WORKSPACE_ID, make_campaign, make_prepared, make_workspace
 from outreach.working_set import Transaction
 
-HERE: Final = WORKSPACE_ID
-THERE: Final = "0195554e-0000-7000-8000-00000000beef"
+THIS_WORKSPACE: Final = WORKSPACE_ID
+OTHER_WORKSPACE: Final = "0195554e-0000-7000-8000-00000000beef"
 """Another workspace, which must not see or touch what belongs to the first."""
 
 TICK: Final = timedelta(microseconds=1)
 """The shortest time that must make a difference."""
 
-BIGGEST: Final = 2**63 - 1
+MAX_INTEGER: Final = 2**63 - 1
 
 AWKWARD_TEXTS: Final = {
     "empty": "",
@@ -99,8 +99,8 @@ class ContractBase:
         """Return an open database that holds two workspaces."""
 
         def insert(tx: Transaction) -> None:
-            tx.workspaces.insert(make_workspace(id=HERE))
-            tx.workspaces.insert(make_workspace(id=THERE, name="Other"))
+            tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE))
+            tx.workspaces.insert(make_workspace(id=OTHER_WORKSPACE, name="Other"))
 
         await database.write(insert)
         return database

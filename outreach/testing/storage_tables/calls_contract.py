@@ -12,19 +12,19 @@ from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, MessageStatu
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_inbound, make_message, new_id
 from outreach.testing.storage_tables.base_contract import (
-    BIGGEST,
-    HERE,
-    THERE,
+    MAX_INTEGER,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     awkward_moments,
     awkward_texts,
     given_recipients,
 )
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.working_set import AlreadyExists, Transaction
 
 
-async def given_agent(storage: Storage, workspace_id: str = HERE) -> str:
+async def given_agent(storage: Storage, workspace_id: str = THIS_WORKSPACE) -> str:
     """Write an agent and return its identifier."""
     agent = make_agent(workspace_id=workspace_id)
     await storage.write(lambda tx: tx.agents.insert(agent))
@@ -48,10 +48,10 @@ class CallsContract(ContractBase):
             tx.calls.insert(bare)
 
         await storage.write(insert)
-        read = await storage.read(lambda tx: tx.calls.get(HERE, full.id))
+        read = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, full.id))
         assert read == full
         assert list(read.variables) == list(variables)
-        assert await storage.read(lambda tx: tx.calls.get(HERE, bare.id)) == bare
+        assert await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, bare.id)) == bare
 
     @awkward_moments
     @pytest.mark.parametrize("status", CallStatus)
@@ -67,15 +67,15 @@ class CallsContract(ContractBase):
             status=status,
             outcome="positive",
             variables={"name": "Ann"},
-            attempt=BIGGEST,
-            tries=BIGGEST,
+            attempt=MAX_INTEGER,
+            tries=MAX_INTEGER,
             dialed_at=moment,
             answered_at=moment + TICK,
             ended_at=moment + 2 * TICK,
         )
         await storage.write(lambda tx: tx.calls.insert(call))
         await storage.write(lambda tx: tx.calls.update(changed))
-        assert await storage.read(lambda tx: tx.calls.get(HERE, call.id)) == changed
+        assert await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id)) == changed
 
     async def test_variables_are_nobody_elses_to_change(self, storage: Storage) -> None:
         """They are copied when they are written and when they are read."""
@@ -84,7 +84,7 @@ class CallsContract(ContractBase):
         await storage.write(lambda tx: tx.calls.insert(call))
         variables["name"] = "Bob"
         for _ in range(2):
-            read: Any = await storage.read(lambda tx: tx.calls.get(HERE, call.id))
+            read: Any = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id))
             assert read.variables == {"name": "Ann"}
             read.variables["name"] = "Eve"
 
@@ -92,18 +92,18 @@ class CallsContract(ContractBase):
         """`get` names the workspace; `find` answers for whatever workspace."""
         call = make_call(agent_id=await given_agent(storage))
         await storage.write(lambda tx: tx.calls.insert(call))
-        assert await storage.read(lambda tx: tx.calls.get(THERE, call.id)) is None
+        assert await storage.read(lambda tx: tx.calls.get(OTHER_WORKSPACE, call.id)) is None
         assert await storage.read(lambda tx: tx.calls.find(call.id)) == call
         assert await storage.read(lambda tx: tx.calls.find(new_id())) is None
-        assert await storage.read(lambda tx: tx.calls.get(HERE, new_id())) is None
+        assert await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, new_id())) is None
 
     async def test_a_call_is_inserted_once_and_updated_in_its_workspace(self, storage: Storage) -> None:
-        """A second insert raises AlreadyThere, an absent or foreign update LookupError."""
+        """A second insert raises AlreadyExists, an absent or foreign update LookupError."""
         call = make_call(agent_id=await given_agent(storage))
         await storage.write(lambda tx: tx.calls.insert(call))
-        with pytest.raises(AlreadyThere):
+        with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.calls.insert(attrs.evolve(call, attempt=2)))
-        for absent in (attrs.evolve(call, id=new_id()), attrs.evolve(call, workspace_id=THERE, attempt=2)):
+        for absent in (attrs.evolve(call, id=new_id()), attrs.evolve(call, workspace_id=OTHER_WORKSPACE, attempt=2)):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, absent=absent: tx.calls.update(absent))  # type: ignore[misc]
         assert await storage.read(lambda tx: tx.calls.find(call.id)) == call
@@ -119,10 +119,10 @@ class CallsContract(ContractBase):
                 tx.calls.insert(call)
 
         await storage.write(insert)
-        assert await storage.read(lambda tx: tx.calls.by_provider_id(HERE, "P1")) == twin
-        assert await storage.read(lambda tx: tx.calls.by_provider_id(THERE, "P1")) is None
-        assert await storage.read(lambda tx: tx.calls.by_provider_id(HERE, "P2")) is None
-        assert await storage.read(lambda tx: tx.calls.by_provider_id(HERE, "")) is None
+        assert await storage.read(lambda tx: tx.calls.by_provider_id(THIS_WORKSPACE, "P1")) == twin
+        assert await storage.read(lambda tx: tx.calls.by_provider_id(OTHER_WORKSPACE, "P1")) is None
+        assert await storage.read(lambda tx: tx.calls.by_provider_id(THIS_WORKSPACE, "P2")) is None
+        assert await storage.read(lambda tx: tx.calls.by_provider_id(THIS_WORKSPACE, "")) is None
 
     @pytest.mark.parametrize("status", CallStatus)
     async def test_a_call_is_open_between_two_until_it_has_ended(self, storage: Storage, status: CallStatus) -> None:
@@ -131,9 +131,16 @@ class CallsContract(ContractBase):
         call = make_call(agent_id=agent_id, to="+15550000001", status=status)
         await storage.write(lambda tx: tx.calls.insert(call))
         expected = None if status in ENDED_CALL_STATUSES else call
-        assert await storage.read(lambda tx: tx.calls.open_between(HERE, agent_id, "+15550000001")) == expected
-        for other in ((THERE, agent_id, call.to), (HERE, new_id(), call.to), (HERE, agent_id, "+15550000002")):
-            assert await storage.read(lambda tx, other=other: tx.calls.open_between(*other)) is None  # type: ignore[misc]
+        assert (
+            await storage.read(lambda tx: tx.calls.open_call_between(THIS_WORKSPACE, agent_id, "+15550000001"))
+            == expected
+        )
+        for other in (
+            (OTHER_WORKSPACE, agent_id, call.to),
+            (THIS_WORKSPACE, new_id(), call.to),
+            (THIS_WORKSPACE, agent_id, "+15550000002"),
+        ):
+            assert await storage.read(lambda tx, other=other: tx.calls.open_call_between(*other)) is None  # type: ignore[misc]
 
     async def test_the_oldest_open_call_is_returned(self, storage: Storage) -> None:
         """By (created_at, id); an ended one makes way for the next."""
@@ -147,23 +154,23 @@ class CallsContract(ContractBase):
             tx.calls.update(attrs.evolve(ended, status=CallStatus.BUSY, ended_at=NOW))
 
         await storage.write(insert)
-        assert await storage.read(lambda tx: tx.calls.open_between(HERE, agent_id, "+1555")) == middle
+        assert await storage.read(lambda tx: tx.calls.open_call_between(THIS_WORKSPACE, agent_id, "+1555")) == middle
 
     @awkward_texts
     async def test_a_message_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
         """Every text comes back to the code point; empty is not None; other workspaces do not see it."""
-        full = make_message(to=text, sender=text, body=text, reason=text, provider_id=text)
-        bare = make_message(sender=None, purpose="help", send_until=NOW + TICK)
+        full = make_message(to=text, from_number=text, body=text, reason=text, provider_id=text)
+        bare = make_message(from_number=None, purpose="help", send_until=NOW + TICK)
 
         def insert(tx: Transaction) -> None:
             tx.messages.insert(full)
             tx.messages.insert(bare)
 
         await storage.write(insert)
-        assert await storage.read(lambda tx: tx.messages.get(HERE, full.id)) == full
-        assert await storage.read(lambda tx: tx.messages.get(HERE, bare.id)) == bare
-        assert await storage.read(lambda tx: tx.messages.get(THERE, full.id)) is None
-        assert await storage.read(lambda tx: tx.messages.get(HERE, new_id())) is None
+        assert await storage.read(lambda tx: tx.messages.get(THIS_WORKSPACE, full.id)) == full
+        assert await storage.read(lambda tx: tx.messages.get(THIS_WORKSPACE, bare.id)) == bare
+        assert await storage.read(lambda tx: tx.messages.get(OTHER_WORKSPACE, full.id)) is None
+        assert await storage.read(lambda tx: tx.messages.get(THIS_WORKSPACE, new_id())) is None
 
     @awkward_moments
     @pytest.mark.parametrize("status", MessageStatus)
@@ -176,9 +183,9 @@ class CallsContract(ContractBase):
             message,
             carrier="vonage",
             status=status,
-            attempts=BIGGEST,
-            tries=BIGGEST,
-            segments=BIGGEST,
+            attempts=MAX_INTEGER,
+            tries=MAX_INTEGER,
+            segments=MAX_INTEGER,
             provider_id="SM1",
             reason="filtered",
             ended_at=moment,
@@ -187,18 +194,18 @@ class CallsContract(ContractBase):
         )
         await storage.write(lambda tx: tx.messages.insert(message))
         await storage.write(lambda tx: tx.messages.update(changed))
-        assert await storage.read(lambda tx: tx.messages.get(HERE, message.id)) == changed
+        assert await storage.read(lambda tx: tx.messages.get(THIS_WORKSPACE, message.id)) == changed
 
     async def test_a_message_is_inserted_once_and_updated_in_its_workspace(self, storage: Storage) -> None:
-        """A second insert raises AlreadyThere, an absent or foreign update LookupError."""
+        """A second insert raises AlreadyExists, an absent or foreign update LookupError."""
         message = make_message()
         await storage.write(lambda tx: tx.messages.insert(message))
-        with pytest.raises(AlreadyThere):
+        with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.messages.insert(attrs.evolve(message, body="Other")))
-        for absent in (make_message(), attrs.evolve(message, workspace_id=THERE, body="Stolen")):
+        for absent in (make_message(), attrs.evolve(message, workspace_id=OTHER_WORKSPACE, body="Stolen")):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, absent=absent: tx.messages.update(absent))  # type: ignore[misc]
-        assert await storage.read(lambda tx: tx.messages.get(HERE, message.id)) == message
+        assert await storage.read(lambda tx: tx.messages.get(THIS_WORKSPACE, message.id)) == message
 
     @awkward_texts
     async def test_what_people_wrote_back_is_listed_newest_first(self, storage: Storage, text: str) -> None:
@@ -207,16 +214,18 @@ class CallsContract(ContractBase):
         made[1:] = [attrs.evolve(message, unclear=True) for message in made[1:]]
 
         def insert(tx: Transaction) -> None:
-            for message in (*made, make_inbound(workspace_id=THERE, unclear=True)):
+            for message in (*made, make_inbound(workspace_id=OTHER_WORKSPACE, unclear=True)):
                 tx.inbound.insert(message)
 
         await storage.write(insert)
         wanted = [made[2], made[1], made[0], made[3]]
-        assert list(await storage.read(lambda tx: tx.inbound.list(HERE))) == wanted
-        assert list(await storage.read(lambda tx: tx.inbound.list(HERE, limit=2))) == wanted[:2]
+        assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE))) == wanted
+        assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, limit=2))) == wanted[:2]
         unclear = [made[2], made[1], made[3]]
-        assert list(await storage.read(lambda tx: tx.inbound.list(HERE, unclear=True))) == unclear
-        assert list(await storage.read(lambda tx: tx.inbound.list(HERE, unclear=True, limit=1))) == unclear[:1]
+        assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, unclear=True))) == unclear
+        assert (
+            list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, unclear=True, limit=1))) == unclear[:1]
+        )
 
     @awkward_texts
     async def test_a_message_of_a_carrier_is_taken_in_once(self, storage: Storage, text: str) -> None:
@@ -224,7 +233,7 @@ class CallsContract(ContractBase):
         first = make_inbound(provider=text, provider_id=text, keyword="stop")
         others = [
             make_inbound(provider="telnyx", provider_id=first.provider_id),
-            make_inbound(workspace_id=THERE, provider=text, provider_id=text),
+            make_inbound(workspace_id=OTHER_WORKSPACE, provider=text, provider_id=text),
             *(make_inbound(provider=provider, provider_id=None) for provider in (text, text, None, None)),
             *(make_inbound(provider=None, provider_id=text) for _ in range(2)),
         ]
@@ -232,14 +241,14 @@ class CallsContract(ContractBase):
         def insert(tx: Transaction) -> None:
             for message in (first, *others):
                 tx.inbound.insert(message)
-            with pytest.raises(AlreadyThere):
+            with pytest.raises(AlreadyExists):
                 tx.inbound.insert(attrs.evolve(first, id=new_id(), body="Again"))
-            with pytest.raises(AlreadyThere):
+            with pytest.raises(AlreadyExists):
                 tx.inbound.insert(attrs.evolve(first, provider_id="another"))
 
         await storage.write(insert)
-        ours = [first, *(message for message in others if message.workspace_id == HERE)]
-        assert list(await storage.read(lambda tx: tx.inbound.list(HERE))) == ours[::-1]
+        ours = [first, *(message for message in others if message.workspace_id == THIS_WORKSPACE)]
+        assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE))) == ours[::-1]
 
     @awkward_moments
     async def test_the_last_of_each_keyword_is_known_by_when_it_was_written(
@@ -253,7 +262,7 @@ class CallsContract(ContractBase):
             {"keyword": "start", "written_at": moment - 2 * TICK},
             {"keyword": None, "written_at": moment + TICK},
             {"keyword": "stop", "written_at": moment + TICK, "sender": "+14155550124"},
-            {"keyword": "stop", "written_at": moment + TICK, "workspace_id": THERE},
+            {"keyword": "stop", "written_at": moment + TICK, "workspace_id": OTHER_WORKSPACE},
         ]
 
         def insert(tx: Transaction) -> None:
@@ -261,10 +270,12 @@ class CallsContract(ContractBase):
                 tx.inbound.insert(make_inbound(**{"sender": phone, "received_at": NOW + later * TICK, **fields}))
 
         await storage.write(insert)
-        assert await storage.read(lambda tx: tx.inbound.last_keyword(HERE, phone, "stop")) == moment
-        assert await storage.read(lambda tx: tx.inbound.last_keyword(HERE, phone, "start")) == moment - 2 * TICK
-        assert await storage.read(lambda tx: tx.inbound.last_keyword(HERE, phone, "help")) is None
-        assert await storage.read(lambda tx: tx.inbound.last_keyword(THERE, phone, "start")) is None
+        assert await storage.read(lambda tx: tx.inbound.last_keyword(THIS_WORKSPACE, phone, "stop")) == moment
+        assert (
+            await storage.read(lambda tx: tx.inbound.last_keyword(THIS_WORKSPACE, phone, "start")) == moment - 2 * TICK
+        )
+        assert await storage.read(lambda tx: tx.inbound.last_keyword(THIS_WORKSPACE, phone, "help")) is None
+        assert await storage.read(lambda tx: tx.inbound.last_keyword(OTHER_WORKSPACE, phone, "start")) is None
 
     @awkward_moments
     async def test_the_last_reply_of_a_purpose_to_a_number_is_known(self, storage: Storage, moment: datetime) -> None:
@@ -276,7 +287,7 @@ class CallsContract(ContractBase):
             {"purpose": "opt_out_confirmation", "created_at": moment + TICK},
             {"purpose": "message", "created_at": moment + TICK},
             {"purpose": "help", "created_at": moment + TICK, "to": "+14155550124"},
-            {"purpose": "help", "created_at": moment + TICK, "workspace_id": THERE},
+            {"purpose": "help", "created_at": moment + TICK, "workspace_id": OTHER_WORKSPACE},
         ]
 
         def insert(tx: Transaction) -> None:
@@ -284,20 +295,22 @@ class CallsContract(ContractBase):
                 tx.messages.insert(make_message(**{"to": phone, **fields}))
 
         await storage.write(insert)
-        assert await storage.read(lambda tx: tx.messages.last_reply(HERE, phone, "help")) == moment
-        assert await storage.read(lambda tx: tx.messages.last_reply(HERE, phone, "opt_in_confirmation")) is None
-        assert await storage.read(lambda tx: tx.messages.last_reply(THERE, "+14155550124", "help")) is None
+        assert await storage.read(lambda tx: tx.messages.last_reply(THIS_WORKSPACE, phone, "help")) == moment
+        assert (
+            await storage.read(lambda tx: tx.messages.last_reply(THIS_WORKSPACE, phone, "opt_in_confirmation")) is None
+        )
+        assert await storage.read(lambda tx: tx.messages.last_reply(OTHER_WORKSPACE, "+14155550124", "help")) is None
 
     async def test_a_reply_is_known_by_its_number_and_its_moment(self, storage: Storage) -> None:
         """At or after the moment, from that number, in that workspace."""
         reply = make_inbound()
         await storage.write(lambda tx: tx.inbound.insert(reply))
         asked = {
-            (HERE, reply.sender, NOW): True,
-            (HERE, reply.sender, NOW - TICK): True,
-            (HERE, reply.sender, NOW + TICK): False,
-            (HERE, "+14155550101", NOW): False,
-            (THERE, reply.sender, NOW): False,
+            (THIS_WORKSPACE, reply.from_number, NOW): True,
+            (THIS_WORKSPACE, reply.from_number, NOW - TICK): True,
+            (THIS_WORKSPACE, reply.from_number, NOW + TICK): False,
+            (THIS_WORKSPACE, "+14155550101", NOW): False,
+            (OTHER_WORKSPACE, reply.from_number, NOW): False,
         }
         heard = await storage.read(lambda tx: [tx.inbound.replied_since(*question) for question in asked])
         assert heard == list(asked.values())

@@ -9,12 +9,12 @@ from typing import Any
 import attrs
 import pytest
 
+from outreach.models.base import Channel
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, new_id
-from outreach.testing.storage_tables.base_contract import HERE, THERE, TICK, ContractBase, publish
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK, ContractBase, publish
 from outreach.working_set import Transaction
 from outreach.working_set.tables.campaign_lists import StoredCampaign
 
@@ -48,7 +48,7 @@ async def published(storage: Storage, *campaigns: Campaign) -> None:
     await storage.write(write)
 
 
-async def page(storage: Storage, workspace_id: str = HERE, **wanted: Any) -> tuple[list[str], int]:
+async def page(storage: Storage, workspace_id: str = THIS_WORKSPACE, **wanted: Any) -> tuple[list[str], int]:
     """Return the identifiers on a page, and how many match in all."""
     asked = {"channel": None, "status": None, "search": None, "offset": 0, "limit": 100} | wanted
     campaigns, total = await storage.read(lambda tx: tx.campaign_lists.page(workspace_id, **asked))
@@ -63,10 +63,10 @@ class CampaignListsContract(ContractBase):
         ids = [new_id() for _ in range(4)]
         moments = [NOW, NOW + TICK, NOW, NOW - TICK]
         made = [make_campaign(id=key, created_at=moment) for key, moment in zip(ids, moments, strict=True)]
-        foreign = make_campaign(workspace_id=THERE)
+        foreign = make_campaign(workspace_id=OTHER_WORKSPACE)
         await published(storage, made[2], foreign, made[0], made[3], made[1])
         assert await page(storage) == ([ids[1], ids[2], ids[0], ids[3]], 4)
-        assert await page(storage, THERE) == ([foreign.id], 1)
+        assert await page(storage, OTHER_WORKSPACE) == ([foreign.id], 1)
 
     async def test_a_page_has_an_offset_and_a_limit(self, storage: Storage) -> None:
         """The total counts all that match; past the end the page is empty, however far."""
@@ -146,10 +146,10 @@ class CampaignListsContract(ContractBase):
         """However short or long the text is, and however many others have it."""
         name = "The Spring Offer of the house, for you and for yours, while it lasts"
         mine, other = make_campaign(name=name), make_campaign(name="Something else")
-        foreign = [make_campaign(name=name, workspace_id=THERE) for _ in range(3)]
+        foreign = [make_campaign(name=name, workspace_id=OTHER_WORKSPACE) for _ in range(3)]
         await published(storage, *foreign[:2], mine, other, foreign[2])
         assert await page(storage, search=search) == ([mine.id], 1)
-        assert await page(storage, THERE, search=search) == ([it.id for it in reversed(foreign)], 3)
+        assert await page(storage, OTHER_WORKSPACE, search=search) == ([it.id for it in reversed(foreign)], 3)
         assert await page(storage, "0195554e-0000-7000-8000-00000000dead", search=search) == ([], 0)
 
     async def test_search_compares_all_of_a_long_text(self, storage: Storage) -> None:
@@ -175,7 +175,11 @@ class CampaignListsContract(ContractBase):
                 case "load":
                     make = rng.choice([make_campaign, make_call_campaign])
                     moment = NOW + rng.randrange(5) * TICK
-                    made = make(name=rng.choice(_WORDS), workspace_id=rng.choice([HERE, THERE]), created_at=moment)
+                    made = make(
+                        name=rng.choice(_WORDS),
+                        workspace_id=rng.choice([THIS_WORKSPACE, OTHER_WORKSPACE]),
+                        created_at=moment,
+                    )
                     tx.campaigns.insert_loading(made, loading_until=NOW)
                     loading.append(made)
                 case "publish" if loading:
@@ -215,7 +219,7 @@ class CampaignListsContract(ContractBase):
                     await storage.write(some_and_fail)
             else:
                 await storage.write(some)
-        for workspace_id in (HERE, THERE):
+        for workspace_id in (THIS_WORKSPACE, OTHER_WORKSPACE):
             for channel in (None, "sms", "call"):
                 for status in (None, CampaignStatus.READY, CampaignStatus.ACTIVE):
                     for search in (None, "a", "ing", "off"):
@@ -234,16 +238,16 @@ class CampaignListsContract(ContractBase):
         """Who keeps a list learns from one number that it is out of date; other workspaces keep theirs."""
         agent = make_agent()
         campaign = make_call_campaign(agent_id=agent.id)
-        foreign = make_campaign(workspace_id=THERE)
+        foreign = make_campaign(workspace_id=OTHER_WORKSPACE)
 
         async def changes(write: Callable[[Transaction], object]) -> tuple[bool, bool]:
-            before = [await change(HERE), await change(THERE)]
+            before = [await change(THIS_WORKSPACE), await change(OTHER_WORKSPACE)]
             await storage.write(write)
-            after = [await change(HERE), await change(THERE)]
+            after = [await change(THIS_WORKSPACE), await change(OTHER_WORKSPACE)]
             return after[0] > before[0], after[1] > before[1]
 
         async def change(workspace_id: str) -> int:
-            found = await storage.read(lambda tx: tx.campaign_lists.change(workspace_id))
+            found = await storage.read(lambda tx: tx.campaign_lists.revision(workspace_id))
             assert found is not None
             return found
 
@@ -253,11 +257,11 @@ class CampaignListsContract(ContractBase):
         for write in (
             lambda tx: tx.campaigns.update(attrs.evolve(campaign, name="Other")),
             lambda tx: tx.campaigns.update(attrs.evolve(campaign, status=CampaignStatus.PAUSED)),
-            lambda tx: tx.campaigns.add_counters(HERE, campaign.id, Counters(total=1)),
+            lambda tx: tx.campaigns.add_counters(THIS_WORKSPACE, campaign.id, Counters(total=1)),
             lambda tx: tx.agents.update(attrs.evolve(agent, is_active=False)),
         ):
             assert await changes(write) == (True, False)
-        assert await storage.read(lambda tx: tx.campaign_lists.change("0195554e-0000-7000-8000-00000000dead")) is None
+        assert await storage.read(lambda tx: tx.campaign_lists.revision("0195554e-0000-7000-8000-00000000dead")) is None
 
     async def test_the_number_of_a_list_is_told_at_once(
         self, storage: Storage, open_storage: Callable[[], Storage]
@@ -267,9 +271,9 @@ class CampaignListsContract(ContractBase):
             for writer in (storage, other, storage, storage, other):
                 await published(writer, make_campaign())
                 for asked in (storage, other):
-                    read = await asked.read(lambda tx: tx.campaign_lists.change(HERE))
-                    assert asked.list_change(HERE) in {read, None}
-        assert storage.list_change("0195554e-0000-7000-8000-00000000dead") is None
+                    read = await asked.read(lambda tx: tx.campaign_lists.revision(THIS_WORKSPACE))
+                    assert asked.campaign_list_revision(THIS_WORKSPACE) in {read, None}
+        assert storage.campaign_list_revision("0195554e-0000-7000-8000-00000000dead") is None
 
     async def test_a_stored_campaign_differs_where_anything_of_it_does(self, storage: Storage) -> None:
         """So that what was made of it can be kept while it equals the one that it was made of."""
@@ -280,16 +284,18 @@ class CampaignListsContract(ContractBase):
 
         async def stored() -> StoredCampaign:
             found, _ = await storage.read(
-                lambda tx: tx.campaign_lists.page(HERE, channel=None, status=None, search=None, offset=0, limit=1)
+                lambda tx: tx.campaign_lists.page(
+                    THIS_WORKSPACE, channel=None, status=None, search=None, offset=0, limit=1
+                )
             )
             return found[0]
 
         one = await stored()
         assert one == await stored()
-        assert one.campaign() == await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id))
+        assert one.campaign() == await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id))
         for write in (
             lambda tx: tx.campaigns.update(attrs.evolve(campaign, description="Other")),
-            lambda tx: tx.campaigns.add_counters(HERE, campaign.id, Counters(failed=1)),
+            lambda tx: tx.campaigns.add_counters(THIS_WORKSPACE, campaign.id, Counters(failed=1)),
             lambda tx: tx.agents.update(attrs.evolve(agent, name="Bob")),
         ):
             await storage.write(write)
@@ -300,7 +306,7 @@ class CampaignListsContract(ContractBase):
         """The order is (created_at, id) over all the statuses asked for, of one workspace or of all."""
         active = make_campaign(status=CampaignStatus.ACTIVE, created_at=NOW + TICK)
         paused = make_campaign(status=CampaignStatus.PAUSED, created_at=NOW)
-        foreign = make_campaign(status=CampaignStatus.ACTIVE, created_at=NOW - TICK, workspace_id=THERE)
+        foreign = make_campaign(status=CampaignStatus.ACTIVE, created_at=NOW - TICK, workspace_id=OTHER_WORKSPACE)
         twin = make_campaign(status=CampaignStatus.ACTIVE, created_at=NOW)
         ready = make_campaign(status=CampaignStatus.READY)
         await published(storage, active, ready, foreign, twin, paused)
@@ -310,15 +316,15 @@ class CampaignListsContract(ContractBase):
             return [campaign.id for campaign in tx.campaigns.in_status(asked, workspace_id=workspace_id)]
 
         assert await storage.read(lambda tx: ids(tx, None)) == [foreign.id, paused.id, twin.id, active.id]
-        assert await storage.read(lambda tx: ids(tx, HERE)) == [paused.id, twin.id, active.id]
-        assert await storage.read(lambda tx: ids(tx, THERE)) == [foreign.id]
+        assert await storage.read(lambda tx: ids(tx, THIS_WORKSPACE)) == [paused.id, twin.id, active.id]
+        assert await storage.read(lambda tx: ids(tx, OTHER_WORKSPACE)) == [foreign.id]
         assert await storage.read(lambda tx: list(tx.campaigns.in_status([]))) == []
 
     async def test_campaigns_in_a_status_are_counted(self, storage: Storage) -> None:
         """Each status that is asked for has its number, of one workspace or of all."""
         active, scheduled = CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED
         made = [make_campaign(status=status) for status in (active, active, scheduled, CampaignStatus.READY)]
-        await published(storage, *made, make_campaign(status=active, workspace_id=THERE))
+        await published(storage, *made, make_campaign(status=active, workspace_id=OTHER_WORKSPACE))
         loading = make_campaign(status=active)
         await storage.write(lambda tx: tx.campaigns.insert_loading(loading, loading_until=NOW))
 
@@ -328,8 +334,8 @@ class CampaignListsContract(ContractBase):
             )
 
         assert await counted(None) == {active: 3, scheduled: 1}
-        assert await counted(HERE) == {active: 2, scheduled: 1}
-        assert await counted(THERE) == {active: 1, scheduled: 0}
+        assert await counted(THIS_WORKSPACE) == {active: 2, scheduled: 1}
+        assert await counted(OTHER_WORKSPACE) == {active: 1, scheduled: 0}
         assert await storage.read(lambda tx: dict(tx.campaigns.count_in_status([]))) == {}
 
     async def test_those_that_the_engine_has_paused_are_told_from_an_operators(self, storage: Storage) -> None:
@@ -337,7 +343,9 @@ class CampaignListsContract(ContractBase):
         paused = CampaignStatus.PAUSED
         budget = make_campaign(status=paused, pause_reason="error_budget", created_at=NOW + TICK)
         moved = make_campaign(status=paused, pause_reason="moved", created_at=NOW)
-        foreign = make_campaign(status=paused, pause_reason="provider_auth", created_at=NOW - TICK, workspace_id=THERE)
+        foreign = make_campaign(
+            status=paused, pause_reason="provider_auth", created_at=NOW - TICK, workspace_id=OTHER_WORKSPACE
+        )
         await published(
             storage,
             budget,
@@ -356,5 +364,5 @@ class CampaignListsContract(ContractBase):
 
         assert await found(None) == [foreign.id, moved.id, budget.id]
         assert await found(None, 2) == [foreign.id, moved.id]
-        assert await found(HERE) == [moved.id, budget.id]
-        assert await found(THERE) == [foreign.id]
+        assert await found(THIS_WORKSPACE) == [moved.id, budget.id]
+        assert await found(OTHER_WORKSPACE) == [foreign.id]

@@ -7,9 +7,8 @@ from datetime import datetime
 import attrs
 import pytest
 
-from outreach.models.business_hours import BusinessHours, Window
-from outreach.models.campaign import AgentSnapshot, CliGroupEntry, Counters
-from outreach.models.holidays import Holiday, HolidayCalendar
+from outreach.models.campaign import AgentSnapshot, CallerIdAllocation, Counters
+from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
@@ -25,9 +24,9 @@ from outreach.testing.builders import (
     new_id,
 )
 from outreach.testing.storage_tables.base_contract import (
-    BIGGEST,
-    HERE,
-    THERE,
+    MAX_INTEGER,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     awkward_moments,
@@ -43,7 +42,7 @@ class CampaignsContract(ContractBase):
     async def test_a_campaign_is_got_within_its_workspace_and_found_without(self, storage: Storage) -> None:
         """`get` names the workspace; `find` answers for whatever workspace."""
         campaign = await given_campaign(storage)
-        assert await storage.read(lambda tx: tx.campaigns.get(THERE, campaign.id)) is None
+        assert await storage.read(lambda tx: tx.campaigns.get(OTHER_WORKSPACE, campaign.id)) is None
         assert await storage.read(lambda tx: tx.campaigns.find(campaign.id)) == campaign
         assert await storage.read(lambda tx: tx.campaigns.find(new_id())) is None
 
@@ -55,20 +54,20 @@ class CampaignsContract(ContractBase):
         campaign = make_campaign(
             name=text,
             description=text,
-            sms_message_body=text,
+            body=text,
             csv_column_headers=(text, "b", text),
             variable_names=("Plan", text),
-            sms_mode="conversational",
-            sms_message_source="flow",
-            sms_flow_id=flow.id,
-            sms_carrier=None,
-            sms_from_number=None,
+            message_mode="conversational",
+            message_source="flow",
+            flow_id=flow.id,
+            carrier=None,
+            from_number=None,
             holidays=HolidayCalendar(
                 country=None, holidays=(make_holidays().holidays[0], Holiday(date=NOW.date(), name=text, enabled=False))
             ),
         )
         await given_campaign(storage, campaign=campaign)
-        assert await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id)) == campaign
+        assert await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id)) == campaign
 
     @awkward_moments
     async def test_every_field_of_a_calling_campaign_comes_back(self, storage: Storage, moment: datetime) -> None:
@@ -80,7 +79,7 @@ class CampaignsContract(ContractBase):
             tx.trunks.insert(trunk)
 
         await storage.write(insert)
-        windows = (Window(start_minute=0, end_minute=1440), Window(start_minute=1300, end_minute=5))
+        windows = (TimeWindow(start_minute=0, end_minute=1440), TimeWindow(start_minute=1300, end_minute=5))
         campaign = make_call_campaign(
             status=CampaignStatus.PAUSED,
             pause_reason="error_budget",
@@ -96,16 +95,16 @@ class CampaignsContract(ContractBase):
             ),
             holidays=make_holidays(),
             batch_concurrency=40,
-            sip_trunk_id=trunk.id,
+            trunk_id=trunk.id,
             cli_mode="group",
             cli_group=(
-                CliGroupEntry(phone_number_id="b", phone_e164="+2", count=BIGGEST),
-                CliGroupEntry(phone_number_id="a", phone_e164="+1", count=1),
+                CallerIdAllocation(number_id="b", phone="+2", count=MAX_INTEGER),
+                CallerIdAllocation(number_id="a", phone="+1", count=1),
             ),
             ivr_enabled=True,
             call_screen_enabled=True,
             double_dial=True,
-            revision=BIGGEST,
+            revision=MAX_INTEGER,
             created_at=moment,
             updated_at=moment,
             started_at=moment,
@@ -113,7 +112,7 @@ class CampaignsContract(ContractBase):
         )
         snapshot = AgentSnapshot(id=agent.id, name=agent.name, provider=agent.provider, is_active=True)
         await given_campaign(storage, campaign=campaign)
-        read = await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id))
+        read = await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id))
         assert read == attrs.evolve(campaign, agent=snapshot)
 
     async def test_nothing_differs_from_an_empty_group(self, storage: Storage) -> None:
@@ -126,7 +125,7 @@ class CampaignsContract(ContractBase):
         )
         for campaign in (bare, empty):
             await given_campaign(storage, campaign=campaign)
-            read = await storage.read(lambda tx, key=campaign.id: tx.campaigns.get(HERE, key))  # type: ignore[misc]
+            read = await storage.read(lambda tx, key=campaign.id: tx.campaigns.get(THIS_WORKSPACE, key))  # type: ignore[misc]
             assert read == campaign
 
     async def test_a_campaign_update_leaves_the_counters_as_they_are(self, storage: Storage) -> None:
@@ -141,13 +140,13 @@ class CampaignsContract(ContractBase):
             counters=Counters(total=99),
         )
         await storage.write(lambda tx: tx.campaigns.update(changed))
-        read = await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id))
+        read = await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id))
         assert read == attrs.evolve(changed, counters=campaign.counters)
 
     async def test_a_campaign_is_updated_within_its_workspace_only(self, storage: Storage) -> None:
         """An absent campaign, and one of another workspace, raise LookupError."""
         campaign = await given_campaign(storage)
-        for absent in (make_campaign(), attrs.evolve(campaign, workspace_id=THERE, name="Stolen")):
+        for absent in (make_campaign(), attrs.evolve(campaign, workspace_id=OTHER_WORKSPACE, name="Stolen")):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, absent=absent: tx.campaigns.update(absent))  # type: ignore[misc]
         assert await storage.read(lambda tx: tx.campaigns.find(campaign.id)) == campaign
@@ -155,16 +154,16 @@ class CampaignsContract(ContractBase):
     async def test_counters_are_added_field_by_field(self, storage: Storage) -> None:
         """A change may be negative; the answer is what they are then, and nothing else of the campaign moves."""
         campaign = await given_campaign(storage, make_prepared(), make_prepared())
-        change = Counters(total=5, pending=-1, completed=3, successful=2, failed=BIGGEST, open=-2)
+        change = Counters(total=5, pending=-1, completed=3, successful=2, failed=MAX_INTEGER, open=-2)
         expected = campaign.counters + change
-        added = await storage.write(lambda tx: tx.campaigns.add_counters(HERE, campaign.id, change))
-        assert added == expected == Counters(total=7, pending=1, completed=3, successful=2, failed=BIGGEST, open=0)
-        read = await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id))
+        added = await storage.write(lambda tx: tx.campaigns.add_counters(THIS_WORKSPACE, campaign.id, change))
+        assert added == expected == Counters(total=7, pending=1, completed=3, successful=2, failed=MAX_INTEGER, open=0)
+        read = await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id))
         assert read == attrs.evolve(campaign, counters=expected)
-        for owner, key in ((THERE, campaign.id), (HERE, new_id())):
+        for owner, key in ((OTHER_WORKSPACE, campaign.id), (THIS_WORKSPACE, new_id())):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, at=(owner, key): tx.campaigns.add_counters(*at, change))  # type: ignore[misc]
-        assert await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id)) == read
+        assert await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id)) == read
 
     async def test_the_snapshot_follows_the_agent(self, storage: Storage) -> None:
         """A campaign shows its agent as it is now, whatever snapshot was written with it."""
@@ -176,8 +175,8 @@ class CampaignsContract(ContractBase):
         expected = AgentSnapshot(id=agent.id, name="Bob", provider="simulator", is_active=False)
 
         def snapshots(tx: Transaction) -> list[AgentSnapshot | None]:
-            page, _ = tx.campaign_lists.page(HERE, channel=None, status=None, search=None, offset=0, limit=1)
-            found = [tx.campaigns.get(HERE, campaign.id), tx.campaigns.find(campaign.id)]
+            page, _ = tx.campaign_lists.page(THIS_WORKSPACE, channel=None, status=None, search=None, offset=0, limit=1)
+            found = [tx.campaigns.get(THIS_WORKSPACE, campaign.id), tx.campaigns.find(campaign.id)]
             found += [page[0].campaign(), tx.campaigns.in_status([CampaignStatus.READY])[0]]
             return [one.agent for one in found if one is not None]
 

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.directory import FlowStep
+from outreach.models.resources import FlowStep
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
@@ -23,15 +23,15 @@ from outreach.testing.builders import (
     new_id,
 )
 from outreach.testing.storage_tables.base_contract import (
-    BIGGEST,
-    HERE,
-    THERE,
+    MAX_INTEGER,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     awkward_moments,
     awkward_texts,
 )
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.working_set import AlreadyExists, Transaction
 
 OWNED: dict[str, Callable[..., Any]] = {
     "keys": make_key,
@@ -54,7 +54,7 @@ class DirectoryContract(ContractBase):
     async def test_a_new_database_has_no_workspaces(self, database: Storage) -> None:
         """Nothing is there that nobody wrote."""
         assert list(await database.read(lambda tx: tx.workspaces.list())) == []
-        assert await database.read(lambda tx: tx.workspaces.get(HERE)) is None
+        assert await database.read(lambda tx: tx.workspaces.get(THIS_WORKSPACE)) is None
 
     @awkward_texts
     async def test_a_workspace_is_read_as_it_was_written(self, database: Storage, text: str) -> None:
@@ -69,21 +69,21 @@ class DirectoryContract(ContractBase):
         self, storage: Storage, status: WorkspaceStatus, mode: WorkspaceMode
     ) -> None:
         """An update writes what it was given, and only to that workspace."""
-        before = await storage.read(lambda tx: tx.workspaces.get(THERE))
+        before = await storage.read(lambda tx: tx.workspaces.get(OTHER_WORKSPACE))
         changed = make_workspace(
-            id=HERE,
+            id=THIS_WORKSPACE,
             name="New",
             mode=mode,
             status=status,
-            request_limit=BIGGEST,
+            request_limit=MAX_INTEGER,
             contact_hours=True,
-            frequency_cap=BIGGEST,
-            revision=BIGGEST,
+            frequency_cap=MAX_INTEGER,
+            revision=MAX_INTEGER,
             updated_at=NOW + TICK,
         )
         await storage.write(lambda tx: tx.workspaces.update(changed))
-        assert await storage.read(lambda tx: tx.workspaces.get(HERE)) == changed
-        assert await storage.read(lambda tx: tx.workspaces.get(THERE)) == before
+        assert await storage.read(lambda tx: tx.workspaces.get(THIS_WORKSPACE)) == changed
+        assert await storage.read(lambda tx: tx.workspaces.get(OTHER_WORKSPACE)) == before
 
     async def test_an_absent_workspace_cannot_be_updated(self, database: Storage) -> None:
         """An update of an absent row raises LookupError."""
@@ -92,10 +92,10 @@ class DirectoryContract(ContractBase):
 
     async def test_a_workspace_is_inserted_once(self, storage: Storage) -> None:
         """A second insert raises and leaves the first as it was."""
-        before = await storage.read(lambda tx: tx.workspaces.get(HERE))
-        with pytest.raises(AlreadyThere):
-            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=HERE, name="Second")))
-        assert await storage.read(lambda tx: tx.workspaces.get(HERE)) == before
+        before = await storage.read(lambda tx: tx.workspaces.get(THIS_WORKSPACE))
+        with pytest.raises(AlreadyExists):
+            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE, name="Second")))
+        assert await storage.read(lambda tx: tx.workspaces.get(THIS_WORKSPACE)) == before
 
     async def test_workspaces_are_listed_oldest_first(self, database: Storage) -> None:
         """The order is (created_at, id), whatever the order of the inserts."""
@@ -112,15 +112,20 @@ class DirectoryContract(ContractBase):
         """The order is (created_at, id), and another workspace's rows are not in it."""
         make = OWNED[name]
         rows = [make(created_at=moment) for moment in (NOW, NOW + TICK, NOW - TICK, NOW)]
-        foreign = make(workspace_id=THERE)
+        foreign = make(workspace_id=OTHER_WORKSPACE)
 
         def insert(tx: Transaction) -> None:
             for row in [rows[3], foreign, *rows[:3]]:
                 table(tx, name).insert(row)
 
         await storage.write(insert)
-        assert list(await storage.read(lambda tx: table(tx, name).list(HERE))) == [rows[2], rows[0], rows[3], rows[1]]
-        assert list(await storage.read(lambda tx: table(tx, name).list(THERE))) == [foreign]
+        assert list(await storage.read(lambda tx: table(tx, name).list(THIS_WORKSPACE))) == [
+            rows[2],
+            rows[0],
+            rows[3],
+            rows[1],
+        ]
+        assert list(await storage.read(lambda tx: table(tx, name).list(OTHER_WORKSPACE))) == [foreign]
         assert list(await storage.read(lambda tx: table(tx, name).list(new_id()))) == []
 
     @pytest.mark.parametrize("name", SCOPED)
@@ -128,9 +133,9 @@ class DirectoryContract(ContractBase):
         """Another workspace's identifier counts as absent."""
         row = OWNED[name]()
         await storage.write(lambda tx: table(tx, name).insert(row))
-        assert await storage.read(lambda tx: table(tx, name).get(HERE, row.id)) == row
-        assert await storage.read(lambda tx: table(tx, name).get(THERE, row.id)) is None
-        assert await storage.read(lambda tx: table(tx, name).get(HERE, new_id())) is None
+        assert await storage.read(lambda tx: table(tx, name).get(THIS_WORKSPACE, row.id)) == row
+        assert await storage.read(lambda tx: table(tx, name).get(OTHER_WORKSPACE, row.id)) is None
+        assert await storage.read(lambda tx: table(tx, name).get(THIS_WORKSPACE, new_id())) is None
 
     @pytest.mark.parametrize("name", OWNED)
     async def test_a_row_is_inserted_once(self, storage: Storage, name: str) -> None:
@@ -139,31 +144,31 @@ class DirectoryContract(ContractBase):
 
         def insert(tx: Transaction) -> None:
             table(tx, name).insert(first)
-            with pytest.raises(AlreadyThere):
+            with pytest.raises(AlreadyExists):
                 table(tx, name).insert(attrs.evolve(first, created_at=NOW + TICK))
             table(tx, name).insert(other)
 
         await storage.write(insert)
-        assert set(await storage.read(lambda tx: table(tx, name).list(HERE))) == {first, other}
+        assert set(await storage.read(lambda tx: table(tx, name).list(THIS_WORKSPACE))) == {first, other}
 
     @pytest.mark.parametrize("name", OWNED)
     async def test_a_row_is_updated_within_its_workspace_only(self, storage: Storage, name: str) -> None:
         """Neither an absent row nor one of another workspace is updated."""
         row = OWNED[name]()
         await storage.write(lambda tx: table(tx, name).insert(row))
-        for absent in (OWNED[name](), attrs.evolve(row, workspace_id=THERE, created_at=NOW + TICK)):
+        for absent in (OWNED[name](), attrs.evolve(row, workspace_id=OTHER_WORKSPACE, created_at=NOW + TICK)):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, absent=absent: table(tx, name).update(absent))  # type: ignore[misc]
-        assert list(await storage.read(lambda tx: table(tx, name).list(HERE))) == [row]
-        assert list(await storage.read(lambda tx: table(tx, name).list(THERE))) == []
+        assert list(await storage.read(lambda tx: table(tx, name).list(THIS_WORKSPACE))) == [row]
+        assert list(await storage.read(lambda tx: table(tx, name).list(OTHER_WORKSPACE))) == []
 
     @awkward_texts
     async def test_names_are_read_as_they_were_written(self, storage: Storage, text: str) -> None:
         """Every text comes back to the code point; empty is not None."""
-        agent = make_agent(name=text, provider_agent_id=text, placeholders=(text, "b", text), revision=BIGGEST)
+        agent = make_agent(name=text, provider_agent_id=text, placeholders=(text, "b", text), revision=MAX_INTEGER)
         trunk = make_trunk(name=text, address=text, provider_trunk_id=text)
         flow = make_flow(
-            name=text, steps=(FlowStep(kind="send", body=text), FlowStep(kind="wait", wait_minutes=BIGGEST))
+            name=text, steps=(FlowStep(kind="send", body=text), FlowStep(kind="wait", wait_minutes=MAX_INTEGER))
         )
         key = make_key(name=text, hint=text)
 
@@ -174,9 +179,9 @@ class DirectoryContract(ContractBase):
             tx.keys.insert(key)
 
         await storage.write(insert)
-        assert await storage.read(lambda tx: tx.agents.get(HERE, agent.id)) == agent
-        assert await storage.read(lambda tx: tx.trunks.get(HERE, trunk.id)) == trunk
-        assert await storage.read(lambda tx: tx.flows.get(HERE, flow.id)) == flow
+        assert await storage.read(lambda tx: tx.agents.get(THIS_WORKSPACE, agent.id)) == agent
+        assert await storage.read(lambda tx: tx.trunks.get(THIS_WORKSPACE, trunk.id)) == trunk
+        assert await storage.read(lambda tx: tx.flows.get(THIS_WORKSPACE, flow.id)) == flow
         assert await storage.read(lambda tx: tx.keys.get(key.id)) == key
 
     async def test_no_placeholders_differ_from_none_declared(self, storage: Storage) -> None:
@@ -190,8 +195,8 @@ class DirectoryContract(ContractBase):
             tx.flows.insert(flow)
 
         await storage.write(insert)
-        assert await storage.read(lambda tx: tx.agents.list(HERE)) == [none, empty]
-        assert await storage.read(lambda tx: tx.flows.get(HERE, flow.id)) == flow
+        assert await storage.read(lambda tx: tx.agents.list(THIS_WORKSPACE)) == [none, empty]
+        assert await storage.read(lambda tx: tx.flows.get(THIS_WORKSPACE, flow.id)) == flow
 
     async def test_updates_of_trunks_numbers_and_flows_replace_every_field(self, storage: Storage) -> None:
         """An update writes what it was given, nothing in place of something too."""
@@ -215,25 +220,25 @@ class DirectoryContract(ContractBase):
                 tx.flows.update(flow)
 
             await storage.write(update)
-            assert await storage.read(lambda tx: tx.numbers.get(HERE, number.id)) == changed
-            assert await storage.read(lambda tx: tx.trunks.get(HERE, trunk.id)) == trunk
-            assert await storage.read(lambda tx: tx.flows.get(HERE, flow.id)) == flow
+            assert await storage.read(lambda tx: tx.numbers.get(THIS_WORKSPACE, number.id)) == changed
+            assert await storage.read(lambda tx: tx.trunks.get(THIS_WORKSPACE, trunk.id)) == trunk
+            assert await storage.read(lambda tx: tx.flows.get(THIS_WORKSPACE, flow.id)) == flow
 
     async def test_a_number_is_deleted_within_its_workspace_only(self, storage: Storage) -> None:
         """It may be added anew then."""
         number = make_number()
         await storage.write(lambda tx: tx.numbers.insert(number))
         with pytest.raises(LookupError):
-            await storage.write(lambda tx: tx.numbers.delete(THERE, number.id))
-        await storage.write(lambda tx: tx.numbers.delete(HERE, number.id))
-        assert await storage.read(lambda tx: tx.numbers.get(HERE, number.id)) is None
-        assert await storage.read(lambda tx: tx.numbers.by_phone(HERE, number.phone)) is None
-        assert list(await storage.read(lambda tx: tx.numbers.list(HERE))) == []
+            await storage.write(lambda tx: tx.numbers.delete(OTHER_WORKSPACE, number.id))
+        await storage.write(lambda tx: tx.numbers.delete(THIS_WORKSPACE, number.id))
+        assert await storage.read(lambda tx: tx.numbers.get(THIS_WORKSPACE, number.id)) is None
+        assert await storage.read(lambda tx: tx.numbers.by_phone(THIS_WORKSPACE, number.phone)) is None
+        assert list(await storage.read(lambda tx: tx.numbers.list(THIS_WORKSPACE))) == []
         with pytest.raises(LookupError):
-            await storage.write(lambda tx: tx.numbers.delete(HERE, number.id))
+            await storage.write(lambda tx: tx.numbers.delete(THIS_WORKSPACE, number.id))
         again = make_number(phone=number.phone)
         await storage.write(lambda tx: tx.numbers.insert(again))
-        assert await storage.read(lambda tx: tx.numbers.by_phone(HERE, number.phone)) == again
+        assert await storage.read(lambda tx: tx.numbers.by_phone(THIS_WORKSPACE, number.phone)) == again
 
     async def test_an_agent_update_replaces_every_field(self, storage: Storage) -> None:
         """An update writes what it was given."""
@@ -250,18 +255,18 @@ class DirectoryContract(ContractBase):
             from_number="+14155550199",
             voicemail="leave_message",
             voicemail_message="Hello",
-            max_call_seconds=BIGGEST,
+            max_call_seconds=MAX_INTEGER,
             revision=7,
             updated_at=NOW + TICK,
         )
         await storage.write(lambda tx: tx.agents.insert(agent))
         await storage.write(lambda tx: tx.agents.update(changed))
-        assert await storage.read(lambda tx: tx.agents.get(HERE, agent.id)) == changed
+        assert await storage.read(lambda tx: tx.agents.get(THIS_WORKSPACE, agent.id)) == changed
 
     @awkward_moments
     async def test_a_key_is_found_by_its_digest_revoked_or_not(self, storage: Storage, moment: datetime) -> None:
         """The digest and the id find a key of whatever workspace, with its moment of revocation."""
-        key = make_key(workspace_id=THERE, created_at=moment)
+        key = make_key(workspace_id=OTHER_WORKSPACE, created_at=moment)
         await storage.write(lambda tx: tx.keys.insert(key))
         assert await storage.read(lambda tx: tx.keys.by_digest(key.digest)) == key
         revoked = attrs.evolve(key, revoked_at=moment + TICK)
@@ -275,25 +280,27 @@ class DirectoryContract(ContractBase):
         """A second key with the same digest is refused, in another workspace too."""
         key = make_key()
         await storage.write(lambda tx: tx.keys.insert(key))
-        with pytest.raises(AlreadyThere):
-            await storage.write(lambda tx: tx.keys.insert(make_key(workspace_id=THERE, digest=key.digest)))
+        with pytest.raises(AlreadyExists):
+            await storage.write(lambda tx: tx.keys.insert(make_key(workspace_id=OTHER_WORKSPACE, digest=key.digest)))
         assert await storage.read(lambda tx: tx.keys.by_digest(key.digest)) == key
 
     async def test_a_number_is_found_by_phone_and_unique_in_its_workspace(self, storage: Storage) -> None:
         """(workspace, phone) is unique; two workspaces may have the same phone."""
         trunk = make_trunk()
         ours = make_number(carrier=None, trunk_id=trunk.id)
-        theirs = make_number(workspace_id=THERE, phone=ours.phone, carrier="vonage", rate_per_minute=BIGGEST)
+        theirs = make_number(
+            workspace_id=OTHER_WORKSPACE, phone=ours.phone, carrier="vonage", rate_per_minute=MAX_INTEGER
+        )
 
         def insert(tx: Transaction) -> None:
             tx.trunks.insert(trunk)
             tx.numbers.insert(ours)
             tx.numbers.insert(theirs)
-            with pytest.raises(AlreadyThere):
+            with pytest.raises(AlreadyExists):
                 tx.numbers.insert(make_number(phone=ours.phone))
 
         await storage.write(insert)
-        assert await storage.read(lambda tx: tx.numbers.by_phone(HERE, ours.phone)) == ours
-        assert await storage.read(lambda tx: tx.numbers.by_phone(THERE, ours.phone)) == theirs
-        assert await storage.read(lambda tx: tx.numbers.by_phone(HERE, "+1")) is None
-        assert list(await storage.read(lambda tx: tx.numbers.list(HERE))) == [ours]
+        assert await storage.read(lambda tx: tx.numbers.by_phone(THIS_WORKSPACE, ours.phone)) == ours
+        assert await storage.read(lambda tx: tx.numbers.by_phone(OTHER_WORKSPACE, ours.phone)) == theirs
+        assert await storage.read(lambda tx: tx.numbers.by_phone(THIS_WORKSPACE, "+1")) is None
+        assert list(await storage.read(lambda tx: tx.numbers.list(THIS_WORKSPACE))) == [ours]

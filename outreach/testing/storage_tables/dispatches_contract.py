@@ -10,21 +10,21 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.dispatch import Dispatch, UnknownCount
+from outreach.models.dispatch import Dispatch, UnknownDispatchCount
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, new_id, new_phone
 from outreach.testing.storage_tables.base_contract import (
-    BIGGEST,
-    HERE,
-    THERE,
+    MAX_INTEGER,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     awkward_moments,
     awkward_texts,
     given_recipients,
 )
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.working_set import AlreadyExists, Transaction
 
 UNSETTLED = [DispatchState.DISPATCHING, DispatchState.UNKNOWN]
 SETTLED = [state for state in DispatchState if state not in UNSETTLED]
@@ -35,7 +35,7 @@ purposes = pytest.mark.parametrize("purpose", ["recipient", "message", "call", "
 
 async def given_call(storage: Storage, **changes: Any) -> str:
     """Write a call with its agent and return its identifier."""
-    agent = make_agent(workspace_id=changes.get("workspace_id", HERE))
+    agent = make_agent(workspace_id=changes.get("workspace_id", THIS_WORKSPACE))
     call = make_call(agent_id=agent.id, **changes)
 
     def insert(tx: Transaction) -> None:
@@ -84,7 +84,7 @@ def ids(dispatches: Sequence[Dispatch]) -> list[str]:
 def unknown_behind(after: Dispatch, tx: Transaction) -> tuple[list[str], list[str]]:
     """Return the first two unknown ones behind one, and all of a workspace's."""
     return ids(tx.dispatches.unknown(None, limit=2, after=after)), ids(
-        tx.dispatches.unknown(HERE, limit=9, after=after)
+        tx.dispatches.unknown(THIS_WORKSPACE, limit=9, after=after)
     )
 
 
@@ -99,12 +99,12 @@ class DispatchesContract(ContractBase):
         full = make_dispatch(**at, **texts, provider=text, to=text, state=DispatchState.REFUSED)
         bare = make_dispatch(**at, **dict.fromkeys(texts), segments=None)
         await write(storage, full, bare)
-        assert await storage.read(lambda tx: tx.dispatches.get(HERE, full.id)) == full
-        assert await storage.read(lambda tx: tx.dispatches.get(HERE, bare.id)) == bare
-        assert await storage.read(lambda tx: tx.dispatches.get(THERE, bare.id)) is None
+        assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, full.id)) == full
+        assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, bare.id)) == bare
+        assert await storage.read(lambda tx: tx.dispatches.get(OTHER_WORKSPACE, bare.id)) is None
         assert await storage.read(lambda tx: tx.dispatches.find(bare.id)) == bare
         assert await storage.read(lambda tx: tx.dispatches.find(new_id())) is None
-        assert await storage.read(lambda tx: tx.dispatches.get(HERE, new_id())) is None
+        assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, new_id())) is None
 
     @awkward_moments
     @purposes
@@ -112,7 +112,7 @@ class DispatchesContract(ContractBase):
         self, storage: Storage, purpose: str, moment: datetime
     ) -> None:
         """What is known of a request grows; what was asked of the provider stays. Moments keep their microseconds."""
-        asked: dict[str, Any] = dict.fromkeys(("step", "attempt", "try_number", "segments", "epoch"), BIGGEST)
+        asked: dict[str, Any] = dict.fromkeys(("step", "attempt", "try_number", "segments", "epoch"), MAX_INTEGER)
         dispatch = make_dispatch(
             **await given_purpose(storage, purpose), **asked, leg=2, slot_at=moment, valid_until=moment + TICK
         )
@@ -126,17 +126,22 @@ class DispatchesContract(ContractBase):
         await storage.write(
             lambda tx: tx.dispatches.update(attrs.evolve(dispatch, **became, step=0, to="+1", body="Other", epoch=1))
         )
-        assert await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id)) == attrs.evolve(dispatch, **became)
+        assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, dispatch.id)) == attrs.evolve(
+            dispatch, **became
+        )
 
     async def test_a_dispatch_is_updated_within_its_workspace_only(self, storage: Storage) -> None:
         """An absent dispatch, and one of another workspace, raise LookupError."""
         at = await given_purpose(storage, "message")
         dispatch = make_dispatch(**at)
         await write(storage, dispatch)
-        for absent in (make_dispatch(**at, **ACCEPTED), attrs.evolve(dispatch, workspace_id=THERE, **ACCEPTED)):
+        for absent in (
+            make_dispatch(**at, **ACCEPTED),
+            attrs.evolve(dispatch, workspace_id=OTHER_WORKSPACE, **ACCEPTED),
+        ):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, absent=absent: tx.dispatches.update(absent))  # type: ignore[misc]
-        assert await storage.read(lambda tx: tx.dispatches.get(HERE, dispatch.id)) == dispatch
+        assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, dispatch.id)) == dispatch
 
     @purposes
     @pytest.mark.parametrize("first", UNSETTLED)
@@ -150,20 +155,20 @@ class DispatchesContract(ContractBase):
 
         def insert(tx: Transaction) -> None:
             tx.dispatches.insert(opened)
-            with pytest.raises(AlreadyThere):
+            with pytest.raises(AlreadyExists):
                 tx.dispatches.insert(make_dispatch(**at, state=second))
             tx.dispatches.insert(settled)
-            with pytest.raises(AlreadyThere):
+            with pytest.raises(AlreadyExists):
                 tx.dispatches.update(attrs.evolve(settled, state=second, settled_at=None))
             tx.dispatches.update(attrs.evolve(opened, reason="known"))
 
         await storage.write(insert)
         if "campaign_id" in at:
-            listed = await storage.read(lambda tx: tx.dispatches.of_recipient(HERE, at["campaign_id"], 1))
+            listed = await storage.read(lambda tx: tx.dispatches.of_recipient(THIS_WORKSPACE, at["campaign_id"], 1))
         elif "call_id" in at:
-            listed = await storage.read(lambda tx: tx.dispatches.of_call(HERE, at["call_id"]))
+            listed = await storage.read(lambda tx: tx.dispatches.of_call(THIS_WORKSPACE, at["call_id"]))
         else:
-            listed = await storage.read(lambda tx: tx.dispatches.of_message(HERE, at["message_id"]))
+            listed = await storage.read(lambda tx: tx.dispatches.of_message(THIS_WORKSPACE, at["message_id"]))
         assert list(listed) == [attrs.evolve(opened, reason="known"), settled]
 
     @purposes
@@ -177,9 +182,9 @@ class DispatchesContract(ContractBase):
         await write(storage, first)
         await storage.write(lambda tx: tx.dispatches.update(attrs.evolve(first, state=state, settled_at=NOW)))
         await write(storage, second)
-        with pytest.raises(AlreadyThere):
+        with pytest.raises(AlreadyExists):
             await write(storage, make_dispatch(**at))
-        assert await storage.read(lambda tx: tx.dispatches.get(HERE, second.id)) == second
+        assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, second.id)) == second
 
     async def test_unsettled_dispatches_for_different_things_do_not_meet(self, storage: Storage) -> None:
         """Another step, another recipient and another campaign each have their own."""
@@ -189,16 +194,16 @@ class DispatchesContract(ContractBase):
         messages = [make_dispatch(message_id=await given_message(storage)) for _ in range(2)]
         calls = [make_dispatch(call_id=await given_call(storage)) for _ in range(2)]
         await write(storage, *dispatches, *messages, *calls)
-        listed = await storage.read(lambda tx: list(tx.dispatches.of_recipient(HERE, campaign.id, 0)))
+        listed = await storage.read(lambda tx: list(tx.dispatches.of_recipient(THIS_WORKSPACE, campaign.id, 0)))
         assert listed == dispatches[:2]
 
     async def test_a_dispatch_is_inserted_once(self, storage: Storage) -> None:
         """An identifier that is there is refused, for whatever it is."""
         first = make_dispatch(message_id=await given_message(storage), **ACCEPTED)
         await write(storage, first)
-        with pytest.raises(AlreadyThere):
+        with pytest.raises(AlreadyExists):
             await write(storage, make_dispatch(id=first.id, message_id=await given_message(storage)))
-        assert await storage.read(lambda tx: tx.dispatches.get(HERE, first.id)) == first
+        assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, first.id)) == first
 
     @purposes
     async def test_dispatches_are_listed_oldest_first(self, storage: Storage, purpose: str) -> None:
@@ -218,7 +223,7 @@ class DispatchesContract(ContractBase):
             return found
 
         expected = [made[2].id, made[0].id, made[3].id, made[1].id]
-        ours, theirs = await storage.read(lambda tx: (listed(tx, HERE), listed(tx, THERE)))
+        ours, theirs = await storage.read(lambda tx: (listed(tx, THIS_WORKSPACE), listed(tx, OTHER_WORKSPACE)))
         assert ours == [expected] * len(ours)
         assert theirs == [[]] * len(ours)
 
@@ -235,11 +240,11 @@ class DispatchesContract(ContractBase):
             dispatch = await storage.read(lambda tx: tx.dispatches.by_provider_id(owner, provider, provider_id))
             return None if dispatch is None else dispatch.id
 
-        assert await found(HERE, "twilio", "X") == twin.id
-        assert await found(HERE, "vonage", "X") == elsewhere.id
-        assert await found(HERE, "telnyx", "X") is None
-        assert await found(HERE, "twilio", "x") is None
-        assert await found(THERE, "twilio", "X") is None
+        assert await found(THIS_WORKSPACE, "twilio", "X") == twin.id
+        assert await found(THIS_WORKSPACE, "vonage", "X") == elsewhere.id
+        assert await found(THIS_WORKSPACE, "telnyx", "X") is None
+        assert await found(THIS_WORKSPACE, "twilio", "x") is None
+        assert await found(OTHER_WORKSPACE, "twilio", "X") is None
 
     async def test_what_was_read_of_many_at_once_is_asked_anew_once_it_has_changed(self, storage: Storage) -> None:
         """Also within the transaction, and each workspace sees its own alone."""
@@ -249,18 +254,22 @@ class DispatchesContract(ContractBase):
 
         def operation(tx: Transaction) -> None:
             tx.dispatches.insert(first)
-            tx.dispatches.load_of_recipients([(HERE, campaign_id, 0), (HERE, campaign_id, 1), (THERE, campaign_id, 0)])
-            assert list(tx.dispatches.of_recipient(HERE, campaign_id, 0)) == [first]
-            assert list(tx.dispatches.of_recipient(HERE, campaign_id, 1)) == []
-            assert list(tx.dispatches.of_recipient(THERE, campaign_id, 0)) == []
-            tx.dispatches.load_named([(HERE, first.provider, "SM-1"), (THERE, first.provider, "SM-1")])
-            assert tx.dispatches.by_provider_id(HERE, first.provider, "SM-1") is None
+            tx.dispatches.prefetch_of_recipients(
+                [(THIS_WORKSPACE, campaign_id, 0), (THIS_WORKSPACE, campaign_id, 1), (OTHER_WORKSPACE, campaign_id, 0)]
+            )
+            assert list(tx.dispatches.of_recipient(THIS_WORKSPACE, campaign_id, 0)) == [first]
+            assert list(tx.dispatches.of_recipient(THIS_WORKSPACE, campaign_id, 1)) == []
+            assert list(tx.dispatches.of_recipient(OTHER_WORKSPACE, campaign_id, 0)) == []
+            tx.dispatches.prefetch_by_provider_id(
+                [(THIS_WORKSPACE, first.provider, "SM-1"), (OTHER_WORKSPACE, first.provider, "SM-1")]
+            )
+            assert tx.dispatches.by_provider_id(THIS_WORKSPACE, first.provider, "SM-1") is None
             tx.dispatches.insert(second)
             named = attrs.evolve(first, provider_id="SM-1")
             tx.dispatches.update(named)
-            assert list(tx.dispatches.of_recipient(HERE, campaign_id, 0)) == [named, second]
-            assert tx.dispatches.by_provider_id(HERE, first.provider, "SM-1") == named
-            assert tx.dispatches.by_provider_id(THERE, first.provider, "SM-1") is None
+            assert list(tx.dispatches.of_recipient(THIS_WORKSPACE, campaign_id, 0)) == [named, second]
+            assert tx.dispatches.by_provider_id(THIS_WORKSPACE, first.provider, "SM-1") == named
+            assert tx.dispatches.by_provider_id(OTHER_WORKSPACE, first.provider, "SM-1") is None
 
         await storage.write(operation)
 
@@ -269,14 +278,14 @@ class DispatchesContract(ContractBase):
         made, phone = [], new_phone()
         changes: dict[str, Any]
         for owner, moment, changes in (
-            (THERE, NOW + TICK, {}),
-            (HERE, NOW - TICK, {"state": DispatchState.UNKNOWN}),
-            (HERE, NOW, {"state": DispatchState.REFUSED}),
-            (HERE, NOW, {"sender": None, "state": DispatchState.UNKNOWN}),
-            (HERE, NOW, {"to": "+14155550199", "state": DispatchState.UNKNOWN}),
-            (HERE, NOW, {"provider": "vonage", "state": DispatchState.UNKNOWN}),
-            (THERE, NOW + 2 * TICK, {}),
-            (HERE, NOW - 2 * TICK, {}),
+            (OTHER_WORKSPACE, NOW + TICK, {}),
+            (THIS_WORKSPACE, NOW - TICK, {"state": DispatchState.UNKNOWN}),
+            (THIS_WORKSPACE, NOW, {"state": DispatchState.REFUSED}),
+            (THIS_WORKSPACE, NOW, {"sender": None, "state": DispatchState.UNKNOWN}),
+            (THIS_WORKSPACE, NOW, {"to": "+14155550199", "state": DispatchState.UNKNOWN}),
+            (THIS_WORKSPACE, NOW, {"provider": "vonage", "state": DispatchState.UNKNOWN}),
+            (OTHER_WORKSPACE, NOW + 2 * TICK, {}),
+            (THIS_WORKSPACE, NOW - 2 * TICK, {}),
         ):
             message_id = await given_message(storage, workspace_id=owner)
             changes = {"to": phone, "created_at": moment, **changes}
@@ -285,13 +294,18 @@ class DispatchesContract(ContractBase):
         await write(storage, asked, *made)
         states = {DispatchState.DISPATCHING, DispatchState.UNKNOWN}
         found = await storage.read(
-            lambda tx: ids(tx.dispatches.alike(asked, since=NOW - TICK, until=NOW + TICK, states=states))
+            lambda tx: ids(tx.dispatches.similar(asked, since=NOW - TICK, until=NOW + TICK, states=states))
         )
         assert found == ids([made[1], made[0]])
 
     async def test_abandoned_ones_are_dispatching_in_an_epoch_below(self, storage: Storage) -> None:
         """In all workspaces, oldest first by (created_at, id), at most `limit`."""
-        shapes = [(1, NOW, HERE), (2, NOW - TICK, THERE), (2, NOW, HERE), (3, NOW - TICK, HERE)]
+        shapes = [
+            (1, NOW, THIS_WORKSPACE),
+            (2, NOW - TICK, OTHER_WORKSPACE),
+            (2, NOW, THIS_WORKSPACE),
+            (3, NOW - TICK, THIS_WORKSPACE),
+        ]
         made = []
         for epoch, moment, owner in shapes:
             message_id = await given_message(storage, workspace_id=owner)
@@ -309,7 +323,12 @@ class DispatchesContract(ContractBase):
     async def test_unknown_ones_are_of_one_workspace_or_of_all(self, storage: Storage) -> None:
         """Oldest first by (created_at, id), at most `limit`, no other state."""
         made = []
-        for owner, moment in ((HERE, NOW), (THERE, NOW - TICK), (HERE, NOW), (HERE, NOW - TICK)):
+        for owner, moment in (
+            (THIS_WORKSPACE, NOW),
+            (OTHER_WORKSPACE, NOW - TICK),
+            (THIS_WORKSPACE, NOW),
+            (THIS_WORKSPACE, NOW - TICK),
+        ):
             message_id = await given_message(storage, workspace_id=owner)
             state = DispatchState.UNKNOWN
             made.append(make_dispatch(message_id=message_id, workspace_id=owner, created_at=moment, state=state))
@@ -319,8 +338,8 @@ class DispatchesContract(ContractBase):
         everywhere = ids([made[1], made[3], made[0], made[2]])
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=9))) == everywhere
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=2))) == everywhere[:2]
-        assert await storage.read(lambda tx: ids(tx.dispatches.unknown(HERE, limit=9))) == everywhere[1:]
-        assert await storage.read(lambda tx: ids(tx.dispatches.unknown(THERE, limit=9))) == everywhere[:1]
+        assert await storage.read(lambda tx: ids(tx.dispatches.unknown(THIS_WORKSPACE, limit=9))) == everywhere[1:]
+        assert await storage.read(lambda tx: ids(tx.dispatches.unknown(OTHER_WORKSPACE, limit=9))) == everywhere[:1]
         ordered = [made[1], made[3], made[0], made[2]]
         for index, after in enumerate(ordered):
             page, here = await storage.read(partial(unknown_behind, after))
@@ -332,15 +351,15 @@ class DispatchesContract(ContractBase):
 
     async def test_unknown_ones_are_counted_by_workspace(self, storage: Storage) -> None:
         """What has the oldest comes first; of the oldest `limit` in all."""
-        for owner, moment in ((HERE, NOW), (THERE, NOW - TICK), (HERE, NOW + TICK)):
+        for owner, moment in ((THIS_WORKSPACE, NOW), (OTHER_WORKSPACE, NOW - TICK), (THIS_WORKSPACE, NOW + TICK)):
             message_id = await given_message(storage, workspace_id=owner)
             state = DispatchState.UNKNOWN
             await write(
                 storage, make_dispatch(message_id=message_id, workspace_id=owner, created_at=moment, state=state)
             )
         await write(storage, make_dispatch(message_id=await given_message(storage), state=DispatchState.ACCEPTED))
-        here = UnknownCount(workspace_id=HERE, count=2, since=NOW)
-        there = UnknownCount(workspace_id=THERE, count=1, since=NOW - TICK)
+        here = UnknownDispatchCount(workspace_id=THIS_WORKSPACE, count=2, since=NOW)
+        there = UnknownDispatchCount(workspace_id=OTHER_WORKSPACE, count=1, since=NOW - TICK)
 
         async def counted(workspace_id: str | None, limit: int = 9) -> object:
             return await storage.read(lambda tx: list(tx.dispatches.count_unknown(workspace_id, limit=limit)))
@@ -348,13 +367,15 @@ class DispatchesContract(ContractBase):
         assert await counted(None) == [there, here]
         assert await counted(None, 2) == [there, attrs.evolve(here, count=1)]
         assert await counted(None, 1) == [there]
-        assert await counted(HERE) == [here]
-        assert await counted(HERE, 1) == [attrs.evolve(here, count=1)]
-        assert await counted(THERE) == [there]
+        assert await counted(THIS_WORKSPACE) == [here]
+        assert await counted(THIS_WORKSPACE, 1) == [attrs.evolve(here, count=1)]
+        assert await counted(OTHER_WORKSPACE) == [there]
 
     async def test_a_dispatch_is_found_whatever_workspace_it_is_of(self, storage: Storage) -> None:
         """`find` is for operators, whose commands name dispatches alone."""
-        theirs = make_dispatch(workspace_id=THERE, message_id=await given_message(storage, workspace_id=THERE))
+        theirs = make_dispatch(
+            workspace_id=OTHER_WORKSPACE, message_id=await given_message(storage, workspace_id=OTHER_WORKSPACE)
+        )
         ours = make_dispatch(**await given_purpose(storage, "call of a campaign"))
         await write(storage, theirs, ours)
         for dispatch in (theirs, ours):
@@ -366,24 +387,24 @@ class DispatchesContract(ContractBase):
         campaign = await given_recipients(storage, 1)
         single = {"message_id": await given_message(storage), "created_at": NOW + 2 * TICK}
         call = {"channel": "call", "call_id": await given_call(storage), "created_at": NOW}
-        theirs = await given_message(storage, workspace_id=THERE)
+        theirs = await given_message(storage, workspace_id=OTHER_WORKSPACE)
         await write(
             storage,
             make_dispatch(to=phone, **single),
             make_dispatch(to=phone, campaign_id=campaign.id, position=0, created_at=NOW + TICK, **ACCEPTED),
             make_dispatch(to=phone, **call),
             make_dispatch(to="+14155550124", message_id=await given_message(storage)),
-            make_dispatch(to=phone, workspace_id=THERE, message_id=theirs),
+            make_dispatch(to=phone, workspace_id=OTHER_WORKSPACE, message_id=theirs),
         )
 
         def sent_to(workspace_id: str, since: datetime) -> Any:
             return lambda tx: list(tx.dispatches.sent_to(workspace_id, phone, since=since))
 
         first, second, third = (NOW, True), (NOW + TICK, False), (NOW + 2 * TICK, True)
-        assert await storage.read(sent_to(HERE, NOW)) == [first, second, third]
-        assert await storage.read(sent_to(HERE, NOW + TICK)) == [second, third]
-        assert await storage.read(sent_to(HERE, NOW + 3 * TICK)) == []
-        assert await storage.read(sent_to(THERE, NOW)) == [first]
+        assert await storage.read(sent_to(THIS_WORKSPACE, NOW)) == [first, second, third]
+        assert await storage.read(sent_to(THIS_WORKSPACE, NOW + TICK)) == [second, third]
+        assert await storage.read(sent_to(THIS_WORKSPACE, NOW + 3 * TICK)) == []
+        assert await storage.read(sent_to(OTHER_WORKSPACE, NOW)) == [first]
 
     @pytest.mark.parametrize("purpose", ["opt_out_confirmation", "opt_in_confirmation", "help"])
     async def test_an_answer_to_a_keyword_does_not_count_as_sent_to_a_number(
@@ -396,7 +417,7 @@ class DispatchesContract(ContractBase):
             make_dispatch(to="+14155550123", message_id=answer),
             make_dispatch(to="+14155550123", message_id=message, created_at=NOW + TICK),
         )
-        sent = await storage.read(lambda tx: tx.dispatches.sent_to(HERE, "+14155550123", since=NOW))
+        sent = await storage.read(lambda tx: tx.dispatches.sent_to(THIS_WORKSPACE, "+14155550123", since=NOW))
         assert [one.at for one in sent] == [NOW + TICK]
 
     async def test_what_reached_nobody_for_sure_was_not_sent_to_a_number(self, storage: Storage) -> None:
@@ -410,7 +431,7 @@ class DispatchesContract(ContractBase):
             await write(storage, make_dispatch(**place, to="+1", state=state, created_at=at))
             if state not in reached_nobody:
                 wanted.append(at)
-        sent = await storage.read(lambda tx: tx.dispatches.sent_to(HERE, "+1", since=NOW))
+        sent = await storage.read(lambda tx: tx.dispatches.sent_to(THIS_WORKSPACE, "+1", since=NOW))
         assert [one.at for one in sent] == wanted
 
     async def test_recent_ones_are_those_of_a_campaign_that_have_an_outcome(self, storage: Storage) -> None:
@@ -425,12 +446,14 @@ class DispatchesContract(ContractBase):
         wanted = ids([one for one in reversed(made) if one.state is not DispatchState.DISPATCHING])
 
         def recent(since: datetime, limit: int = 99) -> Any:
-            return lambda tx: ids(tx.dispatches.recent(HERE, ours.id, since=since, limit=limit))
+            return lambda tx: ids(tx.dispatches.recent(THIS_WORKSPACE, ours.id, since=since, limit=limit))
 
         assert await storage.read(recent(NOW)) == wanted
         assert await storage.read(recent(NOW, 3)) == wanted[:3]
         assert await storage.read(recent(NOW + TICK)) == wanted[:-1]
-        assert await storage.read(lambda tx: ids(tx.dispatches.recent(THERE, ours.id, since=NOW, limit=9))) == []
+        assert (
+            await storage.read(lambda tx: ids(tx.dispatches.recent(OTHER_WORKSPACE, ours.id, since=NOW, limit=9))) == []
+        )
 
     async def test_what_a_campaign_came_to_is_counted(self, storage: Storage) -> None:
         """The most frequent first, then by what they came to; a failed call tells its own error."""
@@ -460,7 +483,7 @@ class DispatchesContract(ContractBase):
             made.append(make_dispatch(**place, **ACCEPTED, channel="call", provider="retell", call_id=call))
         await write(storage, *made, make_dispatch(campaign_id=other.id, position=0, **ACCEPTED))
 
-        groups = await storage.read(lambda tx: tx.dispatches.groups(HERE, ours.id))
+        groups = await storage.read(lambda tx: tx.dispatches.groups(THIS_WORKSPACE, ours.id))
         assert [(one.count, one.provider, one.state, one.report, one.reason, one.error_code) for one in groups] == [
             (3, "twilio", "refused", None, "invalid_number", "21211"),
             (2, "twilio", "accepted", None, None, None),
@@ -471,7 +494,7 @@ class DispatchesContract(ContractBase):
             (1, "twilio", "accepted", "failed", "filtered", "30007"),
         ]
         assert [one.error_message for one in groups] == ["No such number", *[None] * 6]
-        assert list(await storage.read(lambda tx: tx.dispatches.groups(THERE, ours.id))) == []
+        assert list(await storage.read(lambda tx: tx.dispatches.groups(OTHER_WORKSPACE, ours.id))) == []
 
     async def test_a_settled_dispatch_is_neither_abandoned_nor_unknown(self, storage: Storage) -> None:
         """The lists follow the updates of a transaction."""
@@ -490,8 +513,8 @@ class DispatchesContract(ContractBase):
     async def test_another_workspace_may_have_the_same_provider_id(self, storage: Storage) -> None:
         """Each workspace finds its own dispatch."""
         ours = make_dispatch(message_id=await given_message(storage), provider_id="X")
-        message_id = await given_message(storage, workspace_id=THERE)
-        theirs = make_dispatch(workspace_id=THERE, message_id=message_id, provider_id="X")
+        message_id = await given_message(storage, workspace_id=OTHER_WORKSPACE)
+        theirs = make_dispatch(workspace_id=OTHER_WORKSPACE, message_id=message_id, provider_id="X")
         await write(storage, ours, theirs)
-        assert await storage.read(lambda tx: tx.dispatches.by_provider_id(HERE, "twilio", "X")) == ours
-        assert await storage.read(lambda tx: tx.dispatches.by_provider_id(THERE, "twilio", "X")) == theirs
+        assert await storage.read(lambda tx: tx.dispatches.by_provider_id(THIS_WORKSPACE, "twilio", "X")) == ours
+        assert await storage.read(lambda tx: tx.dispatches.by_provider_id(OTHER_WORKSPACE, "twilio", "X")) == theirs

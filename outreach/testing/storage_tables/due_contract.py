@@ -14,8 +14,8 @@ from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_prepared, new_id
 from outreach.testing.storage_tables.base_contract import (
-    HERE,
-    THERE,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     given_campaign,
@@ -43,8 +43,8 @@ async def given_states(storage: Storage, *states: State) -> str:
     campaign = await given_recipients(storage, len(states))
 
     def put(tx: Transaction) -> None:
-        for recipient, (status, due_at) in zip(tx.recipients.page(HERE, campaign.id), states, strict=True):
-            tx.recipients.put(HERE, attrs.evolve(recipient, status=status, due_at=due_at))
+        for recipient, (status, due_at) in zip(tx.recipients.page(THIS_WORKSPACE, campaign.id), states, strict=True):
+            tx.recipients.put(THIS_WORKSPACE, attrs.evolve(recipient, status=status, due_at=due_at))
 
     await storage.write(put)
     return campaign.id
@@ -64,14 +64,14 @@ class DueContract(ContractBase):
         campaign_id = await given_states(storage, *states)
         await given_states(storage, PENDING, waiting(NOW))
 
-        async def due(now: datetime, limit: int, owner: str = HERE) -> list[int]:
+        async def due(now: datetime, limit: int, owner: str = THIS_WORKSPACE) -> list[int]:
             return await storage.read(lambda tx: positions(tx.recipients.due(owner, campaign_id, now, limit=limit)))
 
         assert await due(NOW, 100) == [4, 1, 5, 0, 3]
         assert await due(NOW + TICK, 100) == [4, 1, 5, 2, 0, 3]
         assert await due(NOW - TICK, 100) == [4, 0, 3]
         assert [await due(NOW, limit) for limit in (1, 3, 4)] == [[4], [4, 1, 5], [4, 1, 5, 0]]
-        assert await due(NOW, 100, THERE) == []
+        assert await due(NOW, 100, OTHER_WORKSPACE) == []
 
     async def test_second_calls_of_double_dials_come_before_all_others(self, storage: Storage) -> None:
         """They are made within seconds, or dropped: by (due_at, position) among themselves, and only when due."""
@@ -79,14 +79,16 @@ class DueContract(ContractBase):
         campaign_id = await given_states(storage, *map(waiting, at), PENDING)
 
         def put(tx: Transaction) -> None:
-            for recipient in tx.recipients.page(HERE, campaign_id):
+            for recipient in tx.recipients.page(THIS_WORKSPACE, campaign_id):
                 reason = {1: DOUBLE_DIAL, 3: DOUBLE_DIAL, 4: DOUBLE_DIAL, 5: "contact_hours"}.get(recipient.position)
-                tx.recipients.put(HERE, attrs.evolve(recipient, reason=reason))
+                tx.recipients.put(THIS_WORKSPACE, attrs.evolve(recipient, reason=reason))
 
         await storage.write(put)
 
         async def due(limit: int) -> list[int]:
-            return await storage.read(lambda tx: positions(tx.recipients.due(HERE, campaign_id, NOW, limit=limit)))
+            return await storage.read(
+                lambda tx: positions(tx.recipients.due(THIS_WORKSPACE, campaign_id, NOW, limit=limit))
+            )
 
         assert await due(100) == [3, 1, 2, 0, 5, 6]
         assert [await due(limit) for limit in (1, 2, 3, 5)] == [[3], [3, 1], [3, 1, 2], [3, 1, 2, 0, 5]]
@@ -97,7 +99,7 @@ class DueContract(ContractBase):
     async def test_no_other_state_is_due(self, storage: Storage, status: RecipientStatus) -> None:
         """Not even with a due time that has passed."""
         campaign_id = await given_states(storage, (status, NOW - TICK))
-        assert await storage.read(lambda tx: list(tx.recipients.due(HERE, campaign_id, NOW, limit=9))) == []
+        assert await storage.read(lambda tx: list(tx.recipients.due(THIS_WORKSPACE, campaign_id, NOW, limit=9))) == []
 
     async def test_a_recipient_that_changes_its_state_changes_what_is_due(self, storage: Storage) -> None:
         """What is put in a transaction is due, or no longer due, in that transaction."""
@@ -106,10 +108,10 @@ class DueContract(ContractBase):
         def change(tx: Transaction) -> list[list[int]]:
             seen = []
             for status, due_at in ((RecipientStatus.COMPLETED, None), waiting(LATER), waiting(NOW), PENDING):
-                first = tx.recipients.get(HERE, campaign_id, 1)
+                first = tx.recipients.get(THIS_WORKSPACE, campaign_id, 1)
                 assert first is not None
-                tx.recipients.put(HERE, attrs.evolve(first, status=status, due_at=due_at))
-                seen.append(positions(tx.recipients.due(HERE, campaign_id, NOW, limit=9)))
+                tx.recipients.put(THIS_WORKSPACE, attrs.evolve(first, status=status, due_at=due_at))
+                seen.append(positions(tx.recipients.due(THIS_WORKSPACE, campaign_id, NOW, limit=9)))
             return seen
 
         assert await storage.write(change) == [[0, 2], [0, 2], [1, 0, 2], [0, 1, 2]]
@@ -118,7 +120,7 @@ class DueContract(ContractBase):
         """Whether it has passed or not; other states and those without a due time do not count."""
         other = (RecipientStatus.UNKNOWN, NOW - TICK), (RecipientStatus.FAILED, NOW)
 
-        async def next_due(*states: State, owner: str = HERE) -> datetime | None:
+        async def next_due(*states: State, owner: str = THIS_WORKSPACE) -> datetime | None:
             campaign_id = await given_states(storage, *states)
             return await storage.read(lambda tx: tx.recipients.next_due(owner, campaign_id))
 
@@ -126,36 +128,36 @@ class DueContract(ContractBase):
         assert await next_due(waiting(LATER), in_progress(NOW + TICK), *other) == NOW + TICK
         assert await next_due(in_progress(LATER)) == LATER
         assert await next_due(PENDING, waiting(None), in_progress(None), *other) is None
-        assert await next_due(waiting(NOW), owner=THERE) is None
-        assert await storage.read(lambda tx: tx.recipients.next_due(HERE, new_id())) is None
+        assert await next_due(waiting(NOW), owner=OTHER_WORKSPACE) is None
+        assert await storage.read(lambda tx: tx.recipients.next_due(THIS_WORKSPACE, new_id())) is None
 
     async def test_overdue_ones_in_progress_come_by_due_time(self, storage: Storage) -> None:
         """By (due_at, position); due at exactly now counts, and waiting ones do not."""
         states = [in_progress(NOW), in_progress(NOW + TICK), in_progress(NOW - TICK), in_progress(NOW)]
         campaign_id = await given_states(storage, *states, waiting(NOW), in_progress(None))
 
-        async def overdue(limit: int, owner: str = HERE) -> list[int]:
+        async def overdue(limit: int, owner: str = THIS_WORKSPACE) -> list[int]:
             return await storage.read(
                 lambda tx: positions(tx.recipients.overdue_in_progress(owner, campaign_id, NOW, limit=limit))
             )
 
         assert await overdue(100) == [2, 0, 3]
         assert await overdue(2) == [2, 0]
-        assert await overdue(100, THERE) == []
+        assert await overdue(100, OTHER_WORKSPACE) == []
 
     async def test_those_in_progress_after_a_moment_come_by_due_time(self, storage: Storage) -> None:
         """By (due_at, position); due at exactly that moment does not count, nor do waiting ones."""
         states = [in_progress(LATER), in_progress(NOW + TICK), in_progress(NOW), in_progress(NOW + TICK)]
         campaign_id = await given_states(storage, *states, waiting(LATER), in_progress(None))
 
-        async def after(limit: int, owner: str = HERE) -> list[int]:
+        async def after(limit: int, owner: str = THIS_WORKSPACE) -> list[int]:
             return await storage.read(
                 lambda tx: positions(tx.recipients.in_progress_after(owner, campaign_id, NOW, limit=limit))
             )
 
         assert await after(100) == [1, 3, 0]
         assert await after(2) == [1, 3]
-        assert await after(100, THERE) == []
+        assert await after(100, OTHER_WORKSPACE) == []
 
     async def test_those_put_off_for_a_reason_come_by_due_time(self, storage: Storage) -> None:
         """By (due_at, position); due at exactly now is not put off, and another reason or state does not count."""
@@ -163,20 +165,24 @@ class DueContract(ContractBase):
         campaign_id = await given_states(storage, *map(waiting, at), in_progress(LATER))
 
         def put(tx: Transaction) -> None:
-            for recipient in tx.recipients.page(HERE, campaign_id):
+            for recipient in tx.recipients.page(THIS_WORKSPACE, campaign_id):
                 reason = {4: "retry", 5: None}.get(recipient.position, "night")
-                tx.recipients.put(HERE, attrs.evolve(recipient, reason=reason))
+                tx.recipients.put(THIS_WORKSPACE, attrs.evolve(recipient, reason=reason))
 
         await storage.write(put)
 
-        async def put_off(limit: int, reason: str = "night", owner: str = HERE) -> list[int]:
+        async def postponed(limit: int, reason: str = "night", owner: str = THIS_WORKSPACE) -> list[int]:
             return await storage.read(
-                lambda tx: positions(tx.recipients.put_off(owner, campaign_id, reason, NOW, limit=limit))
+                lambda tx: positions(tx.recipients.postponed(owner, campaign_id, reason, NOW, limit=limit))
             )
 
-        assert await put_off(100) == [0, 3, 2]
-        assert await put_off(2) == [0, 3]
-        assert (await put_off(9, "retry"), await put_off(9, "day"), await put_off(9, owner=THERE)) == ([4], [], [])
+        assert await postponed(100) == [0, 3, 2]
+        assert await postponed(2) == [0, 3]
+        assert (await postponed(9, "retry"), await postponed(9, "day"), await postponed(9, owner=OTHER_WORKSPACE)) == (
+            [4],
+            [],
+            [],
+        )
 
     async def test_those_that_wait_with_a_number_are_found_in_every_campaign(self, storage: Storage) -> None:
         """By (campaign, position), of one workspace, due or not; no other state counts."""
@@ -184,7 +190,7 @@ class DueContract(ContractBase):
         contact = make_prepared(phone=phone)
         people = (contact, make_prepared(phone="+14155550124"), contact, contact, make_prepared(phone=None))
         ours = [await given_campaign(storage, *people) for _ in range(2)]
-        theirs = await given_campaign(storage, contact, campaign=make_campaign(workspace_id=THERE))
+        theirs = await given_campaign(storage, contact, campaign=make_campaign(workspace_id=OTHER_WORKSPACE))
 
         def put(tx: Transaction) -> None:
             for campaign in (*ours, theirs):
@@ -194,17 +200,17 @@ class DueContract(ContractBase):
 
         await storage.write(put)
 
-        async def waiting_with(number: str, owner: str = HERE) -> list[tuple[str, int]]:
-            found = await storage.read(lambda tx: tx.recipients.waiting_with(owner, number))
+        async def waiting_for_phone(number: str, owner: str = THIS_WORKSPACE) -> list[tuple[str, int]]:
+            found = await storage.read(lambda tx: tx.recipients.waiting_for_phone(owner, number))
             for one in found:
                 assert one == await storage.read(
                     lambda tx, one=one: tx.recipients.get(owner, one.campaign_id, one.position)  # type: ignore[misc]
                 )
             return [(one.campaign_id, one.position) for one in found]
 
-        assert await waiting_with(phone) == sorted((one.id, position) for one in ours for position in (0, 2))
-        assert await waiting_with(phone, THERE) == [(theirs.id, 0)]
-        assert await waiting_with("+14155550125") == []
+        assert await waiting_for_phone(phone) == sorted((one.id, position) for one in ours for position in (0, 2))
+        assert await waiting_for_phone(phone, OTHER_WORKSPACE) == [(theirs.id, 0)]
+        assert await waiting_for_phone("+14155550125") == []
 
     async def test_closable_ones_are_pending_and_waiting_ones(self, storage: Storage) -> None:
         """The pending ones by position, then the waiting ones as they are due; no other state is closed by a stop."""
@@ -215,9 +221,9 @@ class DueContract(ContractBase):
         wanted = [at[RecipientStatus.PENDING], 1 + len(RecipientStatus), at[RecipientStatus.WAITING], 0]
         assert set(CLOSABLE_RECIPIENT_STATUSES) == {RecipientStatus.PENDING, RecipientStatus.WAITING}
 
-        async def closable(limit: int, owner: str = HERE) -> list[int]:
+        async def closable(limit: int, owner: str = THIS_WORKSPACE) -> list[int]:
             return await storage.read(lambda tx: positions(tx.recipients.closable(owner, campaign_id, limit=limit)))
 
         assert await closable(100) == wanted
         assert await closable(3) == wanted[:3]
-        assert await closable(100, THERE) == []
+        assert await closable(100, OTHER_WORKSPACE) == []

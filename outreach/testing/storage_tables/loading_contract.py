@@ -18,14 +18,14 @@ from outreach.testing.builders import (
     new_id,
 )
 from outreach.testing.storage_tables.base_contract import (
-    HERE,
-    THERE,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     given_campaign,
     pending,
 )
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.working_set import AlreadyExists, Transaction
 
 UNTIL = NOW + timedelta(minutes=5)
 
@@ -51,21 +51,21 @@ class LoadingContract(ContractBase):
         campaign = await given_loading(storage)
 
         def look(tx: Transaction) -> None:
-            assert tx.campaigns.get_loading(HERE, campaign.id) == campaign
-            assert tx.campaigns.get(HERE, campaign.id) is None
+            assert tx.campaigns.get_loading(THIS_WORKSPACE, campaign.id) == campaign
+            assert tx.campaigns.get(THIS_WORKSPACE, campaign.id) is None
             assert tx.campaigns.find(campaign.id) is None
             assert list(tx.campaigns.in_status(list(CampaignStatus))) == []
-            page = tx.campaign_lists.page(HERE, channel=None, status=None, search=None, offset=0, limit=10)
+            page = tx.campaign_lists.page(THIS_WORKSPACE, channel=None, status=None, search=None, offset=0, limit=10)
             assert (list(page[0]), page[1]) == ([], 0)
 
         await storage.read(look)
         for write in (
             lambda tx: tx.campaigns.update(campaign),
-            lambda tx: tx.campaigns.add_counters(HERE, campaign.id, Counters(total=1)),
+            lambda tx: tx.campaigns.add_counters(THIS_WORKSPACE, campaign.id, Counters(total=1)),
         ):
             with pytest.raises(LookupError):
                 await storage.write(write)
-        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, campaign.id)) == campaign
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(THIS_WORKSPACE, campaign.id)) == campaign
 
     async def test_a_published_campaign_is_no_longer_loading(self, storage: Storage) -> None:
         """Publishing makes it visible with the counters and fields given, once."""
@@ -74,8 +74,8 @@ class LoadingContract(ContractBase):
         await storage.write(lambda tx: tx.campaigns.publish(final))
 
         def look(tx: Transaction) -> None:
-            assert tx.campaigns.get_loading(HERE, campaign.id) is None
-            assert tx.campaigns.get(HERE, campaign.id) == final
+            assert tx.campaigns.get_loading(THIS_WORKSPACE, campaign.id) is None
+            assert tx.campaigns.get(THIS_WORKSPACE, campaign.id) == final
             assert tx.campaigns.find(campaign.id) == final
             assert list(tx.campaigns.leftovers(UNTIL + timedelta(days=1))) == []
 
@@ -86,33 +86,33 @@ class LoadingContract(ContractBase):
     async def test_only_a_loading_campaign_of_the_workspace_can_be_published(self, storage: Storage) -> None:
         """An absent one, and one of another workspace, raise LookupError."""
         campaign = await given_loading(storage)
-        for absent in (make_campaign(), attrs.evolve(campaign, workspace_id=THERE)):
+        for absent in (make_campaign(), attrs.evolve(campaign, workspace_id=OTHER_WORKSPACE)):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, absent=absent: tx.campaigns.publish(absent))  # type: ignore[misc]
-        assert await storage.read(lambda tx: tx.campaigns.get_loading(THERE, campaign.id)) is None
-        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, campaign.id)) == campaign
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(OTHER_WORKSPACE, campaign.id)) is None
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(THIS_WORKSPACE, campaign.id)) == campaign
 
     async def test_a_campaign_is_inserted_once(self, storage: Storage) -> None:
         """A second insert raises, whether the first is loading or published."""
         campaign = await given_loading(storage)
         again = attrs.evolve(campaign, name="Again")
-        with pytest.raises(AlreadyThere):
+        with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.campaigns.insert_loading(again, loading_until=UNTIL))
         await storage.write(lambda tx: tx.campaigns.publish(campaign))
-        with pytest.raises(AlreadyThere):
+        with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.campaigns.insert_loading(again, loading_until=UNTIL))
-        assert await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id)) == campaign
+        assert await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id)) == campaign
 
     async def test_a_leftover_is_one_whose_loading_ended_before_now(self, storage: Storage) -> None:
         """At exactly that moment it is none yet; those of all workspaces come by (loading_until, id)."""
         late = await given_loading(storage, until=UNTIL + TICK)
-        second = await given_loading(storage, until=UNTIL, workspace_id=THERE)
+        second = await given_loading(storage, until=UNTIL, workspace_id=OTHER_WORKSPACE)
         third = await given_loading(storage, until=UNTIL)
         published = await given_loading(storage, until=UNTIL - TICK)
         await storage.write(lambda tx: tx.campaigns.publish(published))
         assert list(await storage.read(lambda tx: tx.campaigns.leftovers(UNTIL))) == []
         leftovers = await storage.read(lambda tx: list(tx.campaigns.leftovers(UNTIL + 2 * TICK)))
-        assert leftovers == [(THERE, second.id), (HERE, third.id), (HERE, late.id)]
+        assert leftovers == [(OTHER_WORKSPACE, second.id), (THIS_WORKSPACE, third.id), (THIS_WORKSPACE, late.id)]
         assert await storage.read(lambda tx: list(tx.campaigns.leftovers(UNTIL + TICK))) == leftovers[:2]
 
     async def test_loading_can_be_extended_while_it_lasts(self, storage: Storage) -> None:
@@ -125,16 +125,16 @@ class LoadingContract(ContractBase):
                 lambda tx: tx.campaigns.extend_loading(workspace_id, campaign_id, loading_until=later)
             )
 
-        assert await extend(THERE, campaign.id) is False
-        assert await extend(HERE, new_id()) is False
+        assert await extend(OTHER_WORKSPACE, campaign.id) is False
+        assert await extend(THIS_WORKSPACE, new_id()) is False
         assert await storage.read(lambda tx: len(tx.campaigns.leftovers(UNTIL + TICK))) == 1
-        assert await extend(HERE, campaign.id) is True
+        assert await extend(THIS_WORKSPACE, campaign.id) is True
         assert await storage.read(lambda tx: len(tx.campaigns.leftovers(later))) == 0
         assert await storage.read(lambda tx: len(tx.campaigns.leftovers(later + TICK))) == 1
-        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, campaign.id)) == campaign
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(THIS_WORKSPACE, campaign.id)) == campaign
         await storage.write(lambda tx: tx.campaigns.publish(campaign))
-        assert await extend(HERE, campaign.id) is False
-        assert await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id)) == campaign
+        assert await extend(THIS_WORKSPACE, campaign.id) is False
+        assert await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id)) == campaign
 
     async def test_a_loading_campaign_is_deleted_in_pieces(self, storage: Storage) -> None:
         """At most `limit` recipients go at a time, and the campaign with the last of them."""
@@ -142,19 +142,19 @@ class LoadingContract(ContractBase):
         bystander = await given_loading(storage, contacts=2)
 
         async def delete() -> bool:
-            return await storage.write(lambda tx: tx.campaigns.delete_loading(HERE, campaign.id, limit=2))
+            return await storage.write(lambda tx: tx.campaigns.delete_loading(THIS_WORKSPACE, campaign.id, limit=2))
 
         async def left() -> int:
-            return await storage.read(lambda tx: len(tx.recipients.page(HERE, campaign.id)))
+            return await storage.read(lambda tx: len(tx.recipients.page(THIS_WORKSPACE, campaign.id)))
 
         assert (await delete(), await left()) == (False, 3)
-        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, campaign.id)) == campaign
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(THIS_WORKSPACE, campaign.id)) == campaign
         assert (await delete(), await left()) == (False, 1)
         assert (await delete(), await left()) == (True, 0)
-        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, campaign.id)) is None
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(THIS_WORKSPACE, campaign.id)) is None
         assert await delete() is True
-        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, bystander.id)) == bystander
-        assert await storage.read(lambda tx: len(tx.recipients.page(HERE, bystander.id))) == 2
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(THIS_WORKSPACE, bystander.id)) == bystander
+        assert await storage.read(lambda tx: len(tx.recipients.page(THIS_WORKSPACE, bystander.id))) == 2
 
     async def test_only_a_loading_campaign_of_the_workspace_is_deleted(self, storage: Storage) -> None:
         """A published one, or another workspace's, keeps its recipients."""
@@ -162,11 +162,11 @@ class LoadingContract(ContractBase):
         loading = await given_loading(storage, contacts=1)
 
         def delete(tx: Transaction) -> list[bool]:
-            owners = [(HERE, published), (THERE, published), (THERE, loading)]
+            owners = [(THIS_WORKSPACE, published), (OTHER_WORKSPACE, published), (OTHER_WORKSPACE, loading)]
             return [tx.campaigns.delete_loading(owner, campaign.id, limit=10) for owner, campaign in owners]
 
         assert await storage.write(delete) == [True, True, True]
-        assert await storage.read(lambda tx: tx.campaigns.get(HERE, published.id)) == published
-        assert await storage.read(lambda tx: tx.campaigns.get_loading(HERE, loading.id)) == loading
-        assert await storage.read(lambda tx: len(tx.recipients.page(HERE, published.id))) == 1
-        assert await storage.read(lambda tx: len(tx.recipients.page(HERE, loading.id))) == 1
+        assert await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, published.id)) == published
+        assert await storage.read(lambda tx: tx.campaigns.get_loading(THIS_WORKSPACE, loading.id)) == loading
+        assert await storage.read(lambda tx: len(tx.recipients.page(THIS_WORKSPACE, published.id))) == 1
+        assert await storage.read(lambda tx: len(tx.recipients.page(THIS_WORKSPACE, loading.id))) == 1

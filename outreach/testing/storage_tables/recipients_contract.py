@@ -11,14 +11,14 @@ import attrs
 import pytest
 
 from outreach.models.campaign import Counters, contribution
-from outreach.models.recipient import Recipient, RecipientGroup
+from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_recipient, make_unsubscribe, new_id
 from outreach.testing.storage_tables.base_contract import (
-    BIGGEST,
-    HERE,
-    THERE,
+    MAX_INTEGER,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     awkward_moments,
@@ -27,13 +27,13 @@ from outreach.testing.storage_tables.base_contract import (
     given_recipients,
     publish,
 )
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.working_set import AlreadyExists, Transaction
 
 NESTED: dict[str, Any] = {
     "": None,
     "clé 🎉": {"deep": [[[{"er": [True, False, None, "", 0, -1, 1.5]}]]]},
-    "big": BIGGEST,
-    "small": -BIGGEST - 1,
+    "big": MAX_INTEGER,
+    "small": -MAX_INTEGER - 1,
     "text": "007",
     "list": [],
     "object": {},
@@ -42,7 +42,7 @@ NESTED: dict[str, Any] = {
 
 async def recipient_at(storage: Storage, campaign_id: str, position: int) -> Recipient:
     """Return a recipient that is there."""
-    recipient = await storage.read(lambda tx: tx.recipients.get(HERE, campaign_id, position))
+    recipient = await storage.read(lambda tx: tx.recipients.get(THIS_WORKSPACE, campaign_id, position))
     assert recipient is not None
     return recipient
 
@@ -100,23 +100,25 @@ class RecipientsContract(ContractBase):
 
         def insert(tx: Transaction) -> None:
             for positions in ((2, 1, 3), (5, 6, 5)):
-                with pytest.raises(AlreadyThere):
-                    tx.recipients.insert(HERE, campaign.id, [(position, *row) for position in positions], now=NOW)
-            tx.recipients.insert(HERE, campaign.id, iter([(9, *row)]), now=NOW)
+                with pytest.raises(AlreadyExists):
+                    tx.recipients.insert(
+                        THIS_WORKSPACE, campaign.id, [(position, *row) for position in positions], now=NOW
+                    )
+            tx.recipients.insert(THIS_WORKSPACE, campaign.id, iter([(9, *row)]), now=NOW)
 
         await storage.write(insert)
-        page = await storage.read(lambda tx: tx.recipients.page(HERE, campaign.id))
+        page = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id))
         assert [recipient.position for recipient in page] == [0, 1, 9]
 
     async def test_recipients_are_written_to_a_campaign_of_the_workspace(self, storage: Storage) -> None:
         """An absent campaign, and one of another workspace, raise LookupError."""
         campaign = await given_recipients(storage, 1)
         rows = [(5, make_prepared(), RecipientStatus.PENDING, None)]
-        for owner, key in ((THERE, campaign.id), (HERE, new_id())):
+        for owner, key in ((OTHER_WORKSPACE, campaign.id), (THIS_WORKSPACE, new_id())):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, at=(owner, key): tx.recipients.insert(*at, rows, now=NOW))  # type: ignore[misc]
-        assert await storage.read(lambda tx: tx.recipients.get(THERE, campaign.id, 5)) is None
-        assert await storage.read(lambda tx: tx.recipients.get(HERE, campaign.id, 5)) is None
+        assert await storage.read(lambda tx: tx.recipients.get(OTHER_WORKSPACE, campaign.id, 5)) is None
+        assert await storage.read(lambda tx: tx.recipients.get(THIS_WORKSPACE, campaign.id, 5)) is None
 
     async def test_another_workspace_sees_no_recipients(self, storage: Storage) -> None:
         """Every reading method answers as if the campaign were not there."""
@@ -139,8 +141,18 @@ class RecipientsContract(ContractBase):
                 tx.recipients.recount(*at),
             ]
 
-        assert await storage.read(lambda tx: look(tx, THERE)) == [None, [], [], [], [], [], frozenset(), [], Counters()]
-        assert all(await storage.read(lambda tx: look(tx, HERE)))
+        assert await storage.read(lambda tx: look(tx, OTHER_WORKSPACE)) == [
+            None,
+            [],
+            [],
+            [],
+            [],
+            [],
+            frozenset(),
+            [],
+            Counters(),
+        ]
+        assert all(await storage.read(lambda tx: look(tx, THIS_WORKSPACE)))
 
     async def test_known_phones_are_those_that_the_campaign_has(self, storage: Storage) -> None:
         """Whatever their state; another campaign's numbers do not count, and 5,000 can be asked about."""
@@ -150,9 +162,9 @@ class RecipientsContract(ContractBase):
         await storage.write(lambda tx: publish(tx, campaign, rows))
         await given_campaign(storage, make_prepared(phone="+15550000003"))
         asked = [f"+1555{number:07d}" for number in range(5_000)]
-        known = await storage.read(lambda tx: tx.recipients.known_phones(HERE, campaign.id, asked))
+        known = await storage.read(lambda tx: tx.recipients.known_phones(THIS_WORKSPACE, campaign.id, asked))
         assert known == frozenset({"+15550000001", "+15550000002"})
-        assert await storage.read(lambda tx: tx.recipients.known_phones(HERE, campaign.id, [])) == frozenset()
+        assert await storage.read(lambda tx: tx.recipients.known_phones(THIS_WORKSPACE, campaign.id, [])) == frozenset()
 
     @awkward_moments
     async def test_a_put_writes_the_state_and_not_the_contact(self, storage: Storage, moment: datetime) -> None:
@@ -165,9 +177,9 @@ class RecipientsContract(ContractBase):
             "status": RecipientStatus.FAILED,
             "reason": "🎉 \\ '",
             "due_at": moment,
-            "step": BIGGEST,
-            "attempts": BIGGEST,
-            "tries": BIGGEST,
+            "step": MAX_INTEGER,
+            "attempts": MAX_INTEGER,
+            "tries": MAX_INTEGER,
             "leg": 2,
             "caller_id": "+14155550123",
             "dispatched": True,
@@ -177,10 +189,12 @@ class RecipientsContract(ContractBase):
         other = make_recipient(
             campaign_id=campaign.id, phone="+1", company="Other", email="", custom_variables={"b": 2}, **state
         )
-        await storage.write(lambda tx: tx.recipients.put(HERE, other))
+        await storage.write(lambda tx: tx.recipients.put(THIS_WORKSPACE, other))
         assert await recipient_at(storage, campaign.id, 0) == attrs.evolve(before, **state)
         assert await recipient_at(storage, campaign.id, 1) == bystander
-        by_phone = await storage.read(lambda tx: tx.recipients.by_phone(HERE, campaign.id, str(contact.phone)))
+        by_phone = await storage.read(
+            lambda tx: tx.recipients.by_phone(THIS_WORKSPACE, campaign.id, str(contact.phone))
+        )
         assert [recipient.position for recipient in by_phone] == [0]
 
     async def test_only_a_recipient_of_the_workspace_can_be_put(self, storage: Storage) -> None:
@@ -189,13 +203,13 @@ class RecipientsContract(ContractBase):
         before = await recipient_at(storage, campaign.id, 0)
         changed = attrs.evolve(before, status=RecipientStatus.CANCELED)
         for owner, recipient in (
-            (THERE, changed),
-            (HERE, attrs.evolve(changed, position=1)),
-            (HERE, attrs.evolve(changed, campaign_id=new_id())),
+            (OTHER_WORKSPACE, changed),
+            (THIS_WORKSPACE, attrs.evolve(changed, position=1)),
+            (THIS_WORKSPACE, attrs.evolve(changed, campaign_id=new_id())),
         ):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, at=(owner, recipient): tx.recipients.put(*at))  # type: ignore[misc]
-        assert await storage.read(lambda tx: tx.recipients.page(HERE, campaign.id)) == [before]
+        assert await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id)) == [before]
 
     async def test_recipients_are_paged_by_position(self, storage: Storage) -> None:
         """Positions greater than `after` come in order, at most `limit`, whatever the order of writing."""
@@ -204,7 +218,7 @@ class RecipientsContract(ContractBase):
         await storage.write(lambda tx: publish(tx, campaign, rows))
 
         async def positions(**wanted: int) -> list[int]:
-            page = await storage.read(lambda tx: tx.recipients.page(HERE, campaign.id, **wanted))
+            page = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id, **wanted))
             return [recipient.position for recipient in page]
 
         assert await positions() == [0, 2, 11, 30, 100]
@@ -220,7 +234,7 @@ class RecipientsContract(ContractBase):
         await given_campaign(storage, twins[0])
 
         async def positions(phone: str) -> list[int]:
-            found = await storage.read(lambda tx: tx.recipients.by_phone(HERE, campaign.id, phone))
+            found = await storage.read(lambda tx: tx.recipients.by_phone(THIS_WORKSPACE, campaign.id, phone))
             return [recipient.position for recipient in found]
 
         assert await positions("+15550000001") == [0, 2]
@@ -235,7 +249,7 @@ class RecipientsContract(ContractBase):
         await given_campaign(storage, rows[0])
 
         async def positions(text: str) -> list[int]:
-            found = await storage.read(lambda tx: tx.recipients.without_phone(HERE, campaign.id, text))
+            found = await storage.read(lambda tx: tx.recipients.without_phone(THIS_WORKSPACE, campaign.id, text))
             return [recipient.position for recipient in found]
 
         assert await positions("x") == [0, 3]
@@ -249,13 +263,13 @@ class RecipientsContract(ContractBase):
         kinds = [(RecipientStatus(status), reason) for status, reason in [*wanted, wanted[0], wanted[2], wanted[2]]]
         rows = [(position, make_prepared(), *kind) for position, kind in enumerate(kinds)]
         await storage.write(lambda tx: publish(tx, campaign, rows))
-        groups = await storage.read(lambda tx: tx.recipients.groups(HERE, campaign.id))
+        groups = await storage.read(lambda tx: tx.recipients.groups(THIS_WORKSPACE, campaign.id))
         assert list(groups) == [
-            RecipientGroup(status=RecipientStatus.FAILED, reason=None, count=3),
-            RecipientGroup(status=RecipientStatus.FAILED, reason="Alpha", count=1),
-            RecipientGroup(status=RecipientStatus.FAILED, reason="zeta", count=1),
-            RecipientGroup(status=RecipientStatus.PENDING, reason=None, count=1),
-            RecipientGroup(status=RecipientStatus.WAITING, reason="retry", count=2),
+            RecipientCount(status=RecipientStatus.FAILED, reason=None, count=3),
+            RecipientCount(status=RecipientStatus.FAILED, reason="Alpha", count=1),
+            RecipientCount(status=RecipientStatus.FAILED, reason="zeta", count=1),
+            RecipientCount(status=RecipientStatus.PENDING, reason=None, count=1),
+            RecipientCount(status=RecipientStatus.WAITING, reason="retry", count=2),
         ]
 
     async def test_a_recount_is_the_sum_of_all_contributions(self, storage: Storage) -> None:
@@ -264,10 +278,10 @@ class RecipientsContract(ContractBase):
         campaign = await given_recipients(storage, len(shapes))
 
         def put(tx: Transaction) -> None:
-            for recipient, shape in zip(tx.recipients.page(HERE, campaign.id), shapes, strict=True):
+            for recipient, shape in zip(tx.recipients.page(THIS_WORKSPACE, campaign.id), shapes, strict=True):
                 status, attempts, out, good = shape
                 changed = attrs.evolve(recipient, status=status, attempts=attempts, dispatched=out, successful=good)
-                tx.recipients.put(HERE, changed)
+                tx.recipients.put(THIS_WORKSPACE, changed)
 
         await storage.write(put)
         expected = sum(
@@ -277,22 +291,22 @@ class RecipientsContract(ContractBase):
             ),
             start=Counters(),
         )
-        assert await storage.read(lambda tx: tx.recipients.recount(HERE, campaign.id)) == expected
-        assert await storage.read(lambda tx: tx.recipients.recount(HERE, new_id())) == Counters()
+        assert await storage.read(lambda tx: tx.recipients.recount(THIS_WORKSPACE, campaign.id)) == expected
+        assert await storage.read(lambda tx: tx.recipients.recount(THIS_WORKSPACE, new_id())) == Counters()
 
     async def test_in_flight_are_those_that_are_at_the_provider_or_may_be(self, storage: Storage) -> None:
         """Dispatching, in progress and unknown take a place, within one campaign of one workspace."""
         ours = await given_recipients(storage, len(RecipientStatus))
         other = await given_recipients(storage, 1)
-        assert await storage.read(lambda tx: tx.recipients.in_flight(HERE, ours.id)) == 0
+        assert await storage.read(lambda tx: tx.recipients.in_flight(THIS_WORKSPACE, ours.id)) == 0
 
         def spread(tx: Transaction) -> list[int]:
             counts = []
             for position, status in enumerate(RecipientStatus):
-                recipient = tx.recipients.get(HERE, ours.id, position)
+                recipient = tx.recipients.get(THIS_WORKSPACE, ours.id, position)
                 assert recipient is not None
-                tx.recipients.put(HERE, attrs.evolve(recipient, status=status))
-                counts.append(tx.recipients.in_flight(HERE, ours.id))
+                tx.recipients.put(THIS_WORKSPACE, attrs.evolve(recipient, status=status))
+                counts.append(tx.recipients.in_flight(THIS_WORKSPACE, ours.id))
             return counts
 
         counts = await storage.write(spread)
@@ -303,7 +317,11 @@ class RecipientsContract(ContractBase):
             RecipientStatus.IN_PROGRESS,
             RecipientStatus.UNKNOWN,
         } == IN_FLIGHT_RECIPIENT_STATUSES
-        for workspace_id, campaign_id in ((THERE, ours.id), (HERE, other.id), (HERE, new_id())):
+        for workspace_id, campaign_id in (
+            (OTHER_WORKSPACE, ours.id),
+            (THIS_WORKSPACE, other.id),
+            (THIS_WORKSPACE, new_id()),
+        ):
             assert await storage.read(lambda tx, w=workspace_id, c=campaign_id: tx.recipients.in_flight(w, c)) == 0  # type: ignore[misc]
 
     async def test_those_who_opted_out_since_are_deleted(self, storage: Storage) -> None:
@@ -315,23 +333,29 @@ class RecipientsContract(ContractBase):
         neighbour = await given_campaign(storage, at)
 
         def opt_out(tx: Transaction) -> None:
-            skipped = tx.recipients.page(HERE, campaign.id)[3]
-            tx.recipients.put(HERE, attrs.evolve(skipped, status=RecipientStatus.FAILED, dispatched=True))
+            skipped = tx.recipients.page(THIS_WORKSPACE, campaign.id)[3]
+            tx.recipients.put(THIS_WORKSPACE, attrs.evolve(skipped, status=RecipientStatus.FAILED, dispatched=True))
             tx.register.put(make_unsubscribe(phone=before.phone, created_at=NOW - TICK))
             tx.register.put(make_unsubscribe(phone=at.phone, created_at=NOW, scope="sms"))
             tx.register.put(make_unsubscribe(phone=after.phone, created_at=NOW + TICK))
             tx.register.put(make_unsubscribe(phone=other_channel.phone, created_at=NOW, scope="call"))
-            tx.register.put(make_unsubscribe(phone=foreign.phone, created_at=NOW, workspace_id=THERE))
+            tx.register.put(make_unsubscribe(phone=foreign.phone, created_at=NOW, workspace_id=OTHER_WORKSPACE))
 
         await storage.write(opt_out)
-        total = await storage.read(lambda tx: tx.recipients.recount(HERE, campaign.id))
-        nobody = await storage.write(lambda tx: tx.recipients.delete_stopped_since(THERE, campaign.id, "sms", NOW))
+        total = await storage.read(lambda tx: tx.recipients.recount(THIS_WORKSPACE, campaign.id))
+        nobody = await storage.write(
+            lambda tx: tx.recipients.delete_stopped_since(OTHER_WORKSPACE, campaign.id, "sms", NOW)
+        )
         assert nobody == Counters()
-        gone = await storage.write(lambda tx: tx.recipients.delete_stopped_since(HERE, campaign.id, "sms", NOW))
+        gone = await storage.write(
+            lambda tx: tx.recipients.delete_stopped_since(THIS_WORKSPACE, campaign.id, "sms", NOW)
+        )
         assert gone == Counters(total=3, pending=2, completed=1, failed=1, open=2)
-        left = await storage.read(lambda tx: tx.recipients.page(HERE, campaign.id))
+        left = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id))
         assert [recipient.position for recipient in left] == [0, 4, 5, 6]
-        assert await storage.read(lambda tx: tx.recipients.recount(HERE, campaign.id)) == total - gone
-        assert await storage.read(lambda tx: len(tx.recipients.page(HERE, neighbour.id))) == 1
-        again = await storage.write(lambda tx: tx.recipients.delete_stopped_since(HERE, campaign.id, "sms", NOW))
+        assert await storage.read(lambda tx: tx.recipients.recount(THIS_WORKSPACE, campaign.id)) == total - gone
+        assert await storage.read(lambda tx: len(tx.recipients.page(THIS_WORKSPACE, neighbour.id))) == 1
+        again = await storage.write(
+            lambda tx: tx.recipients.delete_stopped_since(THIS_WORKSPACE, campaign.id, "sms", NOW)
+        )
         assert again == Counters()

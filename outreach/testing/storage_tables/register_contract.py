@@ -13,9 +13,9 @@ from outreach.models.unsubscribe import UnsubscribeScope
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import (
-    BIGGEST,
-    HERE,
-    THERE,
+    MAX_INTEGER,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     awkward_moments,
@@ -29,33 +29,33 @@ class RegisterContract(ContractBase):
 
     async def test_call_settings_are_of_one_workspace_and_written_over(self, storage: Storage) -> None:
         """None before the first change; then as they were written last, beside the SMS settings."""
-        assert await storage.read(lambda tx: tx.call_settings.get(HERE)) is None
+        assert await storage.read(lambda tx: tx.call_settings.get(THIS_WORKSPACE)) is None
         for settings in (
             CallSettings(),
-            CallSettings(retry_max_attempts=BIGGEST, retry_delay_minutes=BIGGEST),
+            CallSettings(retry_max_attempts=MAX_INTEGER, retry_delay_minutes=MAX_INTEGER),
             CallSettings(retry_max_attempts=1, retry_delay_minutes=1),
         ):
-            await storage.write(lambda tx, settings=settings: tx.call_settings.put(HERE, settings))  # type: ignore[misc]
-            assert await storage.read(lambda tx: tx.call_settings.get(HERE)) == settings
-        assert await storage.read(lambda tx: tx.call_settings.get(THERE)) is None
-        assert await storage.read(lambda tx: tx.settings.get(HERE)) is None
+            await storage.write(lambda tx, settings=settings: tx.call_settings.put(THIS_WORKSPACE, settings))  # type: ignore[misc]
+            assert await storage.read(lambda tx: tx.call_settings.get(THIS_WORKSPACE)) == settings
+        assert await storage.read(lambda tx: tx.call_settings.get(OTHER_WORKSPACE)) is None
+        assert await storage.read(lambda tx: tx.settings.get(THIS_WORKSPACE)) is None
 
     @awkward_texts
     async def test_reply_settings_are_of_one_workspace_and_written_over(self, storage: Storage, text: str) -> None:
         """None before the first change; then as they were written last."""
-        assert await storage.read(lambda tx: tx.reply_settings.get(HERE)) is None
+        assert await storage.read(lambda tx: tx.reply_settings.get(THIS_WORKSPACE)) is None
         for settings in (
             ReplySettings(),
             ReplySettings(enabled=False, stop_text=text, start_text=text, help_text=text, help_when_opted_out=True),
             ReplySettings(stop_text="s", start_text="t", help_text="h"),
         ):
-            await storage.write(lambda tx, settings=settings: tx.reply_settings.put(HERE, settings))  # type: ignore[misc]
-            assert await storage.read(lambda tx: tx.reply_settings.get(HERE)) == settings
-        assert await storage.read(lambda tx: tx.reply_settings.get(THERE)) is None
+            await storage.write(lambda tx, settings=settings: tx.reply_settings.put(THIS_WORKSPACE, settings))  # type: ignore[misc]
+            assert await storage.read(lambda tx: tx.reply_settings.get(THIS_WORKSPACE)) == settings
+        assert await storage.read(lambda tx: tx.reply_settings.get(OTHER_WORKSPACE)) is None
 
     async def test_settings_are_none_before_the_first_change(self, storage: Storage) -> None:
         """The defaults are not the storage's business."""
-        assert await storage.read(lambda tx: tx.settings.get(HERE)) is None
+        assert await storage.read(lambda tx: tx.settings.get(THIS_WORKSPACE)) is None
 
     @awkward_texts
     async def test_settings_are_read_as_they_were_written(self, storage: Storage, text: str) -> None:
@@ -68,13 +68,13 @@ class RegisterContract(ContractBase):
             retry_max_attempts=9,
             retry_delay_minutes=1440,
             custom_variables=("zeta", text, "alpha"),
-            revision=BIGGEST,
+            revision=MAX_INTEGER,
         )
-        await storage.write(lambda tx: tx.settings.put(HERE, SmsSettings()))
-        assert await storage.read(lambda tx: tx.settings.get(HERE)) == SmsSettings()
-        await storage.write(lambda tx: tx.settings.put(HERE, settings))
-        assert await storage.read(lambda tx: tx.settings.get(HERE)) == settings
-        assert await storage.read(lambda tx: tx.settings.get(THERE)) is None
+        await storage.write(lambda tx: tx.settings.put(THIS_WORKSPACE, SmsSettings()))
+        assert await storage.read(lambda tx: tx.settings.get(THIS_WORKSPACE)) == SmsSettings()
+        await storage.write(lambda tx: tx.settings.put(THIS_WORKSPACE, settings))
+        assert await storage.read(lambda tx: tx.settings.get(THIS_WORKSPACE)) == settings
+        assert await storage.read(lambda tx: tx.settings.get(OTHER_WORKSPACE)) is None
 
     @awkward_texts
     async def test_an_entry_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
@@ -87,9 +87,9 @@ class RegisterContract(ContractBase):
             tx.register.put(without)
 
         await storage.write(put)
-        assert await storage.read(lambda tx: tx.register.get(HERE, with_evidence.phone)) == with_evidence
-        assert await storage.read(lambda tx: tx.register.get(HERE, without.phone)) == without
-        assert await storage.read(lambda tx: tx.register.get(THERE, without.phone)) is None
+        assert await storage.read(lambda tx: tx.register.get(THIS_WORKSPACE, with_evidence.phone)) == with_evidence
+        assert await storage.read(lambda tx: tx.register.get(THIS_WORKSPACE, without.phone)) == without
+        assert await storage.read(lambda tx: tx.register.get(OTHER_WORKSPACE, without.phone)) is None
 
     @awkward_moments
     async def test_a_put_takes_the_place_of_the_entry_that_a_number_has(
@@ -97,7 +97,7 @@ class RegisterContract(ContractBase):
     ) -> None:
         """(workspace, phone) is unique: the last entry stands, and no other workspace's is touched."""
         first = make_unsubscribe(scope="sms")
-        theirs = make_unsubscribe(workspace_id=THERE, phone=first.phone, scope="call")
+        theirs = make_unsubscribe(workspace_id=OTHER_WORKSPACE, phone=first.phone, scope="call")
         second = attrs.evolve(first, scope="all", source="api", evidence="asked", created_at=moment)
 
         def put(tx: Transaction) -> None:
@@ -105,23 +105,23 @@ class RegisterContract(ContractBase):
                 tx.register.put(entry)
 
         await storage.write(put)
-        assert list(await storage.read(lambda tx: tx.register.list(HERE))) == [second]
-        assert list(await storage.read(lambda tx: tx.register.list(THERE))) == [theirs]
+        assert list(await storage.read(lambda tx: tx.register.list(THIS_WORKSPACE))) == [second]
+        assert list(await storage.read(lambda tx: tx.register.list(OTHER_WORKSPACE))) == [theirs]
 
     async def test_a_delete_tells_whether_the_number_was_there(self, storage: Storage) -> None:
         """It removes one workspace's entry, once."""
         ours = make_unsubscribe()
-        theirs = attrs.evolve(ours, workspace_id=THERE)
+        theirs = attrs.evolve(ours, workspace_id=OTHER_WORKSPACE)
 
         def put(tx: Transaction) -> None:
             tx.register.put(ours)
             tx.register.put(theirs)
 
         await storage.write(put)
-        assert await storage.write(lambda tx: tx.register.delete(HERE, ours.phone)) is True
-        assert await storage.write(lambda tx: tx.register.delete(HERE, ours.phone)) is False
-        assert await storage.read(lambda tx: tx.register.get(HERE, ours.phone)) is None
-        assert await storage.read(lambda tx: tx.register.get(THERE, ours.phone)) == theirs
+        assert await storage.write(lambda tx: tx.register.delete(THIS_WORKSPACE, ours.phone)) is True
+        assert await storage.write(lambda tx: tx.register.delete(THIS_WORKSPACE, ours.phone)) is False
+        assert await storage.read(lambda tx: tx.register.get(THIS_WORKSPACE, ours.phone)) is None
+        assert await storage.read(lambda tx: tx.register.get(OTHER_WORKSPACE, ours.phone)) == theirs
 
     async def test_the_register_is_listed_by_number_in_pages(self, storage: Storage) -> None:
         """Numbers greater than `after` come in their order, at most `limit`."""
@@ -130,13 +130,13 @@ class RegisterContract(ContractBase):
         def put(tx: Transaction) -> None:
             for phone in phones:
                 tx.register.put(make_unsubscribe(phone=phone))
-            tx.register.put(make_unsubscribe(workspace_id=THERE, phone="+11"))
+            tx.register.put(make_unsubscribe(workspace_id=OTHER_WORKSPACE, phone="+11"))
 
         await storage.write(put)
 
         async def listed(after: str, limit: int) -> list[str]:
             return await storage.read(
-                lambda tx: [entry.phone for entry in tx.register.list(HERE, after=after, limit=limit)]
+                lambda tx: [entry.phone for entry in tx.register.list(THIS_WORKSPACE, after=after, limit=limit)]
             )
 
         assert await listed("", 10) == ["+1", "+12", "+123", "+1999", "+49"]
@@ -152,7 +152,7 @@ class RegisterContract(ContractBase):
             held(phone="+11", created_at=NOW),
             held(phone="+12", created_at=NOW),
             held(phone="+13", created_at=NOW + TICK),
-            held(phone="+14", created_at=NOW - TICK, workspace_id=THERE),
+            held(phone="+14", created_at=NOW - TICK, workspace_id=OTHER_WORKSPACE),
             make_unsubscribe(phone="+15"),
         ]
 
@@ -167,10 +167,10 @@ class RegisterContract(ContractBase):
 
         assert await phones(None) == ["+13", "+12", "+11", "+14"]
         assert await phones(None, 2) == ["+13", "+12"]
-        assert await phones(HERE) == ["+13", "+12", "+11"]
-        assert await phones(THERE) == ["+14"]
+        assert await phones(THIS_WORKSPACE) == ["+13", "+12", "+11"]
+        assert await phones(OTHER_WORKSPACE) == ["+14"]
         await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone="+13")))
-        assert await phones(HERE) == ["+12", "+11"]
+        assert await phones(THIS_WORKSPACE) == ["+12", "+11"]
 
     @pytest.mark.parametrize(("scope", "channels"), [("all", {"sms", "call"}), ("sms", {"sms"}), ("call", {"call"})])
     async def test_stopped_numbers_are_those_whose_scope_covers_the_channel(
@@ -178,7 +178,7 @@ class RegisterContract(ContractBase):
     ) -> None:
         """Only numbers asked about are named, and only by this workspace's register."""
         ours, unasked = make_unsubscribe(scope=scope), make_unsubscribe(scope=scope)
-        theirs = make_unsubscribe(workspace_id=THERE)
+        theirs = make_unsubscribe(workspace_id=OTHER_WORKSPACE)
 
         def put(tx: Transaction) -> None:
             for entry in (ours, unasked, theirs):
@@ -186,11 +186,11 @@ class RegisterContract(ContractBase):
 
         await storage.write(put)
         asked = [ours.phone, theirs.phone, "+15550000000", ours.phone]
-        sms = await storage.read(lambda tx: tx.register.stopped(HERE, "sms", asked))
-        call = await storage.read(lambda tx: tx.register.stopped(HERE, "call", asked))
+        sms = await storage.read(lambda tx: tx.register.stopped(THIS_WORKSPACE, "sms", asked))
+        call = await storage.read(lambda tx: tx.register.stopped(THIS_WORKSPACE, "call", asked))
         assert sms == (frozenset({ours.phone}) if "sms" in channels else frozenset())
         assert call == (frozenset({ours.phone}) if "call" in channels else frozenset())
-        assert await storage.read(lambda tx: tx.register.stopped(HERE, "sms", [])) == frozenset()
+        assert await storage.read(lambda tx: tx.register.stopped(THIS_WORKSPACE, "sms", [])) == frozenset()
 
     async def test_five_thousand_numbers_are_looked_up_at_once(self, storage: Storage) -> None:
         """The largest question is answered whole."""
@@ -201,7 +201,7 @@ class RegisterContract(ContractBase):
                 tx.register.put(make_unsubscribe(phone=phone, created_at=NOW + TICK))
 
         await storage.write(put)
-        stopped = await storage.read(lambda tx: tx.register.stopped(HERE, "call", phones))
+        stopped = await storage.read(lambda tx: tx.register.stopped(THIS_WORKSPACE, "call", phones))
         assert stopped == frozenset(phones[::100])
 
     async def test_what_stands_against_numbers_is_told_at_once(self, storage: Storage) -> None:
@@ -214,7 +214,7 @@ class RegisterContract(ContractBase):
 
         await storage.write(put)
         asked = [*scopes, "+14155550105"]
-        standing = await storage.read(lambda tx: tx.register.standing(HERE, "sms", asked))
+        standing = await storage.read(lambda tx: tx.register.restrictions(THIS_WORKSPACE, "sms", asked))
         assert standing == {"+14155550101": "stopped", "+14155550102": "stopped", "+14155550104": "held"}
-        assert await storage.read(lambda tx: tx.register.stopped(HERE, "sms", asked)) == set(asked[:2])
-        assert await storage.read(lambda tx: tx.register.standing(THERE, "sms", asked)) == {}
+        assert await storage.read(lambda tx: tx.register.stopped(THIS_WORKSPACE, "sms", asked)) == set(asked[:2])
+        assert await storage.read(lambda tx: tx.register.restrictions(OTHER_WORKSPACE, "sms", asked)) == {}

@@ -10,9 +10,9 @@ import pytest
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_audit_entry, make_stored_request, make_window
 from outreach.testing.storage_tables.base_contract import (
-    BIGGEST,
-    HERE,
-    THERE,
+    MAX_INTEGER,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     awkward_moments,
@@ -27,16 +27,16 @@ class RequestsContract(ContractBase):
     @awkward_moments
     async def test_a_workspace_has_one_window(self, storage: Storage, moment: datetime) -> None:
         """A put takes the place of the last one, in its workspace."""
-        assert await storage.read(lambda tx: tx.requests.window(HERE)) is None
-        window, other = make_window(started_at=moment, count=BIGGEST), make_window(workspace_id=THERE)
+        assert await storage.read(lambda tx: tx.requests.window(THIS_WORKSPACE)) is None
+        window, other = make_window(started_at=moment, count=MAX_INTEGER), make_window(workspace_id=OTHER_WORKSPACE)
 
         def put(tx: Transaction) -> None:
             for one in (make_window(), window, other):
                 tx.requests.put_window(one)
 
         await storage.write(put)
-        assert await storage.read(lambda tx: tx.requests.window(HERE)) == window
-        assert await storage.read(lambda tx: tx.requests.window(THERE)) == other
+        assert await storage.read(lambda tx: tx.requests.window(THIS_WORKSPACE)) == window
+        assert await storage.read(lambda tx: tx.requests.window(OTHER_WORKSPACE)) == other
 
     @awkward_texts
     async def test_a_stored_request_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
@@ -53,7 +53,7 @@ class RequestsContract(ContractBase):
         )
         for request in (running, finished):
             await storage.write(lambda tx, request=request: tx.requests.put_stored(request))  # type: ignore[misc]
-            assert await storage.read(lambda tx: tx.requests.stored(HERE, text, text)) == request
+            assert await storage.read(lambda tx: tx.requests.stored(THIS_WORKSPACE, text, text)) == request
 
     async def test_an_empty_answer_is_not_none(self, storage: Storage) -> None:
         """None is a request that still runs."""
@@ -61,12 +61,12 @@ class RequestsContract(ContractBase):
         for request in (empty, none):
             await storage.write(lambda tx, request=request: tx.requests.put_stored(request))  # type: ignore[misc]
             key = request.key
-            read = await storage.read(lambda tx, key=key: tx.requests.stored(HERE, "create_call", key))  # type: ignore[misc]
+            read = await storage.read(lambda tx, key=key: tx.requests.stored(THIS_WORKSPACE, "create_call", key))  # type: ignore[misc]
             assert read == request
 
     async def test_a_key_is_of_one_workspace_and_operation(self, storage: Storage) -> None:
         """The same key elsewhere is another; deleting one leaves the others, and an absent one is no error."""
-        places = [(HERE, "a"), (HERE, "b"), (THERE, "a")]
+        places = [(THIS_WORKSPACE, "a"), (THIS_WORKSPACE, "b"), (OTHER_WORKSPACE, "a")]
         made = [make_stored_request(workspace_id=owner, operation=name, key="k") for owner, name in places]
 
         def put(tx: Transaction) -> None:
@@ -78,17 +78,17 @@ class RequestsContract(ContractBase):
 
         await storage.write(put)
         assert await storage.read(stored) == made
-        assert await storage.read(lambda tx: tx.requests.stored(THERE, "b", "k")) is None
-        await storage.write(lambda tx: tx.requests.delete_stored(HERE, "a", "k"))
+        assert await storage.read(lambda tx: tx.requests.stored(OTHER_WORKSPACE, "b", "k")) is None
+        await storage.write(lambda tx: tx.requests.delete_stored(THIS_WORKSPACE, "a", "k"))
         assert await storage.read(stored) == [None, *made[1:]]
-        await storage.write(lambda tx: tx.requests.delete_stored(HERE, "a", "k"))
+        await storage.write(lambda tx: tx.requests.delete_stored(THIS_WORKSPACE, "a", "k"))
         assert await storage.read(stored) == [None, *made[1:]]
 
     async def test_expired_keys_are_swept(self, storage: Storage) -> None:
         """Expired is at or before now; at most `limit` go at a time, of all workspaces."""
         moments = [NOW - TICK, NOW, NOW, NOW + TICK]
         made = [make_stored_request(expires_at=moment) for moment in moments]
-        made[1] = attrs.evolve(made[1], workspace_id=THERE)
+        made[1] = attrs.evolve(made[1], workspace_id=OTHER_WORKSPACE)
 
         def put(tx: Transaction) -> None:
             for request in made:
@@ -113,12 +113,12 @@ class RequestsContract(ContractBase):
             tx.audit.append(bare)
 
         await storage.write(append)
-        assert list(await storage.read(lambda tx: tx.audit.list(HERE))) == [bare, full]
+        assert list(await storage.read(lambda tx: tx.audit.list(THIS_WORKSPACE))) == [bare, full]
 
     async def test_the_entry_appended_last_comes_first(self, storage: Storage) -> None:
         """Whatever the clock said; equal entries are each kept; at most `limit` of a workspace, or of all."""
         moments = [NOW, NOW, NOW - TICK, NOW + TICK]
-        owners = [HERE, THERE, None, HERE]
+        owners = [THIS_WORKSPACE, OTHER_WORKSPACE, None, THIS_WORKSPACE]
         made = [make_audit_entry(at=at, workspace_id=owner) for at, owner in zip(moments, owners, strict=True)]
         made.append(made[0])
 
@@ -134,9 +134,9 @@ class RequestsContract(ContractBase):
 
         assert await listed(None) == newest
         assert await listed(None, 2) == newest[:2]
-        assert await listed(HERE) == [made[4], made[3], made[0]]
-        assert await listed(HERE, 1) == [made[4]]
-        assert await listed(THERE) == [made[1]]
+        assert await listed(THIS_WORKSPACE) == [made[4], made[3], made[0]]
+        assert await listed(THIS_WORKSPACE, 1) == [made[4]]
+        assert await listed(OTHER_WORKSPACE) == [made[1]]
 
     @pytest.mark.parametrize("count", [1000, 1001])
     async def test_a_list_of_entries_has_a_limit_of_its_own(self, storage: Storage, count: int) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.trail import Rule, TrailEntry, What
+from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_trail_entry, new_id
 from outreach.testing.storage_tables.base_contract import (
-    BIGGEST,
-    HERE,
-    THERE,
+    MAX_INTEGER,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     awkward_moments,
@@ -36,7 +36,7 @@ async def append(storage: Storage, *entries: TrailEntry) -> None:
 
 async def all_of(storage: Storage) -> list[TrailEntry]:
     """Return every entry of the trail."""
-    return list(await storage.read(lambda tx: tx.trail.between(None, 0, BIGGEST)))
+    return list(await storage.read(lambda tx: tx.trail.between(None, 0, MAX_INTEGER)))
 
 
 class TrailContract(ContractBase):
@@ -49,13 +49,13 @@ class TrailContract(ContractBase):
         full = TrailEntry(
             number=99,
             at=NOW + TICK,
-            workspace_id=HERE,
-            what=What.OUTCOME,
-            rule=Rule.ONCE,
+            workspace_id=THIS_WORKSPACE,
+            what=TrailStepKind.OUTCOME,
+            rule=TrailRule.ONCE,
             state=text,
             reason=text,
             campaign_id=campaign.id,
-            position=BIGGEST,
+            position=MAX_INTEGER,
             call_id=text,
             message_id=text,
             dispatch_id=text,
@@ -67,13 +67,15 @@ class TrailContract(ContractBase):
             actor=text,
             phone=text,
         )
-        bare = TrailEntry(at=NOW, workspace_id=HERE, what=What.REPLIED, rule=Rule.PROVIDER_REPORT)
+        bare = TrailEntry(
+            at=NOW, workspace_id=THIS_WORKSPACE, what=TrailStepKind.REPLIED, rule=TrailRule.PROVIDER_REPORT
+        )
         await append(storage, full, bare)
         assert await all_of(storage) == [attrs.evolve(full, number=1), attrs.evolve(bare, number=2)]
 
-    @pytest.mark.parametrize("what", What)
-    @pytest.mark.parametrize("rule", [Rule.LOAD, Rule.LEDGER])
-    async def test_every_kind_can_be_written(self, storage: Storage, what: What, rule: Rule) -> None:
+    @pytest.mark.parametrize("what", TrailStepKind)
+    @pytest.mark.parametrize("rule", [TrailRule.LOAD, TrailRule.LEDGER])
+    async def test_every_kind_can_be_written(self, storage: Storage, what: TrailStepKind, rule: TrailRule) -> None:
         """Kinds and rules are read as what they were."""
         await append(storage, make_trail_entry(what=what, rule=rule))
         (entry,) = await all_of(storage)
@@ -82,7 +84,7 @@ class TrailContract(ContractBase):
     async def test_numbers_rise_by_one_over_the_whole_database(self, storage: Storage) -> None:
         """In the order of the commits; an operation that raises takes no number."""
         assert await storage.read(lambda tx: tx.trail.last_number()) == 0
-        await append(storage, make_trail_entry(), make_trail_entry(workspace_id=THERE))
+        await append(storage, make_trail_entry(), make_trail_entry(workspace_id=OTHER_WORKSPACE))
 
         def broken(tx: Transaction) -> None:
             tx.trail.append(make_trail_entry(state="never"))
@@ -96,7 +98,13 @@ class TrailContract(ContractBase):
 
     async def test_a_stretch_is_half_open_and_keeps_to_its_workspace(self, storage: Storage) -> None:
         """Above `after` and up to `until`; None is every workspace."""
-        await append(storage, *(make_trail_entry(workspace_id=one) for one in (HERE, THERE, HERE, HERE, THERE)))
+        await append(
+            storage,
+            *(
+                make_trail_entry(workspace_id=one)
+                for one in (THIS_WORKSPACE, OTHER_WORKSPACE, THIS_WORKSPACE, THIS_WORKSPACE, OTHER_WORKSPACE)
+            ),
+        )
 
         async def numbers(workspace_id: str | None, after: int, until: int) -> list[int]:
             found = await storage.read(lambda tx: tx.trail.between(workspace_id, after, until))
@@ -105,9 +113,9 @@ class TrailContract(ContractBase):
         assert await numbers(None, 0, 5) == [1, 2, 3, 4, 5]
         assert await numbers(None, 1, 3) == [2, 3]
         assert await numbers(None, 3, 3) == []
-        assert await numbers(HERE, 0, BIGGEST) == [1, 3, 4]
-        assert await numbers(THERE, 2, 4) == []
-        assert await numbers(new_id(), 0, BIGGEST) == []
+        assert await numbers(THIS_WORKSPACE, 0, MAX_INTEGER) == [1, 3, 4]
+        assert await numbers(OTHER_WORKSPACE, 2, 4) == []
+        assert await numbers(new_id(), 0, MAX_INTEGER) == []
 
     async def test_the_entries_of_a_recipient_are_its_own(self, storage: Storage) -> None:
         """Not its campaign's, not those of another position, campaign or workspace."""
@@ -131,62 +139,62 @@ class TrailContract(ContractBase):
             )
             return [[entry.number for entry in entries] for entries in found]
 
-        assert await storage.read(lambda tx: look(tx, HERE)) == [[1, 5], [2, 6, 7], [6, 7]]
-        assert await storage.read(lambda tx: look(tx, THERE)) == [[], [], []]
-        (first, _) = await storage.read(lambda tx: tx.trail.of_recipient(HERE, campaign.id, 7))
+        assert await storage.read(lambda tx: look(tx, THIS_WORKSPACE)) == [[1, 5], [2, 6, 7], [6, 7]]
+        assert await storage.read(lambda tx: look(tx, OTHER_WORKSPACE)) == [[], [], []]
+        (first, _) = await storage.read(lambda tx: tx.trail.of_recipient(THIS_WORKSPACE, campaign.id, 7))
         assert first == make_trail_entry(number=1, campaign_id=campaign.id, position=7)
 
     async def test_what_is_told_of_a_workspace_is_found_by_it(self, storage: Storage) -> None:
         """The latest so many, in order, and nothing else that is in the workspace."""
-        kinds = [What.WORKSPACE, What.OPTED_OUT, What.WORKSPACE, What.WORKSPACE]
+        kinds = [TrailStepKind.WORKSPACE, TrailStepKind.OPTED_OUT, TrailStepKind.WORKSPACE, TrailStepKind.WORKSPACE]
         await append(
             storage,
             *(make_trail_entry(what=what) for what in kinds),
-            make_trail_entry(what=What.WORKSPACE, workspace_id=THERE),
+            make_trail_entry(what=TrailStepKind.WORKSPACE, workspace_id=OTHER_WORKSPACE),
         )
 
         async def numbers(workspace_id: str, limit: int) -> list[int]:
             found = await storage.read(lambda tx: tx.trail.of_workspace(workspace_id, limit=limit))
             return [entry.number for entry in found]
 
-        assert await numbers(HERE, 9) == [1, 3, 4]
-        assert await numbers(HERE, 2) == [3, 4]
-        assert await numbers(THERE, 9) == [5]
+        assert await numbers(THIS_WORKSPACE, 9) == [1, 3, 4]
+        assert await numbers(THIS_WORKSPACE, 2) == [3, 4]
+        assert await numbers(OTHER_WORKSPACE, 9) == [5]
 
     async def test_what_is_told_of_a_number_is_found_by_it(self, storage: Storage) -> None:
         """The latest so many, in order, of this workspace, whatever they tell."""
         phone = "+14155550101"
         await append(
             storage,
-            make_trail_entry(what=What.OPTED_OUT, phone=phone),
-            make_trail_entry(what=What.OPTED_OUT, phone="+14155550102"),
-            make_trail_entry(what=What.OPTED_IN, phone=phone),
-            make_trail_entry(what=What.REPLIED, phone=phone),
-            make_trail_entry(what=What.OPTED_OUT, phone=phone, workspace_id=THERE),
-            make_trail_entry(what=What.WORKSPACE),
+            make_trail_entry(what=TrailStepKind.OPTED_OUT, phone=phone),
+            make_trail_entry(what=TrailStepKind.OPTED_OUT, phone="+14155550102"),
+            make_trail_entry(what=TrailStepKind.OPTED_IN, phone=phone),
+            make_trail_entry(what=TrailStepKind.REPLIED, phone=phone),
+            make_trail_entry(what=TrailStepKind.OPTED_OUT, phone=phone, workspace_id=OTHER_WORKSPACE),
+            make_trail_entry(what=TrailStepKind.WORKSPACE),
         )
 
         async def numbers(workspace_id: str, limit: int) -> list[int]:
             found = await storage.read(lambda tx: tx.trail.of_number(workspace_id, phone, limit=limit))
             return [entry.number for entry in found]
 
-        assert await numbers(HERE, 9) == [1, 3, 4]
-        assert await numbers(HERE, 2) == [3, 4]
-        assert await numbers(THERE, 9) == [5]
+        assert await numbers(THIS_WORKSPACE, 9) == [1, 3, 4]
+        assert await numbers(THIS_WORKSPACE, 2) == [3, 4]
+        assert await numbers(OTHER_WORKSPACE, 9) == [5]
 
     @awkward_moments
     async def test_a_hold_is_prolonged_in_its_place(self, storage: Storage, moment: datetime) -> None:
         """The latest one of the recipient alone; where there is none, nothing happens."""
         campaign = await given_campaign(storage, make_prepared(), make_prepared())
         place: dict[str, Any] = {"campaign_id": campaign.id, "position": 0}
-        held = make_trail_entry(what=What.HELD, due_at=NOW, **place)
-        await append(storage, held, held, make_trail_entry(what=What.REPORTED, **place), make_trail_entry())
+        held = make_trail_entry(what=TrailStepKind.HELD, due_at=NOW, **place)
+        await append(storage, held, held, make_trail_entry(what=TrailStepKind.REPORTED, **place), make_trail_entry())
 
         def prolong(tx: Transaction) -> None:
-            tx.trail.prolong(HERE, campaign.id, 0, NOW)
-            tx.trail.prolong(HERE, campaign.id, 0, moment)
-            tx.trail.prolong(HERE, campaign.id, 1, moment)
-            tx.trail.prolong(THERE, campaign.id, 0, NOW - TICK)
+            tx.trail.prolong(THIS_WORKSPACE, campaign.id, 0, NOW)
+            tx.trail.prolong(THIS_WORKSPACE, campaign.id, 0, moment)
+            tx.trail.prolong(THIS_WORKSPACE, campaign.id, 1, moment)
+            tx.trail.prolong(OTHER_WORKSPACE, campaign.id, 0, NOW - TICK)
 
         before = await all_of(storage)
         await storage.write(prolong)
@@ -197,7 +205,7 @@ class TrailContract(ContractBase):
     async def test_a_campaign_must_be_the_workspaces(self, storage: Storage) -> None:
         """An absent one, or another workspace's, raises LookupError and leaves no entry; a loading one is there."""
         campaign = await given_campaign(storage)
-        for owner, campaign_id in ((HERE, new_id()), (THERE, campaign.id)):
+        for owner, campaign_id in ((THIS_WORKSPACE, new_id()), (OTHER_WORKSPACE, campaign.id)):
             entry = make_trail_entry(workspace_id=owner, campaign_id=campaign_id)
             with pytest.raises(LookupError):
                 await append(storage, entry)
@@ -218,7 +226,7 @@ class TrailContract(ContractBase):
         )
 
         async def delete() -> bool:
-            return await storage.write(lambda tx: tx.campaigns.delete_loading(HERE, loading.id, limit=2))
+            return await storage.write(lambda tx: tx.campaigns.delete_loading(THIS_WORKSPACE, loading.id, limit=2))
 
         assert (await delete(), len(await all_of(storage))) == (False, 2)
         assert (await delete(), len(await all_of(storage))) == (True, 1)

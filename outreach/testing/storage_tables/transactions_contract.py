@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint
 from outreach.errors import StorageError
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.models.work import Unit
+from outreach.models.work import WorkUnit
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
@@ -28,8 +28,8 @@ from outreach.testing.builders import (
     make_workspace,
     new_id,
 )
-from outreach.testing.storage_tables.base_contract import HERE, TICK, ContractBase, given_campaign
-from outreach.working_set import AlreadyThere, Transaction
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, ContractBase, given_campaign
+from outreach.working_set import AlreadyExists, Transaction
 
 
 class Broken(Exception):
@@ -51,7 +51,9 @@ async def pairs(storage: Storage) -> set[str]:
     """Return the identifiers in the one table, after checking that the other has the same."""
 
     def read(tx: Transaction) -> tuple[set[str], set[str]]:
-        return {agent.id for agent in tx.agents.list(HERE)}, {trunk.id for trunk in tx.trunks.list(HERE)}
+        return {agent.id for agent in tx.agents.list(THIS_WORKSPACE)}, {
+            trunk.id for trunk in tx.trunks.list(THIS_WORKSPACE)
+        }
 
     agents, trunks = await storage.read(read)
     assert agents == trunks
@@ -60,19 +62,19 @@ async def pairs(storage: Storage) -> set[str]:
 
 def change_everything(tx: Transaction, campaign: Campaign) -> None:
     """Write to many tables: new rows, changed rows and deleted ones."""
-    tx.workspaces.update(make_workspace(id=HERE, name="Changed"))
+    tx.workspaces.update(make_workspace(id=THIS_WORKSPACE, name="Changed"))
     tx.agents.insert(make_agent())
     tx.register.put(make_unsubscribe(phone="+15550000001", created_at=NOW + TICK))
-    tx.register.delete(HERE, "+15550000002")
+    tx.register.delete(THIS_WORKSPACE, "+15550000002")
     tx.campaigns.update(attrs.evolve(campaign, name="Changed", status=CampaignStatus.ACTIVE))
-    tx.campaigns.add_counters(HERE, campaign.id, Counters(total=9))
-    first = tx.recipients.page(HERE, campaign.id)[0]
-    tx.recipients.put(HERE, attrs.evolve(first, status=RecipientStatus.FAILED, reason="x"))
-    tx.recipients.delete_stopped_since(HERE, campaign.id, "sms", NOW + TICK)
+    tx.campaigns.add_counters(THIS_WORKSPACE, campaign.id, Counters(total=9))
+    first = tx.recipients.page(THIS_WORKSPACE, campaign.id)[0]
+    tx.recipients.put(THIS_WORKSPACE, attrs.evolve(first, status=RecipientStatus.FAILED, reason="x"))
+    tx.recipients.delete_stopped_since(THIS_WORKSPACE, campaign.id, "sms", NOW + TICK)
     message = make_message()
     tx.messages.insert(message)
     tx.dispatches.insert(make_dispatch(message_id=message.id))
-    tx.work.touch(Unit("campaign", HERE, campaign.id), NOW)
+    tx.work.schedule(WorkUnit("campaign", THIS_WORKSPACE, campaign.id), NOW)
     tx.audit.append(make_audit_entry())
     tx.trail.append(make_trail_entry(campaign_id=campaign.id))
 
@@ -81,12 +83,12 @@ def look_at_everything(tx: Transaction, campaign_id: str) -> list[object]:
     """Return all that `change_everything` changes."""
     return [
         list(tx.workspaces.list()),
-        list(tx.agents.list(HERE)),
-        list(tx.register.list(HERE)),
-        tx.campaigns.get(HERE, campaign_id),
-        list(tx.recipients.page(HERE, campaign_id)),
-        list(tx.recipients.due(HERE, campaign_id, NOW, limit=9)),
-        list(tx.recipients.groups(HERE, campaign_id)),
+        list(tx.agents.list(THIS_WORKSPACE)),
+        list(tx.register.list(THIS_WORKSPACE)),
+        tx.campaigns.get(THIS_WORKSPACE, campaign_id),
+        list(tx.recipients.page(THIS_WORKSPACE, campaign_id)),
+        list(tx.recipients.due(THIS_WORKSPACE, campaign_id, NOW, limit=9)),
+        list(tx.recipients.groups(THIS_WORKSPACE, campaign_id)),
         list(tx.dispatches.abandoned(99, limit=9)),
         list(tx.work.since(0)),
         tx.work.last_change(),
@@ -128,11 +130,11 @@ class TransactionsContract(ContractBase):
         def write(tx: Transaction) -> list[object]:
             tx.agents.insert(agent)
             tx.agents.update(attrs.evolve(agent, name="New"))
-            return [tx.agents.get(HERE, agent.id), list(tx.agents.list(HERE))]
+            return [tx.agents.get(THIS_WORKSPACE, agent.id), list(tx.agents.list(THIS_WORKSPACE))]
 
         changed = attrs.evolve(agent, name="New")
         assert await storage.write(write) == [changed, [changed]]
-        assert await storage.read(lambda tx: tx.agents.get(HERE, agent.id)) == changed
+        assert await storage.read(lambda tx: tx.agents.get(THIS_WORKSPACE, agent.id)) == changed
 
     async def test_one_that_raises_undoes_nothing_of_the_others(self, storage: Storage) -> None:
         """Also when many wait at the same time."""
@@ -157,20 +159,20 @@ class TransactionsContract(ContractBase):
         assert await pairs(storage) == {key for key, outcome in outcomes.items() if outcome == "kept"}
 
     async def test_a_refused_write_that_is_caught_leaves_the_rest(self, storage: Storage) -> None:
-        """An operation may go on after AlreadyThere and LookupError."""
+        """An operation may go on after AlreadyExists and LookupError."""
         agent, trunk = make_agent(), make_trunk()
 
         def write(tx: Transaction) -> None:
             tx.agents.insert(agent)
-            with pytest.raises(AlreadyThere):
+            with pytest.raises(AlreadyExists):
                 tx.agents.insert(agent)
             with pytest.raises(LookupError):
                 tx.agents.update(make_agent())
             tx.trunks.insert(trunk)
 
         await storage.write(write)
-        assert await storage.read(lambda tx: tx.agents.list(HERE)) == [agent]
-        assert await storage.read(lambda tx: tx.trunks.list(HERE)) == [trunk]
+        assert await storage.read(lambda tx: tx.agents.list(THIS_WORKSPACE)) == [agent]
+        assert await storage.read(lambda tx: tx.trunks.list(THIS_WORKSPACE)) == [trunk]
 
     async def test_a_hundred_writes_at_once_are_all_kept(self, storage: Storage) -> None:
         """Each sees what the ones before it did: none is lost, and each gets its own answer."""
@@ -178,14 +180,16 @@ class TransactionsContract(ContractBase):
         seen: list[int] = []
 
         async def add() -> None:
-            counters = await storage.write(lambda tx: tx.campaigns.add_counters(HERE, campaign.id, Counters(total=1)))
+            counters = await storage.write(
+                lambda tx: tx.campaigns.add_counters(THIS_WORKSPACE, campaign.id, Counters(total=1))
+            )
             seen.append(counters.total)
 
         async with anyio.create_task_group() as group:
             for _ in range(100):
                 group.start_soon(add)
         assert sorted(seen) == list(range(1, 101))
-        after = await storage.read(lambda tx: tx.campaigns.get(HERE, campaign.id))
+        after = await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id))
         assert after is not None
         assert after.counters == Counters(total=100)
 
@@ -266,7 +270,7 @@ class TransactionsContract(ContractBase):
         error = Broken()
 
         def fail(tx: Transaction) -> None:
-            tx.agents.list(HERE)
+            tx.agents.list(THIS_WORKSPACE)
             raise error
 
         with pytest.raises(Broken) as caught:
@@ -282,7 +286,7 @@ class TransactionsContract(ContractBase):
             answered.add(await storage.write(insert_pair(new_id())))
 
         async with anyio.create_task_group() as group, open_storage() as storage:
-            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=HERE)))
+            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE)))
             for _ in range(10):
                 group.start_soon(run)
             await checkpoint()
@@ -293,7 +297,7 @@ class TransactionsContract(ContractBase):
     async def test_an_opened_database_holds_what_the_last_one_left(self, open_storage: Callable[[], Storage]) -> None:
         """Close and open: every committed write is there, and no other."""
         async with open_storage() as storage:
-            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=HERE)))
+            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE)))
             kept = await storage.write(insert_pair(new_id()))
 
             def fail(tx: Transaction) -> None:

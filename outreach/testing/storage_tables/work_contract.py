@@ -8,13 +8,13 @@ from typing import Final
 
 import attrs
 
-from outreach.models.work import DueWork, HighWater, Home, Unit
+from outreach.models.work import DatabaseHome, HighWaterMark, WorkItem, WorkUnit
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_lease, make_run, new_id
 from outreach.testing.storage_tables.base_contract import (
-    BIGGEST,
-    HERE,
-    THERE,
+    MAX_INTEGER,
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
     TICK,
     ContractBase,
     awkward_moments,
@@ -23,9 +23,9 @@ from outreach.testing.storage_tables.base_contract import (
 )
 from outreach.working_set import Transaction
 
-CAMPAIGN: Final = Unit("campaign", HERE, new_id())
-CALL: Final = Unit("call", HERE, new_id())
-MESSAGE: Final = Unit("message", THERE, new_id())
+CAMPAIGN: Final = WorkUnit("campaign", THIS_WORKSPACE, new_id())
+CALL: Final = WorkUnit("call", THIS_WORKSPACE, new_id())
+MESSAGE: Final = WorkUnit("message", OTHER_WORKSPACE, new_id())
 
 
 class WorkContract(ContractBase):
@@ -41,42 +41,47 @@ class WorkContract(ContractBase):
             assert list(tx.work.since(0)) == []
             assert tx.leases.current() is None
             assert tx.leases.home() is None
-            assert tx.runs.get(HERE, CAMPAIGN.id) is None
+            assert tx.runs.get(THIS_WORKSPACE, CAMPAIGN.id) is None
 
         await database.read(look)
 
     @awkward_moments
     async def test_each_touch_has_a_higher_number(self, storage: Storage, moment: datetime) -> None:
         """A unit keeps its last due time and the number of that change."""
-        numbers = [await storage.write(lambda tx, due=due: tx.work.touch(CALL, due)) for due in (NOW, None, moment)]  # type: ignore[misc]
+        numbers = [await storage.write(lambda tx, due=due: tx.work.schedule(CALL, due)) for due in (NOW, None, moment)]  # type: ignore[misc]
         assert numbers == sorted(set(numbers))
         assert numbers[0] > 0
         assert await storage.read(lambda tx: tx.work.last_change()) == numbers[-1]
-        expected = DueWork(unit=CALL, due_at=moment, change=numbers[-1])
+        expected = WorkItem(unit=CALL, due_at=moment, change=numbers[-1])
         assert await storage.read(lambda tx: tx.work.get(CALL)) == expected
         assert await storage.read(lambda tx: list(tx.work.since(0))) == [expected]
 
     async def test_units_differ_by_kind_workspace_and_identifier(self, storage: Storage) -> None:
         """Each of the three makes another unit."""
-        units = [CALL, CALL._replace(kind="message"), CALL._replace(workspace_id=THERE), CALL._replace(id=new_id())]
+        units = [
+            CALL,
+            CALL._replace(kind="message"),
+            CALL._replace(workspace_id=OTHER_WORKSPACE),
+            CALL._replace(id=new_id()),
+        ]
 
         def touch(tx: Transaction) -> None:
             for unit in units:
-                tx.work.touch(unit, NOW)
+                tx.work.schedule(unit, NOW)
 
         await storage.write(touch)
         assert await storage.read(lambda tx: [work.unit for work in tx.work.since(0)]) == units
 
     async def test_due_units_come_by_due_time(self, storage: Storage) -> None:
         """By (due_at, change), of all workspaces, in the future too; those without a due time are left out."""
-        idle = Unit("campaign", HERE, new_id())
+        idle = WorkUnit("campaign", THIS_WORKSPACE, new_id())
 
-        def touch(tx: Transaction) -> list[Unit]:
-            tx.work.touch(CALL, NOW)
-            tx.work.touch(MESSAGE, NOW - TICK)
-            tx.work.touch(idle, None)
-            tx.work.touch(CAMPAIGN, NOW)
-            tx.work.touch(CALL, NOW)
+        def touch(tx: Transaction) -> list[WorkUnit]:
+            tx.work.schedule(CALL, NOW)
+            tx.work.schedule(MESSAGE, NOW - TICK)
+            tx.work.schedule(idle, None)
+            tx.work.schedule(CAMPAIGN, NOW)
+            tx.work.schedule(CALL, NOW)
             return [work.unit for work in tx.work.due()]
 
         assert await storage.write(touch) == [MESSAGE, CAMPAIGN, CALL]
@@ -86,35 +91,35 @@ class WorkContract(ContractBase):
         """That number itself is not among them, and a unit comes once, at its last change."""
 
         def touch(tx: Transaction) -> int:
-            tx.work.touch(CALL, NOW)
-            number = tx.work.touch(MESSAGE, None)
-            tx.work.touch(CAMPAIGN, NOW - TICK)
-            tx.work.touch(CALL, None)
+            tx.work.schedule(CALL, NOW)
+            number = tx.work.schedule(MESSAGE, None)
+            tx.work.schedule(CAMPAIGN, NOW - TICK)
+            tx.work.schedule(CALL, None)
             return number
 
         number = await storage.write(touch)
 
-        async def since(change: int) -> list[Unit]:
+        async def since(change: int) -> list[WorkUnit]:
             return await storage.read(lambda tx: [work.unit for work in tx.work.since(change)])
 
         assert await since(number) == [CAMPAIGN, CALL]
         assert await since(number - 1) == [MESSAGE, CAMPAIGN, CALL]
         assert await since(number + 2) == []
-        assert await since(BIGGEST) == []
+        assert await since(MAX_INTEGER) == []
 
     async def test_finished_calls_and_messages_are_forgotten(self, storage: Storage) -> None:
         """At most `limit` at a time; a campaign, and what has a due time, stays."""
-        finished = [Unit(kind, HERE, new_id()) for kind in ("call", "message", "call") for _ in range(2)]
+        finished = [WorkUnit(kind, THIS_WORKSPACE, new_id()) for kind in ("call", "message", "call") for _ in range(2)]
 
         def touch(tx: Transaction) -> None:
             for unit in finished:
-                tx.work.touch(unit, None)
-            tx.work.touch(CAMPAIGN, None)
-            tx.work.touch(CALL, NOW)
-            tx.work.touch(MESSAGE, NOW)
+                tx.work.schedule(unit, None)
+            tx.work.schedule(CAMPAIGN, None)
+            tx.work.schedule(CALL, NOW)
+            tx.work.schedule(MESSAGE, NOW)
 
         await storage.write(touch)
-        forgotten = [await storage.write(lambda tx: tx.work.forget(limit=4)) for _ in range(3)]
+        forgotten = [await storage.write(lambda tx: tx.work.delete_idle(limit=4)) for _ in range(3)]
         assert forgotten == [4, 2, 0]
         assert await storage.read(lambda tx: [work.unit for work in tx.work.since(0)]) == [CAMPAIGN, CALL, MESSAGE]
         assert await storage.read(lambda tx: tx.work.get(finished[0])) is None
@@ -123,23 +128,25 @@ class WorkContract(ContractBase):
         self, storage: Storage, open_storage: Callable[[], Storage]
     ) -> None:
         """Not even when every unit is forgotten and the database is opened again."""
-        number = await storage.write(lambda tx: tx.work.touch(CALL, None))
-        assert await storage.write(lambda tx: tx.work.forget(limit=10)) == 1
+        number = await storage.write(lambda tx: tx.work.schedule(CALL, None))
+        assert await storage.write(lambda tx: tx.work.delete_idle(limit=10)) == 1
         assert await storage.read(lambda tx: tx.work.last_change()) == number
         async with open_storage() as again:
             assert await again.read(lambda tx: tx.work.last_change()) == number
-            assert await again.write(lambda tx: tx.work.touch(CALL, None)) > number
+            assert await again.write(lambda tx: tx.work.schedule(CALL, None)) > number
 
     @awkward_texts
     async def test_the_lease_and_the_home_are_one_each(self, database: Storage, text: str) -> None:
         """A put takes the place of the last one."""
-        home = Home(host=text, path=f"/{text}")
+        home = DatabaseHome(host=text, path=f"/{text}")
         first = make_lease()
-        second = make_lease(epoch=BIGGEST, home=home, renewed_at=NOW + TICK, held_reason="moved", held_epoch=BIGGEST)
+        second = make_lease(
+            epoch=MAX_INTEGER, home=home, renewed_at=NOW + TICK, held_reason="moved", held_epoch=MAX_INTEGER
+        )
         for lease in (first, second, first):
             await database.write(lambda tx, lease=lease: tx.leases.put(lease))  # type: ignore[misc]
             assert await database.read(lambda tx: tx.leases.current()) == lease
-        for place in (Home(host="h", path="/p"), home):
+        for place in (DatabaseHome(host="h", path="/p"), home):
             await database.write(lambda tx, place=place: tx.leases.set_home(place))  # type: ignore[misc]
             assert await database.read(lambda tx: tx.leases.home()) == place
 
@@ -147,37 +154,44 @@ class WorkContract(ContractBase):
     async def test_a_run_is_put_over_the_last_one(self, storage: Storage, moment: datetime) -> None:
         """Each campaign has its own, in its own workspace."""
         ours = await given_campaign(storage)
-        theirs = await given_campaign(storage, campaign=make_campaign(workspace_id=THERE))
+        theirs = await given_campaign(storage, campaign=make_campaign(workspace_id=OTHER_WORKSPACE))
         first = make_run(campaign_id=ours.id)
-        second = attrs.evolve(first, owner_epoch=BIGGEST, next_slot_at=moment, assigned=BIGGEST, held_under="cap 3")
-        other = make_run(workspace_id=THERE, campaign_id=theirs.id, owner_epoch=7)
+        second = attrs.evolve(
+            first, owner_epoch=MAX_INTEGER, next_slot_at=moment, assigned=MAX_INTEGER, held_under="cap 3"
+        )
+        other = make_run(workspace_id=OTHER_WORKSPACE, campaign_id=theirs.id, owner_epoch=7)
 
         def put(tx: Transaction) -> None:
             tx.runs.put(first)
-            assert tx.runs.get(HERE, ours.id) == first
+            assert tx.runs.get(THIS_WORKSPACE, ours.id) == first
             tx.runs.put(other)
             tx.runs.put(second)
 
         await storage.write(put)
-        assert await storage.read(lambda tx: tx.runs.get(HERE, ours.id)) == second
-        assert await storage.read(lambda tx: tx.runs.get(THERE, theirs.id)) == other
-        assert await storage.read(lambda tx: tx.runs.get(THERE, ours.id)) is None
+        assert await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, ours.id)) == second
+        assert await storage.read(lambda tx: tx.runs.get(OTHER_WORKSPACE, theirs.id)) == other
+        assert await storage.read(lambda tx: tx.runs.get(OTHER_WORKSPACE, ours.id)) is None
 
     @awkward_moments
     async def test_the_slot_of_a_sending_number_is_put_over_the_last_one(
         self, storage: Storage, moment: datetime
     ) -> None:
         """Each number of each workspace has its own, whether the workspace has added it or not; None at first."""
-        assert await storage.read(lambda tx: tx.runs.sender_slot(HERE, "+14155550100")) is None
+        assert await storage.read(lambda tx: tx.runs.sender_slot(THIS_WORKSPACE, "+14155550100")) is None
 
         def put(tx: Transaction) -> None:
-            tx.runs.put_sender_slot(HERE, "+14155550100", moment + TICK)
-            tx.runs.put_sender_slot(HERE, "+14155550100", moment)
-            tx.runs.put_sender_slot(HERE, "+14155550101", moment + 2 * TICK)
-            tx.runs.put_sender_slot(THERE, "+14155550100", moment + 3 * TICK)
+            tx.runs.put_sender_slot(THIS_WORKSPACE, "+14155550100", moment + TICK)
+            tx.runs.put_sender_slot(THIS_WORKSPACE, "+14155550100", moment)
+            tx.runs.put_sender_slot(THIS_WORKSPACE, "+14155550101", moment + 2 * TICK)
+            tx.runs.put_sender_slot(OTHER_WORKSPACE, "+14155550100", moment + 3 * TICK)
 
         await storage.write(put)
-        asked = [(HERE, "+14155550100"), (HERE, "+14155550101"), (THERE, "+14155550100"), (THERE, "+14155550101")]
+        asked = [
+            (THIS_WORKSPACE, "+14155550100"),
+            (THIS_WORKSPACE, "+14155550101"),
+            (OTHER_WORKSPACE, "+14155550100"),
+            (OTHER_WORKSPACE, "+14155550101"),
+        ]
         slots = await storage.read(lambda tx: [tx.runs.sender_slot(*question) for question in asked])
         assert slots == [moment, moment + 2 * TICK, moment + 3 * TICK, None]
 
@@ -204,9 +218,9 @@ class WorkContract(ContractBase):
         assert database.lock.high_water() is None
         assert database.lock.acquire() is True
         try:
-            database.lock.note(HighWater(database="one", epoch=1, change=0))
-            mark = HighWater(database="one", epoch=3, change=BIGGEST)
-            database.lock.note(mark)
+            database.lock.record_high_water(HighWaterMark(database="one", epoch=1, change=0))
+            mark = HighWaterMark(database="one", epoch=3, change=MAX_INTEGER)
+            database.lock.record_high_water(mark)
             assert database.lock.high_water() == mark
         finally:
             database.lock.release()

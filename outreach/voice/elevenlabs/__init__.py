@@ -10,7 +10,15 @@ from outreach.protocols.voice import VoiceProvider
 from outreach.voice import base
 from outreach.voice.elevenlabs import callbacks
 from outreach.voice.elevenlabs.provider import CONVERSATIONS, NAME, USUAL_BASE, ElevenLabsVoice, headers_of
-from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
+from outreach.wire.account_check import (
+    API_BASE,
+    api_base,
+    api_base_problems,
+    has_value_of,
+    not_ok,
+    plain_text_problems,
+    probe_account,
+)
 
 
 class ElevenLabsAdapter:
@@ -18,16 +26,18 @@ class ElevenLabsAdapter:
 
     name = NAME
     replies_to_keywords = False
-    most_callback_bytes = 512 * 1024
+    max_callback_bytes = 512 * 1024
     """The report of half an hour of talk: its turns, with what each took; not its sound."""
     fields: Sequence[CredentialField] = (
-        CredentialField(name="api_key", meaning="An API key that may use Agents, from the dashboard under API Keys."),
-        CredentialField(name="webhook_secret", meaning="The secret that was shown when the webhook was made."),
+        CredentialField(
+            name="api_key", description="An API key that may use Agents, from the dashboard under API Keys."
+        ),
+        CredentialField(name="webhook_secret", description="The secret that was shown when the webhook was made."),
         base.PHONE_NUMBER_ID,
         base.PHONE_NUMBERS,
         CredentialField(
             name="telephony",
-            meaning="How the numbers are connected: twilio, which is the usual way, or sip_trunk.",
+            description="How the numbers are connected: twilio, which is the usual way, or sip_trunk.",
             secret=False,
             required=False,
         ),
@@ -39,7 +49,7 @@ class ElevenLabsAdapter:
         problems = [
             *api_base_problems(credentials),
             *plain_text_problems(credentials, ["api_key", "webhook_secret"]),
-            *base.problems_of_numbers(credentials),
+            *base.phone_number_problems(credentials),
         ]
         if credentials.get("telephony", "twilio") not in {"twilio", "sip_trunk"}:
             problems.append("telephony is twilio or sip_trunk.")
@@ -50,8 +60,8 @@ class ElevenLabsAdapter:
         url = f"{api_base(connection.credentials, USUAL_BASE)}{CONVERSATIONS}"
         headers = headers_of(connection)
         request = connection.http.build_request("GET", url, params={"page_size": "1"}, headers=headers)
-        answer = await ask_harmless(
-            connection, request, provider="ElevenLabs", fields=self.fields, expected=has(list, "conversations")
+        answer = await probe_account(
+            connection, request, provider="ElevenLabs", fields=self.fields, expected=has_value_of(list, "conversations")
         )
         return not_ok(answer) if isinstance(answer, str) else AccountCheck(ok=True, message=_ACCEPTED)
 

@@ -13,15 +13,20 @@ from outreach.voice import base
 from outreach.voice.elevenlabs.provider import NAME, answered_at, reference_of, report_of_conversation
 from outreach.voice.elevenlabs.reasons import end_of_failure
 from outreach.wire.callbacks import json_event
-from outreach.wire.fields import moment_at, name_at, object_at, text_at
-from outreach.wire.signatures import keyed_digest, raw, require_header, require_recent, require_same
+from outreach.wire.json_fields import (
+    moment_at,
+    name_at,
+    object_at,
+    text_at,
+)
+from outreach.wire.signatures import keyed_digest, raw, require_header, require_recent, require_signature
 
 SIGNATURE: Final = "elevenlabs-signature"
 
 TELEPHONY: Final = ("CallSid", "call_sid", "sip_call_id")
 """How the telephony's own event, in the one that ElevenLabs makes of it, names the call: Twilio, then SIP trunks."""
 
-AGE: Final = timedelta(minutes=30)
+MAX_SIGNATURE_AGE: Final = timedelta(minutes=30)
 """How old a signed time may be, as in ElevenLabs' own verifier: whether a second try is signed anew is told nowhere.
 
 What comes twice is dropped by its identifier.
@@ -54,8 +59,8 @@ def _verify(connection: Connection, callback: Callback) -> None:
     if not digest or not (signed_at.isascii() and signed_at.isdecimal()):
         raise CallbackRefused("The signature is not of the form t=TIME,v0=DIGEST.")
     secret = connection.credentials["webhook_secret"]
-    require_same(digest, keyed_digest(secret, raw(signed_at), b".", callback.body).hex())
-    require_recent(float(signed_at), now=connection.clock.now(), age=AGE)
+    require_signature(digest, keyed_digest(secret, raw(signed_at), b".", callback.body).hex())
+    require_recent(float(signed_at), now=connection.clock.now(), age=MAX_SIGNATURE_AGE)
 
 
 def _conversation(connection: Connection, data: Mapping[str, Any], identity: str) -> list[CallbackEvent]:
@@ -71,7 +76,7 @@ def _conversation(connection: Connection, data: Mapping[str, Any], identity: str
 
 def _event(event_id: str, report: CallReport | None) -> CallbackEvent:
     # Where the answer named no conversation, the call is known by the identifier of its telephony.
-    return CallbackEvent(event_id=event_id, content=report, other_id=True)
+    return CallbackEvent(event_id=event_id, content=report, provider_id_may_differ=True)
 
 
 def _failure(connection: Connection, data: Mapping[str, Any], at: datetime) -> CallReport:

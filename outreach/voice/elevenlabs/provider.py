@@ -9,17 +9,28 @@ from urllib.parse import quote
 
 import httpx
 
-from outreach.models.dispatch import FailureClass, Outcome
+from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import Connection
-from outreach.protocols.carrier import LookUp
+from outreach.protocols.carrier import LookupRequest
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
 from outreach.voice import base
-from outreach.voice.elevenlabs.reasons import ENDED, STATUSES, end_of_conversation, refusal_class, says_nothing
-from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal
-from outreach.wire.checking import api_base
-from outreach.wire.fields import moment_at, name_at, text_at, value_at
+from outreach.voice.elevenlabs.reasons import ENDED, STATUSES, end_of_conversation, is_generic_message, refusal_class
+from outreach.wire.account_check import api_base
+from outreach.wire.json_fields import (
+    moment_at,
+    name_at,
+    text_at,
+    value_at,
+)
+from outreach.wire.sending import (
+    UnreadableResponse,
+    json_object,
+    json_object_or_empty,
+    refusal,
+    send_once,
+)
 
 NAME: Final = "elevenlabs"
 USUAL_BASE: Final = "https://api.elevenlabs.io"
@@ -29,7 +40,7 @@ CONVERSATIONS: Final = "/v1/convai/conversations"
 _IDENTIFIERS: Final = ("conversation_id", "callSid", "sip_call_id")
 """Where an answer names the call, the best one first."""
 
-_MOST_FOUND: Final = 5
+_MAX_FOUND: Final = 5
 """How many conversations of one reference are opened to be compared: there is one."""
 
 _SKEW: Final = timedelta(minutes=2)
@@ -46,7 +57,7 @@ class ElevenLabsVoice:
     """
 
     name = NAME
-    capabilities = VoiceCapabilities(look_up="evidence", carries_not_after=False)
+    capabilities = VoiceCapabilities(look_up="evidence", supports_not_after=False)
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -54,17 +65,17 @@ class ElevenLabsVoice:
         self._base = api_base(connection.credentials, USUAL_BASE)
         self._headers = headers_of(connection)
 
-    async def place(self, request: CallRequest) -> Outcome:
+    async def place_call(self, request: CallRequest) -> DispatchOutcome:
         """Ask for one call, once: over the SIP trunk where there is one, else over Twilio."""
-        if request.agent_ref is None:
+        if request.provider_agent_id is None:
             # As a wrong number to call from: our set-up is wrong, not the contact, so it counts against the budget.
-            return base.refused("bad_sender", "The agent has no identifier at ElevenLabs.")
+            return base.refused_locally("bad_sender", "The agent has no identifier at ElevenLabs.")
         number_id = base.number_id_of(request, self._connection.credentials)
         if number_id is None:
-            return base.refused("bad_sender", "The account names no number at ElevenLabs for this caller ID.")
-        trunk = request.trunk_ref is not None or self._connection.credentials.get("telephony") == "sip_trunk"
+            return base.refused_locally("bad_sender", "The account names no number at ElevenLabs for this caller ID.")
+        trunk = request.provider_trunk is not None or self._connection.credentials.get("telephony") == "sip_trunk"
         body = {
-            "agent_id": request.agent_ref,
+            "agent_id": request.provider_agent_id,
             "agent_phone_number_id": number_id,
             "to_number": request.to,
             "conversation_initiation_client_data": {
@@ -74,15 +85,15 @@ class ElevenLabsVoice:
         }
         path = f"/v1/convai/{'sip-trunk' if trunk else 'twilio'}/outbound-call"
         asked = self._http.build_request("POST", f"{self._base}{path}", json=body, headers=self._headers)
-        return await ask_once(self._http, asked, self._read, clock=self._connection.clock)
+        return await send_once(self._http, asked, self._read, clock=self._connection.clock)
 
-    async def look_up(self, question: LookUp) -> Outcome | None:
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a conversation by its identifier, else by our reference."""
-        found = await self._find(question.provider_id, question.dispatch_id, since=question.since)
+        found = await self._find(lookup.provider_id, lookup.dispatch_id, since=lookup.since)
         conversation_id = name_at(found, "conversation_id")
         if conversation_id is None:
             return None
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=question.provider_id or conversation_id)
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=lookup.provider_id or conversation_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Return how far a call has come, by its identifier, else by our reference."""
@@ -99,11 +110,11 @@ class ElevenLabsVoice:
             # What is known of a call may be its identifier at Twilio or the trunk, which no conversation has.
             if found is not None:
                 return found
-        query = {"user_id": dispatch_id, "page_size": str(_MOST_FOUND)}
+        query = {"user_id": dispatch_id, "page_size": str(_MAX_FOUND)}
         if since is not None:
             query["call_start_after_unix"] = str(int((since - _SKEW).timestamp()))
         listed = value_at(await self._get(CONVERSATIONS, query), "conversations")
-        for row in listed[:_MOST_FOUND] if isinstance(listed, list) else []:
+        for row in listed[:_MAX_FOUND] if isinstance(listed, list) else []:
             conversation_id = name_at(row, "conversation_id")
             found = await self._conversation(conversation_id) if conversation_id is not None else None
             # The list does not show whose each is, and a filter may not have been understood.
@@ -115,8 +126,8 @@ class ElevenLabsVoice:
         found = await self._get(f"{CONVERSATIONS}/{quote(conversation_id, safe='')}")
         return found if isinstance(found, dict) and name_at(found, "conversation_id") is not None else None
 
-    def _read(self, response: httpx.Response) -> Outcome:
-        if not base.says_yes(response):
+    def _read(self, response: httpx.Response) -> DispatchOutcome:
+        if not base.is_accepted(response):
             answer = json_object_or_empty(response)
             message = _message(answer)
             code = name_at(answer, "detail", "status") or name_at(answer, "detail", "code")
@@ -127,17 +138,17 @@ class ElevenLabsVoice:
         if success is False:
             message = text_at(answer, "message")
             # What has an identifier has begun, whatever went wrong then.
-            if says_nothing(message or "") or any(answer.get(name) for name in _IDENTIFIERS):
-                raise Unreadable
+            if is_generic_message(message or "") or any(answer.get(name) for name in _IDENTIFIERS):
+                raise UnreadableResponse
             return self._refused(refusal_class(None, message or ""), response, "not_successful", message)
         provider_id = next(filter(None, (name_at(answer, name) for name in _IDENTIFIERS)), None)
         if success is not True or provider_id is None:
-            raise Unreadable
-        return Outcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+            raise UnreadableResponse
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
 
     def _refused(
         self, reason: FailureClass | None, response: httpx.Response, code: str | None, message: str | None
-    ) -> Outcome:
+    ) -> DispatchOutcome:
         return refusal(reason, response, now=self._connection.clock.now(), code=code, message=message)
 
     async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
@@ -174,7 +185,7 @@ def reference_of(conversation: object) -> str | None:
     return (
         name_at(conversation, "user_id")
         or name_at(conversation, data, "user_id")
-        or name_at(conversation, data, "dynamic_variables", base.REFERENCE)
+        or name_at(conversation, data, "dynamic_variables", base.DISPATCH_ID_VARIABLE)
     )
 
 
@@ -208,7 +219,7 @@ def report_of_conversation(
         verdict=_VERDICTS.get(success) if isinstance(success, str) else None,
         summary=text_at(conversation, "analysis", "transcript_summary"),
         error=reason or text_at(conversation, "metadata", "termination_reason") or status,
-        do_not_call=base.is_wanted_no_more(
+        do_not_call=base.is_do_not_call(
             value_at(conversation, "analysis", "data_collection_results", base.DO_NOT_CALL_FIELD, "value")
         ),
         raw=conversation,
@@ -220,9 +231,9 @@ _VERDICTS: Final[Mapping[str, bool]] = {"success": True, "failure": False}
 
 def _ended_at(conversation: Mapping[str, Any], began: datetime | None) -> datetime | None:
     took = value_at(conversation, "metadata", "call_duration_secs")
-    if began is None or isinstance(took, bool) or not isinstance(took, int) or not 0 <= took <= _LONGEST_CALL:
+    if began is None or isinstance(took, bool) or not isinstance(took, int) or not 0 <= took <= _MAX_CALL_SECONDS:
         return None
     return (began + timedelta(seconds=took)).astimezone(UTC)
 
 
-_LONGEST_CALL: Final = 7 * 86_400
+_MAX_CALL_SECONDS: Final = 7 * 86_400

@@ -15,20 +15,25 @@ import attrs
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus
 from outreach.voice.base import (
+    ANSWERED_BY_PERSON,
     BLOCKED,
-    BROKE,
     BUSY,
     CANCELED,
     DECLINED,
+    FAILED_AT_PROVIDER,
     FUNDS,
     INVALID_NUMBER,
     MACHINE,
     NO_ANSWER,
     NOT_CONNECTED,
-    TALKED,
     CallEnd,
 )
-from outreach.wire.fields import name_at, object_at, text_at, value_at
+from outreach.wire.json_fields import (
+    name_at,
+    object_at,
+    text_at,
+    value_at,
+)
 
 STATUSES: Final[Mapping[str, CallStatus]] = MappingProxyType(
     {
@@ -74,12 +79,12 @@ def end_of_conversation(data: Mapping[str, Any]) -> CallEnd:
     why = (text_at(data, "metadata", "termination_reason") or "").lower()
     if name_at(data, "status") == "failed":
         said = f"{why} {text_at(data, 'metadata', 'error', 'reason') or ''}".lower()
-        return FUNDS if any(word in said for word in ("quota", "credit", "payment")) else BROKE
+        return FUNDS if any(word in said for word in ("quota", "credit", "payment")) else FAILED_AT_PROVIDER
     detection = object_at(data, "metadata", "features_usage", VOICEMAIL_TOOL)
     if "voicemail" in why or detection.get("used") is True or _used(data, VOICEMAIL_TOOL):
         return MACHINE
     # Only where a machine would have been found out is it known to have been a person.
-    return attrs.evolve(TALKED, answered_by="human" if detection.get("enabled") is True else None)
+    return attrs.evolve(ANSWERED_BY_PERSON, answered_by="human" if detection.get("enabled") is True else None)
 
 
 def end_of_failure(data: Mapping[str, Any]) -> CallEnd:
@@ -157,7 +162,7 @@ def refusal_class(code: str | None, message: str) -> FailureClass | None:
     return known or next((reason for words, reason in _WORDS if all(word in said for word in words)), None)
 
 
-def says_nothing(message: str) -> bool:
+def is_generic_message(message: str) -> bool:
     """Return whether a call that was not successful may have been placed: a request on the way to it broke."""
     said = message.lower()
     return any(words in said for words in _BROKEN)

@@ -9,7 +9,15 @@ from outreach.protocols.adapter import AccountCheck, Callback, CallbackEvent, Co
 from outreach.protocols.voice import VoiceProvider
 from outreach.voice.retell import callbacks
 from outreach.voice.retell.provider import NAME, USUAL_BASE, RetellVoice, headers_of
-from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
+from outreach.wire.account_check import (
+    API_BASE,
+    api_base,
+    api_base_problems,
+    has_value_of,
+    not_ok,
+    plain_text_problems,
+    probe_account,
+)
 
 
 class RetellAdapter:
@@ -17,13 +25,13 @@ class RetellAdapter:
 
     name = NAME
     replies_to_keywords = False
-    most_callback_bytes = 1024 * 1024
+    max_callback_bytes = 1024 * 1024
     """The report of half an hour of talk: its words three times, each with its time."""
     fields: Sequence[CredentialField] = (
-        CredentialField(name="api_key", meaning="An API key, from the dashboard under API Keys."),
+        CredentialField(name="api_key", description="An API key, from the dashboard under API Keys."),
         CredentialField(
             name="webhook_api_key",
-            meaning="The API key with the webhook badge, which signs callbacks, where that is another one.",
+            description="The API key with the webhook badge, which signs callbacks, where that is another one.",
             required=False,
         ),
         API_BASE,
@@ -40,8 +48,12 @@ class RetellAdapter:
         """Ask how many calls are going on, which changes nothing."""
         url = f"{api_base(connection.credentials, USUAL_BASE)}/get-concurrency"
         request = connection.http.build_request("GET", url, headers=headers_of(connection))
-        answer = await ask_harmless(
-            connection, request, provider="Retell", fields=self.fields, expected=has(int, "current_concurrency")
+        answer = await probe_account(
+            connection,
+            request,
+            provider="Retell",
+            fields=self.fields,
+            expected=has_value_of(int, "current_concurrency"),
         )
         return not_ok(answer) if isinstance(answer, str) else AccountCheck(ok=True, message=_ACCEPTED)
 

@@ -11,8 +11,8 @@ from outreach.voice import base
 from outreach.voice.retell.provider import reason_of, report_of_call
 from outreach.voice.retell.reasons import ENDED
 from outreach.wire.callbacks import json_event
-from outreach.wire.fields import name_at, object_at
-from outreach.wire.signatures import keyed_digest, require_header, require_recent, require_same
+from outreach.wire.json_fields import name_at, object_at
+from outreach.wire.signatures import keyed_digest, require_header, require_recent, require_signature
 
 SIGNATURE: Final = "x-retell-signature"
 
@@ -35,7 +35,7 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     # A transcript or a transfer is told several times of one call; each time it is another event.
     mark = status if kind in REPORTED else name_at(event, "event_timestamp") or _signed_at(callback)
     if kind in REPORTED and status in ENDED and reason_of(call) is None:
-        mark = f"{status}{base.WITHOUT_REASON}"
+        mark = f"{status}{base.NO_REASON_SUFFIX}"
     return [CallbackEvent(event_id=f"{name_at(call, 'call_id')}:{kind}:{mark}", content=report)]
 
 
@@ -45,7 +45,7 @@ def _verify(connection: Connection, callback: Callback) -> None:
         raise CallbackRefused("The signature is not of the form v=TIME,d=DIGEST.")
     signed_at, digest = match.groups()
     key = connection.credentials.get("webhook_api_key") or connection.credentials["api_key"]
-    require_same(digest, keyed_digest(key, callback.body, signed_at.encode()).hex())
+    require_signature(digest, keyed_digest(key, callback.body, signed_at.encode()).hex())
     require_recent(int(signed_at) / 1000, now=connection.clock.now())
 
 

@@ -9,17 +9,29 @@ from urllib.parse import quote
 import attrs
 import httpx
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import Connection
-from outreach.protocols.carrier import LookUp
+from outreach.protocols.carrier import LookupRequest
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
 from outreach.voice import base
 from outreach.voice.retell.reasons import STATUSES, end_of, refusal_class
-from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal
-from outreach.wire.checking import api_base
-from outreach.wire.fields import moment_at, name_at, object_at, text_at, value_at
+from outreach.wire.account_check import api_base
+from outreach.wire.json_fields import (
+    moment_at,
+    name_at,
+    object_at,
+    text_at,
+    value_at,
+)
+from outreach.wire.sending import (
+    UnreadableResponse,
+    json_object,
+    json_object_or_empty,
+    refusal,
+    send_once,
+)
 
 NAME: Final = "retell"
 USUAL_BASE: Final = "https://api.retellai.com"
@@ -29,10 +41,10 @@ METADATA_KEY: Final = "outreach_dispatch_id"
 
 WEBHOOK_EVENTS: Final = ("call_started", "call_ended", "call_analyzed")
 
-SHORTEST_SECONDS: Final = 60
-LONGEST_SECONDS: Final = 7_200
+MIN_CALL_SECONDS: Final = 60
+MAX_CALL_SECONDS: Final = 7_200
 
-_MOST_FOUND: Final = 20
+_MAX_FOUND: Final = 20
 """How many calls are asked for where one is sought: the filter leaves one."""
 
 
@@ -47,7 +59,7 @@ class RetellVoice:
     """
 
     name = NAME
-    capabilities = VoiceCapabilities(look_up="evidence", carries_not_after=False)
+    capabilities = VoiceCapabilities(look_up="evidence", supports_not_after=False)
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -55,22 +67,24 @@ class RetellVoice:
         self._base = api_base(connection.credentials, USUAL_BASE)
         self._headers = headers_of(connection)
 
-    async def place(self, request: CallRequest) -> Outcome:
+    async def place_call(self, request: CallRequest) -> DispatchOutcome:
         """Ask for one call, once."""
-        if request.agent_ref is None:
+        if request.provider_agent_id is None:
             # As a wrong number to call from: our set-up is wrong, not the contact, so it counts against the budget.
-            return base.refused("bad_sender", "The agent has no identifier at Retell.")
-        if request.sender is None:
-            return base.refused("bad_sender", "Retell calls from a number of the account: the agent needs a caller ID.")
+            return base.refused_locally("bad_sender", "The agent has no identifier at Retell.")
+        if request.from_number is None:
+            return base.refused_locally(
+                "bad_sender", "Retell calls from a number of the account: the agent needs a caller ID."
+            )
         body = body_of(request, callback_url=self._connection.callback_url)
         asked = self._http.build_request("POST", f"{self._base}/v2/create-phone-call", json=body, headers=self._headers)
-        return await ask_once(self._http, asked, self._read, clock=self._connection.clock)
+        return await send_once(self._http, asked, self._read, clock=self._connection.clock)
 
-    async def look_up(self, question: LookUp) -> Outcome | None:
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a call by its identifier, else by our reference."""
-        call = await self._find(question.provider_id, question.dispatch_id)
+        call = await self._find(lookup.provider_id, lookup.dispatch_id)
         call_id = name_at(call, "call_id")
-        return None if call_id is None else Outcome(state=DispatchState.ACCEPTED, provider_id=call_id)
+        return None if call_id is None else DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=call_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Return how far a call has come, by its identifier, else by our reference."""
@@ -82,19 +96,19 @@ class RetellVoice:
             path = f"/v2/get-call/{quote(call_id, safe='')}"
             call = await self._answer(self._http.build_request("GET", f"{self._base}{path}", headers=self._headers))
             return call if isinstance(call, dict) else None
-        body = {"filter_criteria": {f"metadata.{METADATA_KEY}": [dispatch_id]}, "limit": _MOST_FOUND}
+        body = {"filter_criteria": {f"metadata.{METADATA_KEY}": [dispatch_id]}, "limit": _MAX_FOUND}
         asked = self._http.build_request("POST", f"{self._base}/v2/list-calls", json=body, headers=self._headers)
         calls = await self._answer(asked)
         # A filter that is not understood may leave every call: each is compared before it is believed.
         found = calls if isinstance(calls, list) else []
         return next((call for call in found if reference_of(call) == dispatch_id), None)
 
-    def _read(self, response: httpx.Response) -> Outcome:
-        if base.says_yes(response):
+    def _read(self, response: httpx.Response) -> DispatchOutcome:
+        if base.is_accepted(response):
             call_id = name_at(json_object(response), "call_id")
             if call_id is None:
-                raise Unreadable
-            return Outcome(state=DispatchState.ACCEPTED, provider_id=call_id)
+                raise UnreadableResponse
+            return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=call_id)
         message = text_at(json_object_or_empty(response), "message")
         known = refusal_class(message) if message and response.status_code in _WORDED else None
         return refusal(known, response, now=self._connection.clock.now(), message=message)
@@ -119,7 +133,7 @@ def headers_of(connection: Connection) -> dict[str, str]:
 
 def body_of(request: CallRequest, *, callback_url: str | None) -> dict[str, Any]:
     """Return what is asked for; the variables are texts, as Retell wants them."""
-    screens = request.call_screen_enabled and bool(request.identity) and bool(request.purpose)
+    screens = request.call_screen_enabled and bool(request.screen_identity) and bool(request.screen_purpose)
     leaves = request.voicemail == "leave_message" and bool(request.voicemail_message)
     native = {base.MAX_SECONDS}
     if screens:
@@ -127,12 +141,12 @@ def body_of(request: CallRequest, *, callback_url: str | None) -> dict[str, Any]
     if leaves or request.voicemail == "hang_up":
         native |= {base.VOICEMAIL, base.VOICEMAIL_MESSAGE}
     metadata = {METADATA_KEY: request.dispatch_id}
-    if request.trunk_ref is not None:
-        metadata["outreach_trunk"] = request.trunk_ref
+    if request.provider_trunk is not None:
+        metadata["outreach_trunk"] = request.provider_trunk
     body: dict[str, Any] = {
-        "from_number": request.sender,
+        "from_number": request.from_number,
         "to_number": request.to,
-        "override_agent_id": request.agent_ref,
+        "override_agent_id": request.provider_agent_id,
         "metadata": metadata,
         "retell_llm_dynamic_variables": base.variables_of(request, native=native),
         "idempotency_key": request.dispatch_id,
@@ -141,13 +155,16 @@ def body_of(request: CallRequest, *, callback_url: str | None) -> dict[str, Any]
     }
     agent: dict[str, Any] = {}
     if screens:
-        agent["call_screening_option"] = {"agent_identity": request.identity, "call_purpose": request.purpose}
+        agent["call_screening_option"] = {
+            "agent_identity": request.screen_identity,
+            "call_purpose": request.screen_purpose,
+        }
     if request.voicemail == "hang_up":
         agent["voicemail_option"] = {"action": {"type": "hangup"}}
     elif leaves:
         agent["voicemail_option"] = {"action": {"type": "static_text", "text": request.voicemail_message}}
     if request.max_seconds is not None:
-        agent["max_call_duration_ms"] = min(max(request.max_seconds, SHORTEST_SECONDS), LONGEST_SECONDS) * 1000
+        agent["max_call_duration_ms"] = min(max(request.max_seconds, MIN_CALL_SECONDS), MAX_CALL_SECONDS) * 1000
     if callback_url is not None:
         agent["webhook_url"] = callback_url
         agent["webhook_events"] = list(WEBHOOK_EVENTS)
@@ -158,7 +175,9 @@ def body_of(request: CallRequest, *, callback_url: str | None) -> dict[str, Any]
 
 def reference_of(call: object) -> str | None:
     """Return our identifier as a call of Retell's brings it back; None where it has none."""
-    return name_at(call, "metadata", METADATA_KEY) or name_at(call, "retell_llm_dynamic_variables", base.REFERENCE)
+    return name_at(call, "metadata", METADATA_KEY) or name_at(
+        call, "retell_llm_dynamic_variables", base.DISPATCH_ID_VARIABLE
+    )
 
 
 def reason_of(call: object) -> str | None:
@@ -185,10 +204,10 @@ def report_of_call(
         end = end_of(status, reason)
         ended_at = moment_at(call, "end_timestamp")
         at = ended_at or moment_at(call, "start_timestamp")
-        if end == base.TALKED:
+        if end == base.ANSWERED_BY_PERSON:
             end = _talked(value_at(analysis, "in_voicemail"))
         elif reason is None:
-            end = base.end_without_reason(end, ended_at, now=connection.clock.now())
+            end = base.provisional_end(end, ended_at, now=connection.clock.now())
     else:
         return None
     successful = value_at(analysis, "call_successful")
@@ -202,12 +221,12 @@ def report_of_call(
         verdict=successful if isinstance(successful, bool) else None,
         summary=text_at(analysis, "call_summary"),
         error=text_at(call, "disconnection_reason") or status,
-        do_not_call=base.is_wanted_no_more(value_at(analysis, "custom_analysis_data", base.DO_NOT_CALL_FIELD)),
+        do_not_call=base.is_do_not_call(value_at(analysis, "custom_analysis_data", base.DO_NOT_CALL_FIELD)),
         raw=call,
     )
 
 
 def _talked(in_voicemail: object) -> base.CallEnd:
     if in_voicemail is True:
-        return attrs.evolve(base.TALKED, outcome="negative", answered_by="machine")
-    return attrs.evolve(base.TALKED, answered_by="human" if in_voicemail is False else None)
+        return attrs.evolve(base.ANSWERED_BY_PERSON, outcome="negative", answered_by="machine")
+    return attrs.evolve(base.ANSWERED_BY_PERSON, answered_by="human" if in_voicemail is False else None)

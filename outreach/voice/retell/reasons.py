@@ -12,33 +12,33 @@ from typing import Final
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus
 from outreach.voice.base import (
+    ANSWERED_BY_PERSON,
     BLOCKED,
-    BROKE,
     BUSY,
     CANCELED,
     CAPACITY,
     DECLINED,
     DO_NOT_CALL,
+    FAILED_AT_PROVIDER,
     FUNDS,
     INVALID_NUMBER,
     MACHINE,
     NO_ANSWER,
     NOT_CONNECTED,
-    TALKED,
     CallEnd,
 )
 
 ENDS: Final[Mapping[str, CallEnd]] = MappingProxyType(
     {
-        "user_hangup": TALKED,
-        "agent_hangup": TALKED,
-        "inactivity": TALKED,
-        "max_duration_reached": TALKED,
-        "user_requested_callback": TALKED,
-        "call_transfer": TALKED,
-        "call_take_over": TALKED,
-        "transfer_bridged": TALKED,
-        "transfer_cancelled": TALKED,
+        "user_hangup": ANSWERED_BY_PERSON,
+        "agent_hangup": ANSWERED_BY_PERSON,
+        "inactivity": ANSWERED_BY_PERSON,
+        "max_duration_reached": ANSWERED_BY_PERSON,
+        "user_requested_callback": ANSWERED_BY_PERSON,
+        "call_transfer": ANSWERED_BY_PERSON,
+        "call_take_over": ANSWERED_BY_PERSON,
+        "transfer_bridged": ANSWERED_BY_PERSON,
+        "transfer_cancelled": ANSWERED_BY_PERSON,
         "voicemail_reached": MACHINE,
         "ivr_reached": MACHINE,
         "dial_no_answer": NO_ANSWER,
@@ -64,7 +64,7 @@ ENDS: Final[Mapping[str, CallEnd]] = MappingProxyType(
 )
 """Reasons that stand for themselves."""
 
-PARTS: Final[tuple[tuple[str, CallEnd], ...]] = (("error_", BROKE),)
+PARTS: Final[tuple[tuple[str, CallEnd], ...]] = (("error_", FAILED_AT_PROVIDER),)
 """How other reasons begin."""
 
 STATUSES: Final[Mapping[str, CallStatus]] = MappingProxyType(
@@ -76,13 +76,13 @@ ENDED: Final[Mapping[str, CallEnd]] = MappingProxyType(
     {
         "ended": CallEnd(status=CallStatus.COMPLETED),
         "not_connected": NOT_CONNECTED,
-        "error": BROKE,
+        "error": FAILED_AT_PROVIDER,
     }
 )
 """Statuses of a call that has ended, and what they mean where no reason is told."""
 
 
-def known_end(reason: str) -> CallEnd | None:
+def call_end_for_reason(reason: str) -> CallEnd | None:
     """Return what a reason means; None for one that the table lacks."""
     return ENDS.get(reason) or next((end for part, end in PARTS if reason.startswith(part)), None)
 
@@ -90,8 +90,8 @@ def known_end(reason: str) -> CallEnd | None:
 def end_of(status: str, reason: str | None) -> CallEnd:
     """Return how a call ended, by its reason and else by its status."""
     if reason is None:
-        return ENDED.get(status, BROKE)
-    return known_end(reason) or BROKE
+        return ENDED.get(status, FAILED_AT_PROVIDER)
+    return call_end_for_reason(reason) or FAILED_AT_PROVIDER
 
 
 _REFUSALS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (

@@ -10,7 +10,15 @@ from outreach.protocols.voice import VoiceProvider
 from outreach.voice import base
 from outreach.voice.vapi import callbacks
 from outreach.voice.vapi.provider import NAME, USUAL_BASE, VapiVoice, headers_of
-from outreach.wire.checking import API_BASE, api_base, api_base_problems, ask_harmless, has, not_ok, plain_text_problems
+from outreach.wire.account_check import (
+    API_BASE,
+    api_base,
+    api_base_problems,
+    has_value_of,
+    not_ok,
+    plain_text_problems,
+    probe_account,
+)
 
 
 class VapiAdapter:
@@ -18,23 +26,23 @@ class VapiAdapter:
 
     name = NAME
     replies_to_keywords = False
-    most_callback_bytes = 1024 * 1024
+    max_callback_bytes = 1024 * 1024
     """The report of half an hour of talk: its messages twice, with the time of each word, and the assistant."""
     fields: Sequence[CredentialField] = (
-        CredentialField(name="api_key", meaning="The private key, from the dashboard under API Keys."),
+        CredentialField(name="api_key", description="The private key, from the dashboard under API Keys."),
         CredentialField(
             name="webhook_secret",
-            meaning="The secret of the custom credential that the assistant's server uses.",
+            description="The secret of the custom credential that the assistant's server uses.",
         ),
         CredentialField(
             name="webhook_signature_header",
-            meaning="The header of the signature, where that credential is of the kind HMAC.",
+            description="The header of the signature, where that credential is of the kind HMAC.",
             secret=False,
             required=False,
         ),
         CredentialField(
             name="webhook_timestamp_header",
-            meaning="The header of the timestamp, where that credential signs {timestamp}.{body}.",
+            description="The header of the timestamp, where that credential signs {timestamp}.{body}.",
             secret=False,
             required=False,
         ),
@@ -50,19 +58,21 @@ class VapiAdapter:
             *plain_text_problems(
                 credentials, ["api_key", "webhook_secret", "webhook_signature_header", "webhook_timestamp_header"]
             ),
-            *base.problems_of_numbers(credentials),
+            *base.phone_number_problems(credentials),
         ]
         if credentials.get("webhook_timestamp_header") and not credentials.get("webhook_signature_header"):
             problems.append("webhook_timestamp_header goes with webhook_signature_header.")
-        if len(credentials.get("webhook_secret", "")) < _SHORTEST_SECRET:
-            problems.append(f"webhook_secret is all that proves a callback: at least {_SHORTEST_SECRET} characters.")
+        if len(credentials.get("webhook_secret", "")) < _MIN_SECRET_LENGTH:
+            problems.append(f"webhook_secret is all that proves a callback: at least {_MIN_SECRET_LENGTH} characters.")
         return problems
 
     async def check(self, connection: Connection) -> AccountCheck:
         """List one call, which changes nothing."""
         url = f"{api_base(connection.credentials, USUAL_BASE)}/call"
         request = connection.http.build_request("GET", url, params={"limit": "1"}, headers=headers_of(connection))
-        answer = await ask_harmless(connection, request, provider="Vapi", fields=self.fields, expected=has(list))
+        answer = await probe_account(
+            connection, request, provider="Vapi", fields=self.fields, expected=has_value_of(list)
+        )
         return not_ok(answer) if isinstance(answer, str) else AccountCheck(ok=True, message=_ACCEPTED)
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
@@ -74,7 +84,7 @@ class VapiAdapter:
         return VapiVoice(connection)
 
 
-_SHORTEST_SECRET: Final = 16
+_MIN_SECRET_LENGTH: Final = 16
 _ACCEPTED: Final = "Vapi accepts api_key. Whether webhook_secret is that of the assistant only a call can show."
 
 ADAPTER: Final = VapiAdapter()

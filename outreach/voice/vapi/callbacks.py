@@ -14,11 +14,17 @@ from typing import Any
 from outreach.models.states import CallStatus
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection
 from outreach.voice import base
-from outreach.voice.vapi.provider import NAME, reference_of, verdict_of, wants_no_more
+from outreach.voice.vapi.provider import NAME, asked_not_to_call, reference_of, verdict_of
 from outreach.voice.vapi.reasons import STATUSES, end_of
 from outreach.wire.callbacks import json_event
-from outreach.wire.fields import moment_at, name_at, object_at, text_at, value_at
-from outreach.wire.signatures import keyed_digest, raw, require_header, require_recent, require_same
+from outreach.wire.json_fields import (
+    moment_at,
+    name_at,
+    object_at,
+    text_at,
+    value_at,
+)
+from outreach.wire.signatures import keyed_digest, raw, require_header, require_recent, require_signature
 
 
 def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
@@ -47,15 +53,15 @@ def _verify(connection: Connection, callback: Callback) -> None:
         given = callback.headers.get("x-vapi-secret") or (bearer[7:] if bearer[:7].lower() == "bearer " else "")
         if not given:
             raise CallbackRefused("The callback brings neither X-Vapi-Secret nor Authorization: Bearer.")
-        require_same(given, secret)
+        require_signature(given, secret)
         return
     given = require_header(callback.headers, header.lower()).removeprefix("sha256=").lower()
     signed_at = credentials.get("webhook_timestamp_header")
     if signed_at is None:
-        require_same(given, keyed_digest(secret, callback.body).hex())
+        require_signature(given, keyed_digest(secret, callback.body).hex())
         return
     timestamp = require_header(callback.headers, signed_at.lower())
-    require_same(given, keyed_digest(secret, raw(timestamp), b".", callback.body).hex())
+    require_signature(given, keyed_digest(secret, raw(timestamp), b".", callback.body).hex())
     moment = moment_at(timestamp)
     if moment is None:
         raise CallbackRefused("The signed time cannot be read.")
@@ -78,8 +84,8 @@ def _ended(connection: Connection, event_id: str, message: Mapping[str, Any], ca
     reason = name_at(message, "endedReason") or name_at(call, "endedReason")
     if reason is not None:
         return _event(connection, event_id, end_of(reason), message, call)
-    end = base.end_without_reason(end_of(None), _ended_at(message, call), now=connection.clock.now())
-    return _event(connection, event_id + base.WITHOUT_REASON, end, message, call)
+    end = base.provisional_end(end_of(None), _ended_at(message, call), now=connection.clock.now())
+    return _event(connection, event_id + base.NO_REASON_SUFFIX, end, message, call)
 
 
 def _ended_at(message: Mapping[str, Any], call: Mapping[str, Any]) -> datetime | None:
@@ -106,7 +112,7 @@ def _event(
         verdict=verdict_of(value_at(analysis, "successEvaluation")),
         summary=text_at(analysis, "summary") or text_at(message, "summary"),
         error=text_at(message, "endedReason") or text_at(call, "endedReason"),
-        do_not_call=wants_no_more(message) or wants_no_more(call),
+        do_not_call=asked_not_to_call(message) or asked_not_to_call(call),
         raw=message,
     )
     return CallbackEvent(event_id=event_id, content=report)

@@ -9,17 +9,29 @@ from urllib.parse import quote
 
 import httpx
 
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import Connection
-from outreach.protocols.carrier import LookUp
+from outreach.protocols.carrier import LookupRequest
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
 from outreach.voice import base
 from outreach.voice.vapi.reasons import STATUSES, end_of, refusal_class
-from outreach.wire.asking import Unreadable, ask_once, json_object, json_object_or_empty, refusal
-from outreach.wire.checking import api_base
-from outreach.wire.fields import moment_at, name_at, object_at, text_at, value_at
+from outreach.wire.account_check import api_base
+from outreach.wire.json_fields import (
+    moment_at,
+    name_at,
+    object_at,
+    text_at,
+    value_at,
+)
+from outreach.wire.sending import (
+    UnreadableResponse,
+    json_object,
+    json_object_or_empty,
+    refusal,
+    send_once,
+)
 
 NAME: Final = "vapi"
 USUAL_BASE: Final = "https://api.vapi.ai"
@@ -27,13 +39,13 @@ USUAL_BASE: Final = "https://api.vapi.ai"
 METADATA_KEY: Final = "outreach_dispatch_id"
 """Under which our identifier stands in the metadata of a call's assistant."""
 
-SHORTEST_SECONDS: Final = 10
-LONGEST_SECONDS: Final = 43_200
-LONGEST_MESSAGE: Final = 1_000
-_LONGEST_NAME: Final = 40
+MIN_CALL_SECONDS: Final = 10
+MAX_CALL_SECONDS: Final = 43_200
+MAX_MESSAGE_LENGTH: Final = 1_000
+_MAX_NAME_LENGTH: Final = 40
 
 _PAGE: Final = 100
-_MOST_PAGES: Final = 10
+_MAX_PAGES: Final = 10
 _SKEW: Final = timedelta(minutes=2)
 """How far the provider's clock may be from ours."""
 
@@ -47,7 +59,7 @@ class VapiVoice:
     """
 
     name = NAME
-    capabilities = VoiceCapabilities(look_up="evidence", carries_not_after=False)
+    capabilities = VoiceCapabilities(look_up="evidence", supports_not_after=False)
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -55,43 +67,45 @@ class VapiVoice:
         self._base = api_base(connection.credentials, USUAL_BASE)
         self._headers = headers_of(connection)
 
-    async def place(self, request: CallRequest) -> Outcome:
+    async def place_call(self, request: CallRequest) -> DispatchOutcome:
         """Ask for one call, once."""
-        if request.agent_ref is None:
+        if request.provider_agent_id is None:
             # As a wrong number to call from: our set-up is wrong, not the contact, so it counts against the budget.
-            return base.refused("bad_sender", "The agent has no identifier at Vapi.")
+            return base.refused_locally("bad_sender", "The agent has no identifier at Vapi.")
         number_id = base.number_id_of(request, self._connection.credentials)
         if number_id is None:
-            return base.refused("bad_sender", "The account names no number at Vapi for this caller ID.")
-        if len(request.voicemail_message or "") > LONGEST_MESSAGE:
-            return base.refused("bad_body", f"A message for voicemail has at most {LONGEST_MESSAGE} characters.")
+            return base.refused_locally("bad_sender", "The account names no number at Vapi for this caller ID.")
+        if len(request.voicemail_message or "") > MAX_MESSAGE_LENGTH:
+            return base.refused_locally(
+                "bad_body", f"A message for voicemail has at most {MAX_MESSAGE_LENGTH} characters."
+            )
         body = {
-            "assistantId": request.agent_ref,
+            "assistantId": request.provider_agent_id,
             "phoneNumberId": number_id,
-            "name": request.dispatch_id[:_LONGEST_NAME],
-            "customer": {"number": request.to, "externalId": request.dispatch_id[:_LONGEST_NAME]},
+            "name": request.dispatch_id[:_MAX_NAME_LENGTH],
+            "customer": {"number": request.to, "externalId": request.dispatch_id[:_MAX_NAME_LENGTH]},
             "assistantOverrides": overrides_of(request),
         }
         asked = self._http.build_request("POST", f"{self._base}/call", json=body, headers=self._headers)
-        return await ask_once(self._http, asked, self._read, clock=self._connection.clock)
+        return await send_once(self._http, asked, self._read, clock=self._connection.clock)
 
-    async def look_up(self, question: LookUp) -> Outcome | None:
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a call by its identifier, else among all that were created while it can have been.
 
         The list has no filter for our reference, so calls are compared here; it is read in pages and not without end.
         What it does not hold may still be on its way: only what is found is evidence.
         """
-        if question.provider_id is not None:
-            call = await self._get(f"/call/{quote(question.provider_id, safe='')}")
+        if lookup.provider_id is not None:
+            call = await self._get(f"/call/{quote(lookup.provider_id, safe='')}")
             return _accepted(call)
-        latest = (question.until + _SKEW).isoformat()
+        latest = (lookup.until + _SKEW).isoformat()
         edge = "createdAtLe"
-        for _ in range(_MOST_PAGES):
-            query = {"createdAtGe": (question.since - _SKEW).isoformat(), edge: latest, "limit": str(_PAGE)}
+        for _ in range(_MAX_PAGES):
+            query = {"createdAtGe": (lookup.since - _SKEW).isoformat(), edge: latest, "limit": str(_PAGE)}
             calls = await self._get("/call", query)
             if not isinstance(calls, list):
                 return None
-            found = next((call for call in calls if reference_of(call) == question.dispatch_id), None)
+            found = next((call for call in calls if reference_of(call) == lookup.dispatch_id), None)
             if found is not None:
                 return _accepted(found)
             oldest = min(filter(None, (name_at(call, "createdAt") for call in calls)), default=None)
@@ -112,11 +126,11 @@ class VapiVoice:
             return None
         return report_of_call(self._connection, call, dispatch_id=dispatch_id)
 
-    def _read(self, response: httpx.Response) -> Outcome:
-        if base.says_yes(response):
+    def _read(self, response: httpx.Response) -> DispatchOutcome:
+        if base.is_accepted(response):
             outcome = _accepted(json_object(response))
             if outcome is None:
-                raise Unreadable
+                raise UnreadableResponse
             return outcome
         answer = json_object_or_empty(response)
         told = answer.get("message")
@@ -161,7 +175,7 @@ def overrides_of(request: CallRequest) -> dict[str, Any]:
         elif request.voicemail_message:
             overrides["voicemailMessage"] = request.voicemail_message
     if request.max_seconds is not None:
-        overrides["maxDurationSeconds"] = min(max(request.max_seconds, SHORTEST_SECONDS), LONGEST_SECONDS)
+        overrides["maxDurationSeconds"] = min(max(request.max_seconds, MIN_CALL_SECONDS), MAX_CALL_SECONDS)
     return overrides
 
 
@@ -183,7 +197,7 @@ def report_of_call(connection: Connection, call: Mapping[str, Any], *, dispatch_
         reason = name_at(call, "endedReason")
         end = end_of(reason)
         if reason is None:
-            end = base.end_without_reason(end, at, now=connection.clock.now())
+            end = base.provisional_end(end, at, now=connection.clock.now())
     elif status in STATUSES:
         end = STATUSES[status]
         at = moment_at(call, "startedAt") if end is CallStatus.IN_PROGRESS else None
@@ -201,12 +215,12 @@ def report_of_call(connection: Connection, call: Mapping[str, Any], *, dispatch_
         verdict=verdict_of(value_at(analysis, "successEvaluation")),
         summary=text_at(analysis, "summary"),
         error=text_at(call, "endedReason"),
-        do_not_call=wants_no_more(call),
+        do_not_call=asked_not_to_call(call),
         raw=call,
     )
 
 
-def wants_no_more(told: Mapping[str, Any]) -> bool:
+def asked_not_to_call(told: Mapping[str, Any]) -> bool:
     """Return whether the analysis says that no more calls are wanted.
 
     Either the plan for structured data has a property of that name, or a structured output is called so.
@@ -217,7 +231,7 @@ def wants_no_more(told: Mapping[str, Any]) -> bool:
     outputs = object_at(told, "artifact", "structuredOutputs").values()
     answers = [value_at(one, "result") for one in outputs if name_at(one, "name") == base.DO_NOT_CALL_FIELD]
     return any(
-        base.is_wanted_no_more(found)
+        base.is_do_not_call(found)
         for found in (value_at(told, "analysis", "structuredData", base.DO_NOT_CALL_FIELD), *answers)
     )
 
@@ -247,6 +261,6 @@ _VERDICTS: Final[Mapping[str, bool]] = {
 }
 
 
-def _accepted(call: object) -> Outcome | None:
+def _accepted(call: object) -> DispatchOutcome | None:
     call_id = name_at(call, "id")
-    return None if call_id is None else Outcome(state=DispatchState.ACCEPTED, provider_id=call_id)
+    return None if call_id is None else DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=call_id)

@@ -15,31 +15,31 @@ from typing import Final
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus
 from outreach.voice.base import (
+    ANSWERED_BY_PERSON,
     BAD_SETUP,
     BLOCKED,
-    BROKE,
     BUSY,
     CANCELED,
     CAPACITY,
+    FAILED_AT_PROVIDER,
     FUNDS,
     INVALID_NUMBER,
     MACHINE,
     NO_ANSWER,
     NOT_CONNECTED,
-    TALKED,
     CallEnd,
 )
 
 ENDS: Final[Mapping[str, CallEnd]] = MappingProxyType(
     {
-        "assistant-forwarded-call": TALKED,
-        "assistant-said-end-call-phrase": TALKED,
-        "call.in-progress.sip-completed-call": TALKED,
-        "call.in-progress.twilio-completed-call": TALKED,
-        "exceeded-max-duration": TALKED,
-        "silence-timed-out": TALKED,
-        "vonage-completed": TALKED,
-        "vonage-disconnected": TALKED,
+        "assistant-forwarded-call": ANSWERED_BY_PERSON,
+        "assistant-said-end-call-phrase": ANSWERED_BY_PERSON,
+        "call.in-progress.sip-completed-call": ANSWERED_BY_PERSON,
+        "call.in-progress.twilio-completed-call": ANSWERED_BY_PERSON,
+        "exceeded-max-duration": ANSWERED_BY_PERSON,
+        "silence-timed-out": ANSWERED_BY_PERSON,
+        "vonage-completed": ANSWERED_BY_PERSON,
+        "vonage-disconnected": ANSWERED_BY_PERSON,
         "voicemail": MACHINE,
         "customer-did-not-answer": NO_ANSWER,
         "customer-busy": BUSY,
@@ -58,19 +58,19 @@ ENDS: Final[Mapping[str, CallEnd]] = MappingProxyType(
         "call-deleted": CANCELED,
         "manually-canceled": CANCELED,
         "scheduled-call-deleted": CANCELED,
-        "assistant-join-timed-out": BROKE,
-        "call.ringing.sip-inbound-caller-hungup-before-call-connect": BROKE,
-        "customer-did-not-give-microphone-permission": BROKE,
+        "assistant-join-timed-out": FAILED_AT_PROVIDER,
+        "call.ringing.sip-inbound-caller-hungup-before-call-connect": FAILED_AT_PROVIDER,
+        "customer-did-not-give-microphone-permission": FAILED_AT_PROVIDER,
     }
 )
 """Reasons that stand for themselves."""
 
 PARTS: Final[tuple[tuple[str, CallEnd], ...]] = (
-    ("warm-transfer", TALKED),
-    ("call.forwarding.", TALKED),
-    ("hook-executed-", TALKED),
-    ("assistant-ended-call", TALKED),
-    ("customer-ended-call", TALKED),
+    ("warm-transfer", ANSWERED_BY_PERSON),
+    ("call.forwarding.", ANSWERED_BY_PERSON),
+    ("hook-executed-", ANSWERED_BY_PERSON),
+    ("assistant-ended-call", ANSWERED_BY_PERSON),
+    ("customer-ended-call", ANSWERED_BY_PERSON),
     ("outbound-sip-403", BLOCKED),
     ("outbound-sip-407", BAD_SETUP),
     ("outbound-sip-408", NO_ANSWER),
@@ -85,13 +85,13 @@ PARTS: Final[tuple[tuple[str, CallEnd], ...]] = (
     ("failed-to-connect", NOT_CONNECTED),
     ("assistant-request-", BAD_SETUP),
     ("call.start.error-", NOT_CONNECTED),
-    ("pipeline-error-", BROKE),
-    ("call.in-progress.error-", BROKE),
-    ("call.ringing.error-", BROKE),
-    ("vapifault", BROKE),
-    ("providerfault", BROKE),
-    ("worker-", BROKE),
-    ("phone-call-provider-", BROKE),
+    ("pipeline-error-", FAILED_AT_PROVIDER),
+    ("call.in-progress.error-", FAILED_AT_PROVIDER),
+    ("call.ringing.error-", FAILED_AT_PROVIDER),
+    ("vapifault", FAILED_AT_PROVIDER),
+    ("providerfault", FAILED_AT_PROVIDER),
+    ("worker-", FAILED_AT_PROVIDER),
+    ("phone-call-provider-", FAILED_AT_PROVIDER),
 )
 """Parts of reasons, the telling ones first: the first that a reason holds decides."""
 
@@ -107,7 +107,7 @@ STATUSES: Final[Mapping[str, CallStatus]] = MappingProxyType(
 """Statuses of a call that has not ended; `not-found` and `deletion-failed` say nothing of one."""
 
 
-def known_end(reason: str) -> CallEnd | None:
+def call_end_for_reason(reason: str) -> CallEnd | None:
     """Return what a reason means; None for one that neither the table nor its parts tell."""
     return ENDS.get(reason) or next((end for part, end in PARTS if part in reason), None)
 
@@ -116,7 +116,7 @@ def end_of(reason: str | None) -> CallEnd:
     """Return how a call ended; one without a reason has ended, and nobody knows how."""
     if reason is None:
         return CallEnd(status=CallStatus.COMPLETED)
-    return known_end(reason) or BROKE
+    return call_end_for_reason(reason) or FAILED_AT_PROVIDER
 
 
 _REFUSALS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (

@@ -8,14 +8,14 @@ from datetime import datetime
 
 import attrs
 
-from outreach.clock import to_text
+from outreach.clock import format_timestamp
 from outreach.convert.columns import json_text
-from outreach.models.account import Account, AccountHold, CallbackRecord
-from outreach.working_set.kinds import ACCOUNT_HOLDS, ACCOUNTS, CALLBACKS
-from outreach.working_set.tables.base import Owned, Table
+from outreach.models.account import Account, CallbackRecord, ProviderThrottle
+from outreach.working_set.kinds import ACCOUNTS, CALLBACKS, PROVIDER_THROTTLES
+from outreach.working_set.tables.base import Table, WorkspaceTable
 
 
-class Accounts(Owned[Account]):
+class Accounts(WorkspaceTable[Account]):
     """Accounts at carriers and voice providers; (workspace, provider) is unique."""
 
     _kind, _query = ACCOUNTS, "accounts"
@@ -24,52 +24,56 @@ class Accounts(Owned[Account]):
         """Return an account of whatever workspace (a callback's address and the operator's commands name it alone)."""
         return self._one(ACCOUNTS, "accounts.find", account_id=account_id)
 
-    def at(self, workspace_id: str, provider: str) -> Account | None:
+    def of_provider(self, workspace_id: str, provider: str) -> Account | None:
         """Return a workspace's account at a provider."""
         return self._one(ACCOUNTS, "accounts.at", workspace_id=workspace_id, provider=provider)
 
     def update(self, account: Account) -> None:
         """Write over an account: a stop for what was to go out with its credentials."""
-        self._rows.note_stop()
+        self._rows.count_stop()
         super().update(account)
 
     def delete(self, workspace_id: str, account_id: str) -> bool:
         """Delete an account; return whether it was there."""
-        self._rows.note_stop()
+        self._rows.count_stop()
         return self._rows.delete(ACCOUNTS, (workspace_id, account_id))
 
 
-class AccountHolds(Table):
+class ProviderThrottles(Table):
     """How long providers want to be left alone; one row a workspace and provider at most, with an account or without.
 
     Sandboxes have no accounts, and a provider is named there all the same.
     """
 
-    def get(self, workspace_id: str, provider: str) -> AccountHold | None:
+    def get(self, workspace_id: str, provider: str) -> ProviderThrottle | None:
         """Return what a provider asked for last, over or not; None when it never did, or that was forgotten."""
-        return self._rows.get(ACCOUNT_HOLDS, (workspace_id, provider))
+        return self._rows.get(PROVIDER_THROTTLES, (workspace_id, provider))
 
-    def load(self, workspace_and_provider: Iterable[tuple[str, str]]) -> None:
+    def prefetch(self, workspace_and_provider: Iterable[tuple[str, str]]) -> None:
         """Read many at once: each `get` of one of them asks nobody then."""
-        self._rows.load(ACCOUNT_HOLDS, workspace_and_provider)
+        self._rows.prefetch(PROVIDER_THROTTLES, workspace_and_provider)
 
-    def lasting(self, workspace_id: str | None, now: datetime, *, limit: int) -> Sequence[AccountHold]:
+    def unexpired(self, workspace_id: str | None, now: datetime, *, limit: int) -> Sequence[ProviderThrottle]:
         """Return what is asked for beyond a moment, of one workspace or of all, at most `limit`.
 
         What ends first comes first, by (until, workspace, provider).
         """
         return self._list(
-            ACCOUNT_HOLDS, "accounts.lasting_holds", workspace_id=workspace_id, now=to_text(now), limit=limit
+            PROVIDER_THROTTLES,
+            "accounts.unexpired_throttles",
+            workspace_id=workspace_id,
+            now=format_timestamp(now),
+            limit=limit,
         )
 
-    def put(self, hold: AccountHold) -> None:
+    def put(self, hold: ProviderThrottle) -> None:
         """Write it, over the one that is there: a stop."""
-        self._rows.note_stop()
-        self._rows.put(ACCOUNT_HOLDS, ACCOUNT_HOLDS.key_of(hold), hold)
+        self._rows.count_stop()
+        self._rows.put(PROVIDER_THROTTLES, PROVIDER_THROTTLES.key_of(hold), hold)
 
     def delete(self, workspace_id: str, provider: str) -> None:
         """Forget it; nothing happens when there is none."""
-        self._rows.delete(ACCOUNT_HOLDS, (workspace_id, provider))
+        self._rows.delete(PROVIDER_THROTTLES, (workspace_id, provider))
 
 
 class Callbacks(Table):
@@ -79,9 +83,9 @@ class Callbacks(Table):
         """Return an event of an account that has come before."""
         return self._rows.get(CALLBACKS, (workspace_id, account_id, event_id))
 
-    def load(self, keys: Iterable[tuple[str, str, str]]) -> None:
+    def prefetch(self, keys: Iterable[tuple[str, str, str]]) -> None:
         """Read many at once, by workspace, account and event: each `get` of one of them asks nobody then."""
-        self._rows.load(CALLBACKS, keys)
+        self._rows.prefetch(CALLBACKS, keys)
 
     def insert(self, record: CallbackRecord) -> None:
         """Write an event; what the provider told word for word is in its body."""
@@ -96,9 +100,9 @@ class Callbacks(Table):
         self._rows.update(CALLBACKS, CALLBACKS.key_of(record), record)
 
     def _forget_waiting(self) -> None:
-        self._rows.lists.pop("callbacks.waiting", None)
+        self._rows.prefetched_keys.pop("callbacks.waiting", None)
 
-    def load_waiting(self, names: Iterable[tuple[str, str, str]]) -> None:
+    def prefetch_waiting(self, names: Iterable[tuple[str, str, str]]) -> None:
         """Look at once which of many identifiers events wait for, each with its workspace and its provider.
 
         Of one that none waits for `waiting` asks nobody then.
@@ -106,14 +110,14 @@ class Callbacks(Table):
         wanted = list(dict.fromkeys(names))
         rows = self._rows.query("callbacks.waited_for", CALLBACKS, wanted=json_text(wanted)) if wanted else ()
         there = {tuple(json.loads(row[0])) for row in rows}
-        self._rows.lists["callbacks.waiting"] = {name: [] for name in wanted if name not in there}
+        self._rows.prefetched_keys["callbacks.waiting"] = {name: [] for name in wanted if name not in there}
 
     def waiting(self, workspace_id: str, provider: str, provider_id: str, *, limit: int) -> Sequence[CallbackRecord]:
         """Return events whose report names this identifier of this provider, oldest first by (received_at, event).
 
         As `provider_id`, or as the `telephony_id` of a call.
         """
-        if (workspace_id, provider, provider_id) in self._rows.lists.get("callbacks.waiting", ()):
+        if (workspace_id, provider, provider_id) in self._rows.prefetched_keys.get("callbacks.waiting", ()):
             return []
         return self._list(
             CALLBACKS,
@@ -130,4 +134,4 @@ class Callbacks(Table):
 
     def sweep(self, before: datetime, *, limit: int) -> int:
         """Delete up to `limit` events received before a moment, of each workspace the oldest first; return how many."""
-        return self._rows.execute_on(CALLBACKS, "callbacks.sweep", before=to_text(before), limit=limit)
+        return self._rows.execute_on(CALLBACKS, "callbacks.sweep", before=format_timestamp(before), limit=limit)

@@ -24,7 +24,7 @@ class Table:
 
     def _list(self, kind: Kind[M], name: str, **values: Value) -> list[M]:
         """Return the models that a named query of whole rows returns."""
-        return self._rows.adopt(kind, self._rows.query(name, kind, **values))
+        return self._rows.cache_rows(kind, self._rows.query(name, kind, **values))
 
     def _entries(self, kind: Kind[M], name: str, **values: Value) -> list[M]:
         """Return the models that a named query of rows without a key returns."""
@@ -35,7 +35,7 @@ class Table:
         return found[0] if found else None
 
 
-class Owned(Table, Generic[M]):
+class WorkspaceTable(Table, Generic[M]):
     """Rows of a workspace that are set up by its owner: few, and unique by more than their identifier."""
 
     _kind: Kind[M]
@@ -58,6 +58,6 @@ class Owned(Table, Generic[M]):
         return self._list(self._kind, f"{self._query}.list", workspace_id=workspace_id)
 
 
-def as_list(values: Collection[str]) -> str:
+def json_list(values: Collection[str]) -> str:
     """Return texts as one value: a JSON array, which a query takes apart."""
     return json_text(list(values))

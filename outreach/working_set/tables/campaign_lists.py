@@ -8,12 +8,12 @@ from typing import Any, Final
 import attrs
 
 from outreach.convert.columns import Value, json_text
+from outreach.models.base import Channel
 from outreach.models.campaign import AgentSnapshot, Campaign
-from outreach.models.carriers import Channel
 from outreach.models.states import CampaignStatus
-from outreach.policy.search import fold, phrase
+from outreach.policy.texts import fold, trigram_query
 from outreach.working_set.backend import Row
-from outreach.working_set.kinds import AGENTS, CAMPAIGNS, NOWHERE, WORKSPACES
+from outreach.working_set.kinds import AGENTS, CAMPAIGNS, NO_CAMPAIGN, WORKSPACES
 from outreach.working_set.tables.base import Table
 from outreach.working_set.tables.campaigns import snapshot
 
@@ -54,14 +54,14 @@ class StoredCampaign:
 
     def campaign(self) -> Campaign:
         """Return the model, made anew each time."""
-        made = CAMPAIGNS.model(self.row, NOWHERE)
+        made = CAMPAIGNS.model(self.row, NO_CAMPAIGN)
         return made if self.agent is None else attrs.evolve(made, agent=self.agent)
 
 
 class CampaignLists(Table):
     """Pages of a workspace's campaigns; those that are loading are on none."""
 
-    def change(self, workspace_id: str) -> int | None:
+    def revision(self, workspace_id: str) -> int | None:
         """Return a number that goes up with whatever changes in a list of a workspace's campaigns.
 
         It may go up with more than that. None where there is no such workspace.
@@ -81,7 +81,7 @@ class CampaignLists(Table):
     ) -> tuple[Sequence[StoredCampaign], int]:
         """Return campaigns newest first by (created_at, id), both descending, and how many match in all.
 
-        `search` matches a part of the name, case-insensitively for every script (`policy.search.fold`).
+        `search` matches a part of the name, case-insensitively for every script (`policy.texts.fold`).
         `offset` may be any integer from 0 on, however large.
         """
         wanted: Mapping[str, Value] = {
@@ -101,7 +101,7 @@ class CampaignLists(Table):
     def _found(self, workspace_id: str, folded: str, wanted: Mapping[str, Value]) -> list[int]:
         """Return the numbers of all whose name holds a text, newest first."""
         rows: Sequence[Row]
-        if names := self._few_names(workspace_id, phrase(folded)):
+        if names := self._few_names(workspace_id, trigram_query(folded)):
             rows = self._rows.query("campaigns.found", CAMPAIGNS, **wanted, **names, search=folded)
         elif wanted["channel"] is not None:
             rows = self._rows.query("campaigns.found_by_looking", CAMPAIGNS, **wanted, search=folded)
@@ -130,7 +130,7 @@ class CampaignLists(Table):
             "campaigns.of_numbers", CAMPAIGNS, workspace_id=workspace_id, numbers=json_text(list(numbers))
         )
         agents = [None if row[_AGENT] is None else (row[_WORKSPACE], row[_AGENT]) for row in rows]
-        self._rows.load(AGENTS, (key for key in agents if key is not None))
+        self._rows.prefetch(AGENTS, (key for key in agents if key is not None))
         return [
             StoredCampaign(tuple(row), None if key is None else snapshot(self._rows.get(AGENTS, key)))
             for row, key in zip(rows, agents, strict=True)

@@ -7,13 +7,13 @@ from datetime import datetime
 
 import attrs
 
-from outreach.clock import to_text
+from outreach.clock import format_timestamp
 from outreach.models.campaign import AgentSnapshot, Campaign, Counters
-from outreach.models.directory import Agent
+from outreach.models.resources import Agent
 from outreach.models.states import CampaignStatus
-from outreach.working_set.kinds import AGENTS, CAMPAIGNS, LOADING
-from outreach.working_set.tables.base import Table, as_list
-from outreach.working_set.writes import AlreadyThere
+from outreach.working_set.journal import AlreadyExists
+from outreach.working_set.kinds import AGENTS, CAMPAIGNS, LOADING_CAMPAIGNS
+from outreach.working_set.tables.base import Table, json_list
 
 
 class Campaigns(Table):
@@ -28,10 +28,10 @@ class Campaigns(Table):
         """Write a campaign that nobody sees yet; it is a leftover once `loading_until` has passed."""
         key = CAMPAIGNS.key_of(campaign)
         there = self._rows.get(CAMPAIGNS, key) is not None
-        if there or not self._rows.insert_many_now(LOADING, [(key, (campaign, loading_until))]):
-            raise AlreadyThere(f"There is such a {CAMPAIGNS.what} already.")
-        self._rows.lose_ref(campaign.id)
-        self._rows.lose(LOADING, key)
+        if there or not self._rows.insert_many_now(LOADING_CAMPAIGNS, [(key, (campaign, loading_until))]):
+            raise AlreadyExists(f"There is such a {CAMPAIGNS.noun} already.")
+        self._rows.evict_ref(campaign.id)
+        self._rows.evict(LOADING_CAMPAIGNS, key)
 
     def extend_loading(self, workspace_id: str, campaign_id: str, *, loading_until: datetime) -> bool:
         """Move the moment at which it becomes a leftover; return whether it is still there and loading."""
@@ -39,15 +39,15 @@ class Campaigns(Table):
             "campaigns.extend_loading",
             workspace_id=workspace_id,
             campaign_id=campaign_id,
-            loading_until=to_text(loading_until),
+            loading_until=format_timestamp(loading_until),
         )
         return written == 1
 
-    def load(self, workspace_and_campaign: Iterable[tuple[str, str]]) -> None:
+    def prefetch(self, workspace_and_campaign: Iterable[tuple[str, str]]) -> None:
         """Read many at once, and what rows call them: each `get` of one of them asks nobody then."""
         keys = list(workspace_and_campaign)
-        self._rows.load_refs(campaign_id for _, campaign_id in keys)
-        self._rows.load(CAMPAIGNS, keys)
+        self._rows.prefetch_refs(campaign_id for _, campaign_id in keys)
+        self._rows.prefetch(CAMPAIGNS, keys)
 
     def get_loading(self, workspace_id: str, campaign_id: str) -> Campaign | None:
         """Return a campaign that is loading."""
@@ -62,13 +62,13 @@ class Campaigns(Table):
             "campaigns.publish", workspace_id=campaign.workspace_id, campaign_id=campaign.id, **counters
         )
         if not published:
-            raise LookupError(f"There is no such {CAMPAIGNS.what}.")
-        self._rows.lose(CAMPAIGNS, CAMPAIGNS.key_of(campaign))
+            raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
+        self._rows.evict(CAMPAIGNS, CAMPAIGNS.key_of(campaign))
         self.update(campaign)
 
     def leftovers(self, now: datetime) -> Sequence[tuple[str, str]]:
         """Return (workspace, campaign) of those whose `loading_until` lies before now, by (loading_until, id)."""
-        return [(row[0], row[1]) for row in self._rows.query("campaigns.leftovers", now=to_text(now))]
+        return [(row[0], row[1]) for row in self._rows.query("campaigns.leftovers", now=format_timestamp(now))]
 
     def delete_loading(self, workspace_id: str, campaign_id: str, *, limit: int) -> bool:
         """Delete up to `limit` recipients of a loading campaign, then the campaign; return whether all is gone.
@@ -85,7 +85,7 @@ class Campaigns(Table):
         self._rows.execute("campaigns.delete_trail", number=number, limit=limit)
         if self._rows.execute("campaigns.delete_empty", number=number) == 0:
             return False
-        self._rows.lose_ref(campaign_id)
+        self._rows.evict_ref(campaign_id)
         return True
 
     def get(self, workspace_id: str, campaign_id: str) -> Campaign | None:
@@ -103,9 +103,9 @@ class Campaigns(Table):
         key = CAMPAIGNS.key_of(campaign)
         known = self._rows.get(CAMPAIGNS, key)
         if known is None:
-            raise LookupError(f"There is no such {CAMPAIGNS.what}.")
+            raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
         if known.status is CampaignStatus.ACTIVE and campaign.status is not CampaignStatus.ACTIVE:
-            self._rows.note_stop()
+            self._rows.count_stop()
         self._rows.update(CAMPAIGNS, key, attrs.evolve(campaign, counters=known.counters, agent=None))
 
     def add_counters(self, workspace_id: str, campaign_id: str, change: Counters) -> Counters:
@@ -115,7 +115,7 @@ class Campaigns(Table):
     def in_status(self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None) -> Sequence[Campaign]:
         """Return campaigns in these statuses, of one workspace or of all, oldest first by (created_at, id)."""
         found = self._list(
-            CAMPAIGNS, "campaigns.in_status", statuses=as_list(sorted(set(statuses))), workspace_id=workspace_id
+            CAMPAIGNS, "campaigns.in_status", statuses=json_list(sorted(set(statuses))), workspace_id=workspace_id
         )
         return self._all_shown(found)
 
@@ -126,7 +126,7 @@ class Campaigns(Table):
         rows = self._rows.query(
             "campaigns.count_in_status",
             CAMPAIGNS,
-            statuses=as_list(sorted(set(statuses))),
+            statuses=json_list(sorted(set(statuses))),
             workspace_id=workspace_id,
         )
         return {**dict.fromkeys(statuses, 0), **{CampaignStatus(status): count for status, count in rows}}
@@ -140,7 +140,7 @@ class Campaigns(Table):
         return self._all_shown(found)
 
     def _all_shown(self, campaigns: Sequence[Campaign]) -> Sequence[Campaign]:
-        self._rows.load(AGENTS, ((it.workspace_id, it.agent_id) for it in campaigns if it.agent_id is not None))
+        self._rows.prefetch(AGENTS, ((it.workspace_id, it.agent_id) for it in campaigns if it.agent_id is not None))
         return [self._shown(campaign) for campaign in campaigns]
 
     def _shown(self, campaign: Campaign) -> Campaign:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, Generic, TypeVar
 
-from outreach.models.directory import Agent, Flow, Number, Trunk
+from outreach.models.resources import (
+    Agent,
+    Flow,
+    Number,
+    Trunk,
+)
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.workspace import ApiKey, Workspace
 from outreach.working_set.kinds import (
@@ -20,7 +25,7 @@ from outreach.working_set.kinds import (
     WORKSPACES,
     Kind,
 )
-from outreach.working_set.tables.base import Owned, Table
+from outreach.working_set.tables.base import Table, WorkspaceTable
 from outreach.working_set.working_set import WorkingSet
 
 S = TypeVar("S")
@@ -35,9 +40,9 @@ class Workspaces(Table):
         """Return a workspace."""
         return self._rows.get(WORKSPACES, (workspace_id,))
 
-    def load(self, workspace_ids: Iterable[str]) -> None:
+    def prefetch(self, workspace_ids: Iterable[str]) -> None:
         """Read many at once: each `get` of one of them asks nobody then."""
-        self._rows.load(WORKSPACES, ((workspace_id,) for workspace_id in workspace_ids))
+        self._rows.prefetch(WORKSPACES, ((workspace_id,) for workspace_id in workspace_ids))
 
     def insert(self, workspace: Workspace) -> None:
         """Write a new workspace."""
@@ -45,7 +50,7 @@ class Workspaces(Table):
 
     def update(self, workspace: Workspace) -> None:
         """Write over a workspace: a stop, whatever has changed."""
-        self._rows.note_stop()
+        self._rows.count_stop()
         self._rows.update(WORKSPACES, (workspace.id,), workspace)
 
     def list(self) -> Sequence[Workspace]:
@@ -77,37 +82,37 @@ class Keys(Table):
         return self._list(KEYS, "keys.list", workspace_id=workspace_id)
 
 
-class Agents(Owned[Agent]):
+class Agents(WorkspaceTable[Agent]):
     """Voice agents."""
 
     _kind, _query = AGENTS, "agents"
 
 
-class Trunks(Owned[Trunk]):
+class Trunks(WorkspaceTable[Trunk]):
     """SIP trunks, those that were removed too."""
 
     _kind, _query = TRUNKS, "trunks"
 
 
-class Numbers(Owned[Number]):
+class Numbers(WorkspaceTable[Number]):
     """Phone numbers that a workspace sends or calls from; (workspace, phone) is unique."""
 
     _kind, _query = NUMBERS, "numbers"
 
     def by_phone(self, workspace_id: str, phone: str) -> Number | None:
         """Return a number by what is dialled."""
-        self.load_by_phone([(workspace_id, phone)])
-        found = self._rows.listed(NUMBERS, _BY_PHONE, (workspace_id, phone))
+        self.prefetch_by_phone([(workspace_id, phone)])
+        found = self._rows.prefetched(NUMBERS, _BY_PHONE, (workspace_id, phone))
         return found[0] if found else None
 
-    def load_by_phone(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
+    def prefetch_by_phone(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
         """Read many at once: each `by_phone` of one of them asks nobody then."""
         wanted = {key: key for key in workspace_and_phone}
-        self._rows.load_lists(NUMBERS, _BY_PHONE, wanted, lambda number: [(number.workspace_id, number.phone)])
+        self._rows.prefetch_lists(NUMBERS, _BY_PHONE, wanted, lambda number: [(number.workspace_id, number.phone)])
 
     def insert(self, row: Number) -> None:
         """Write a new number."""
-        self._rows.lists.pop(_BY_PHONE, None)
+        self._rows.prefetched_keys.pop(_BY_PHONE, None)
         super().insert(row)
 
     def delete(self, workspace_id: str, number_id: str) -> None:
@@ -120,7 +125,7 @@ class Numbers(Owned[Number]):
             raise LookupError("There is no such number.")
 
 
-class Flows(Owned[Flow]):
+class Flows(WorkspaceTable[Flow]):
     """Automation flows, those that were removed too."""
 
     _kind, _query = FLOWS, "flows"
@@ -137,9 +142,9 @@ class WorkspaceSettings(Table, Generic[S]):
         """Return the settings; None before the first change."""
         return self._rows.get(self._kind, (workspace_id,))
 
-    def load(self, workspace_ids: Iterable[str]) -> None:
+    def prefetch(self, workspace_ids: Iterable[str]) -> None:
         """Read those of many workspaces at once."""
-        self._rows.load(self._kind, ((workspace_id,) for workspace_id in workspace_ids))
+        self._rows.prefetch(self._kind, ((workspace_id,) for workspace_id in workspace_ids))
 
     def put(self, workspace_id: str, settings: S) -> None:
         """Write the settings."""

@@ -8,14 +8,14 @@ from typing import Final
 
 import attrs
 
-from outreach.clock import from_text, to_text
+from outreach.clock import format_timestamp, parse_timestamp
 from outreach.models.call import Call
-from outreach.models.dispatch import Dispatch, DispatchGroup, Sent, UnknownCount
+from outreach.models.dispatch import Dispatch, DispatchCount, RecentRequest, UnknownDispatchCount
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.states import DispatchState, MessageStatus
+from outreach.working_set.journal import AlreadyExists
 from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
 from outreach.working_set.tables.base import Table
-from outreach.working_set.writes import AlreadyThere
 
 _OF_RECIPIENT: Final = "dispatches.of_recipient"
 _BY_PROVIDER_ID: Final = "dispatches.by_provider_id"
@@ -28,10 +28,10 @@ class Dispatches(Table):
         """Write an intent.
 
         Raises:
-            AlreadyThere: What it is for (recipient and step, message, call) has an unsettled dispatch.
+            AlreadyExists: What it is for (recipient and step, message, call) has an unsettled dispatch.
         """
         if not self.open([dispatch]):
-            raise AlreadyThere("There is an unsettled dispatch already, or one with this identifier.")
+            raise AlreadyExists("There is an unsettled dispatch already, or one with this identifier.")
 
     def open(self, dispatches: Sequence[Dispatch]) -> Sequence[Dispatch]:
         """Write many intents, each with an identifier of its own; return those that went in.
@@ -41,23 +41,23 @@ class Dispatches(Table):
         for dispatch in dispatches:
             self._require_campaign(dispatch)
         for name in (_OF_RECIPIENT, _BY_PROVIDER_ID):
-            self._rows.lists.pop(name, None)
+            self._rows.prefetched_keys.pop(name, None)
         keys = [DISPATCHES.key_of(dispatch) for dispatch in dispatches]
         self._rows.require_writing()
-        taken = set(self._rows.there(DISPATCHES, keys))
+        taken = set(self._rows.existing_keys(DISPATCHES, keys))
         fresh = [(key, it) for key, it in zip(keys, dispatches, strict=True) if key not in taken]
         if self._rows.insert_many_now(DISPATCHES, fresh) == len(fresh):
             return [dispatch for _, dispatch in fresh]
-        written = set(self._rows.there(DISPATCHES, [key for key, _ in fresh]))
+        written = set(self._rows.existing_keys(DISPATCHES, [key for key, _ in fresh]))
         return [dispatch for key, dispatch in fresh if key in written]
 
     def get(self, workspace_id: str, dispatch_id: str) -> Dispatch | None:
         """Return a dispatch."""
         return self._rows.get(DISPATCHES, (workspace_id, dispatch_id))
 
-    def load(self, workspace_and_dispatch: Iterable[tuple[str, str]]) -> None:
+    def prefetch(self, workspace_and_dispatch: Iterable[tuple[str, str]]) -> None:
         """Read many at once: each `get` of one of them asks nobody then."""
-        self._rows.load(DISPATCHES, workspace_and_dispatch)
+        self._rows.prefetch(DISPATCHES, workspace_and_dispatch)
 
     def find(self, dispatch_id: str) -> Dispatch | None:
         """Return a dispatch of whatever workspace (the operator's commands name dispatches alone)."""
@@ -66,20 +66,20 @@ class Dispatches(Table):
     def by_provider_id(self, workspace_id: str, provider: str, provider_id: str) -> Dispatch | None:
         """Return the newest dispatch, by (created_at, id), with this identifier of this provider."""
         name = (workspace_id, provider, provider_id)
-        self.load_named([name])
-        found = self._rows.listed(DISPATCHES, _BY_PROVIDER_ID, name)
+        self.prefetch_by_provider_id([name])
+        found = self._rows.prefetched(DISPATCHES, _BY_PROVIDER_ID, name)
         return found[0] if found else None
 
-    def load_named(self, names: Iterable[tuple[str, str, str]]) -> None:
+    def prefetch_by_provider_id(self, names: Iterable[tuple[str, str, str]]) -> None:
         """Read many by (workspace, provider, identifier of the provider), so that `by_provider_id` asks nobody."""
-        self._rows.load_lists(
+        self._rows.prefetch_lists(
             DISPATCHES,
             _BY_PROVIDER_ID,
             {name: name for name in names},
             lambda found: [(found.workspace_id, found.provider, found.provider_id)],
         )
 
-    def alike(
+    def similar(
         self, dispatch: Dispatch, *, since: datetime, until: datetime, states: Collection[DispatchState]
     ) -> Sequence[Dispatch]:
         """Return the others of all workspaces with its provider, sender and contact, by (created_at, id).
@@ -88,13 +88,13 @@ class Dispatches(Table):
         """
         found = self._list(
             DISPATCHES,
-            "dispatches.alike",
+            "dispatches.similar",
             dispatch_id=dispatch.id,
             provider=dispatch.provider,
-            sender=dispatch.sender,
+            from_number=dispatch.from_number,
             phone=dispatch.to,
-            since=to_text(since),
-            until=to_text(until),
+            since=format_timestamp(since),
+            until=format_timestamp(until),
         )
         return [one for one in found if one.state in states]
 
@@ -102,28 +102,28 @@ class Dispatches(Table):
         """Write what became of a dispatch; what was asked for stays as it is.
 
         Raises:
-            AlreadyThere: It would be a second unsettled one; nothing was changed.
+            AlreadyExists: It would be a second unsettled one; nothing was changed.
         """
         known = self.get(dispatch.workspace_id, dispatch.id)
         if known is not None and dispatch.unsettled and not known.unsettled and self._has_unsettled(dispatch):
-            raise AlreadyThere("There is an unsettled dispatch already.")
+            raise AlreadyExists("There is an unsettled dispatch already.")
         if known is not None and known.provider_id != dispatch.provider_id:
-            self._rows.lists.pop(_BY_PROVIDER_ID, None)
+            self._rows.prefetched_keys.pop(_BY_PROVIDER_ID, None)
         self._rows.update(DISPATCHES, DISPATCHES.key_of(dispatch), dispatch)
 
     def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
         """Return a recipient's dispatches, oldest first by (created_at, id)."""
         recipient = (workspace_id, campaign_id, position)
-        self.load_of_recipients([recipient])
-        return self._rows.listed(DISPATCHES, _OF_RECIPIENT, recipient)
+        self.prefetch_of_recipients([recipient])
+        return self._rows.prefetched(DISPATCHES, _OF_RECIPIENT, recipient)
 
-    def load_of_recipients(self, recipients: Iterable[tuple[str, str, int]]) -> None:
+    def prefetch_of_recipients(self, recipients: Iterable[tuple[str, str, int]]) -> None:
         """Read those of many recipients (workspace, campaign, position) at once, so that `of_recipient` asks nobody."""
         wanted = {
             (workspace_id, campaign_id, position): (self._rows.number(workspace_id, campaign_id), position)
             for workspace_id, campaign_id, position in recipients
         }
-        self._rows.load_lists(
+        self._rows.prefetch_lists(
             DISPATCHES,
             _OF_RECIPIENT,
             wanted,
@@ -138,15 +138,20 @@ class Dispatches(Table):
         """Return a message's dispatches, oldest first by (created_at, id)."""
         return self._list(DISPATCHES, "dispatches.of_message", workspace_id=workspace_id, message_id=message_id)
 
-    def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[Sent]:
+    def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[RecentRequest]:
         """Return dispatches to a number that were created at or after a moment, oldest first.
 
         Those that reached nobody for sure (not sent, withdrawn, deferred) do not count, nor do answers to keywords.
         """
         rows = self._rows.query(
-            "dispatches.sent_to", DISPATCHES, MESSAGES, workspace_id=workspace_id, phone=phone, since=to_text(since)
+            "dispatches.sent_to",
+            DISPATCHES,
+            MESSAGES,
+            workspace_id=workspace_id,
+            phone=phone,
+            since=format_timestamp(since),
         )
-        return [Sent(from_text(created_at), bool(under_way)) for created_at, under_way in rows]
+        return [RecentRequest(parse_timestamp(created_at), bool(under_way)) for created_at, in_flight in rows]
 
     def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
         """Return a campaign's dispatches that are no more `dispatching`, created at or after a moment.
@@ -154,17 +159,20 @@ class Dispatches(Table):
         They come newest first, those of one moment as they were written last to first, at most `limit`.
         """
         number = self._rows.number(workspace_id, campaign_id)
-        return self._list(DISPATCHES, "dispatches.recent", number=number, since=to_text(since), limit=limit)
+        return self._list(DISPATCHES, "dispatches.recent", number=number, since=format_timestamp(since), limit=limit)
 
-    def count_unknown(self, workspace_id: str | None, *, limit: int) -> Sequence[UnknownCount]:
+    def count_unknown(self, workspace_id: str | None, *, limit: int) -> Sequence[UnknownDispatchCount]:
         """Return how many unknown ones each workspace has, one workspace or all; of the oldest `limit` in all.
 
         What has the oldest one comes first, by (its created_at, workspace).
         """
         rows = self._rows.query("dispatches.count_unknown", DISPATCHES, workspace_id=workspace_id, limit=limit)
-        return [UnknownCount(workspace_id=owner, count=count, since=from_text(since)) for owner, count, since in rows]
+        return [
+            UnknownDispatchCount(workspace_id=owner, count=count, since=parse_timestamp(since))
+            for owner, count, since in rows
+        ]
 
-    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchGroup]:
+    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchCount]:
         """Return what a campaign's dispatches came to, the most frequent first, at most a thousand groups.
 
         Of as many, by (provider, state, report, reason, error_code), nothing before something. The error code of a call
@@ -173,7 +181,7 @@ class Dispatches(Table):
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("dispatches.groups", DISPATCHES, CALLS, number=number)
         return [
-            DispatchGroup(
+            DispatchCount(
                 provider=provider,
                 state=DispatchState(state),
                 report=None if report is None else MessageStatus(report),
@@ -194,7 +202,7 @@ class Dispatches(Table):
 
         With `after` only those behind that one in this order, whatever has become of it.
         """
-        after_at, after_id = ("", "") if after is None else (to_text(after.created_at), after.id)
+        after_at, after_id = ("", "") if after is None else (format_timestamp(after.created_at), after.id)
         return self._list(
             DISPATCHES,
             "dispatches.unknown",
@@ -251,9 +259,9 @@ class Calls(Table):
         """Write over a call; its agent, its number and its recipient stay as they are."""
         self._rows.update(CALLS, CALLS.key_of(call), call)
 
-    def open_between(self, workspace_id: str, agent_id: str, to: str) -> Call | None:
+    def open_call_between(self, workspace_id: str, agent_id: str, to: str) -> Call | None:
         """Return the oldest open call, by (created_at, id), of this agent to this number."""
-        return self._one(CALLS, "calls.open_between", workspace_id=workspace_id, agent_id=agent_id, to_number=to)
+        return self._one(CALLS, "calls.open_call_between", workspace_id=workspace_id, agent_id=agent_id, to_number=to)
 
 
 class Messages(Table):
@@ -276,7 +284,7 @@ class Messages(Table):
         [[created_at]] = self._rows.query(
             "messages.last_reply", MESSAGES, workspace_id=workspace_id, phone=phone, purpose=purpose
         )
-        return None if created_at is None else from_text(created_at)
+        return None if created_at is None else parse_timestamp(created_at)
 
 
 class Inbound(Table):
@@ -286,7 +294,7 @@ class Inbound(Table):
         """Write a message.
 
         Raises:
-            AlreadyThere: It is there, or the workspace has one with its identifier of its provider.
+            AlreadyExists: It is there, or the workspace has one with its identifier of its provider.
         """
         self._rows.insert_now(INBOUND, INBOUND.key_of(message), message)
 
@@ -295,7 +303,7 @@ class Inbound(Table):
         [[written_at]] = self._rows.query(
             "inbound.last_keyword", INBOUND, workspace_id=workspace_id, phone=phone, keyword=keyword
         )
-        return None if written_at is None else from_text(written_at)
+        return None if written_at is None else parse_timestamp(written_at)
 
     def list(self, workspace_id: str, *, unclear: bool = False, limit: int = 1000) -> Sequence[InboundMessage]:
         """Return the newest messages, or those that are unclear, newest first by (received_at, id), both descending."""
@@ -305,6 +313,6 @@ class Inbound(Table):
     def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
         """Return whether a number has written at or after a moment."""
         rows = self._rows.query(
-            "inbound.replied_since", INBOUND, workspace_id=workspace_id, phone=phone, since=to_text(since)
+            "inbound.replied_since", INBOUND, workspace_id=workspace_id, phone=phone, since=format_timestamp(since)
         )
         return bool(rows)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from outreach.clock import from_text, to_text
+from outreach.clock import format_timestamp, parse_timestamp
 from outreach.convert.columns import Value, json_text
+from outreach.models.base import Channel
 from outreach.models.campaign import Counters, contribution
-from outreach.models.carriers import Channel
-from outreach.models.recipient import PreparedRecipient, Recipient, RecipientGroup
+from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.policy.call_settlement import DOUBLE_DIAL
+from outreach.working_set.journal import AlreadyExists
 from outreach.working_set.kinds import RECIPIENTS, UNSUBSCRIBES
-from outreach.working_set.tables.base import Table, as_list
-from outreach.working_set.writes import AlreadyThere
+from outreach.working_set.tables.base import Table, json_list
 
 NewRow = tuple[int, PreparedRecipient, RecipientStatus, str | None]
 
@@ -27,12 +27,12 @@ class Recipients(Table):
 
         Raises:
             LookupError: The workspace has no such campaign, loading or published.
-            AlreadyThere: A position is taken, or comes twice; none of the rows was written.
+            AlreadyExists: A position is taken, or comes twice; none of the rows was written.
         """
         number = self._rows.number(workspace_id, campaign_id)
         if number is None:
             raise LookupError("There is no such campaign.")
-        values = _new_rows(number, rows, to_text(now))
+        values = _new_rows(number, rows, format_timestamp(now))
         if not values:
             return
         positions = {position for _, position, *_ in values if isinstance(position, int)}
@@ -40,10 +40,10 @@ class Recipients(Table):
             "recipients.taken", RECIPIENTS, number=number, first=min(positions), last=max(positions)
         )
         if len(positions) < len(values) or not positions.isdisjoint(row[0] for row in taken):
-            raise AlreadyThere(f"There is such a {RECIPIENTS.what} already.")
+            raise AlreadyExists(f"There is such a {RECIPIENTS.noun} already.")
         self._rows.run_many("recipients.insert", values)
         for position in positions:
-            self._rows.lose(RECIPIENTS, (campaign_id, position))
+            self._rows.evict(RECIPIENTS, (campaign_id, position))
 
     def known_phones(self, workspace_id: str, campaign_id: str, phones: Collection[str]) -> frozenset[str]:
         """Return those of the numbers (at most 5,000) that the campaign already has."""
@@ -51,7 +51,7 @@ class Recipients(Table):
             "recipients.known_phones",
             RECIPIENTS,
             number=self._rows.number(workspace_id, campaign_id),
-            phones=as_list(phones),
+            phones=json_list(phones),
         )
         return frozenset(row[0] for row in rows)
 
@@ -64,10 +64,10 @@ class Recipients(Table):
             workspace_id=workspace_id,
             number=self._rows.number(workspace_id, campaign_id),
             channel=channel,
-            since=to_text(since),
+            since=format_timestamp(since),
         )
         counted = Counters()
-        for it in self._rows.adopt(RECIPIENTS, rows):
+        for it in self._rows.cache_rows(RECIPIENTS, rows):
             counted += contribution(it.status, attempts=it.attempts, dispatched=it.dispatched, successful=it.successful)
             self._rows.delete(RECIPIENTS, (campaign_id, it.position))
         return counted
@@ -78,10 +78,10 @@ class Recipients(Table):
             return None
         return self._rows.get(RECIPIENTS, (campaign_id, position))
 
-    def load(self, recipients: Collection[tuple[str, str, int]]) -> None:
+    def prefetch(self, recipients: Collection[tuple[str, str, int]]) -> None:
         """Read many (workspace, campaign, position) at once: each `get` of one of them asks nobody then."""
-        self._rows.load_refs(campaign_id for _, campaign_id, _ in recipients)
-        self._rows.load(
+        self._rows.prefetch_refs(campaign_id for _, campaign_id, _ in recipients)
+        self._rows.prefetch(
             RECIPIENTS,
             (
                 (campaign_id, position)
@@ -93,7 +93,7 @@ class Recipients(Table):
     def put(self, workspace_id: str, recipient: Recipient) -> None:
         """Write a recipient's state over the one it has; the contact's own fields do not change."""
         if self._rows.ref(workspace_id, recipient.campaign_id) is None:
-            raise LookupError(f"There is no such {RECIPIENTS.what}.")
+            raise LookupError(f"There is no such {RECIPIENTS.noun}.")
         self._rows.update(RECIPIENTS, (recipient.campaign_id, recipient.position), recipient)
 
     def due(self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int) -> Sequence[Recipient]:
@@ -102,16 +102,16 @@ class Recipients(Table):
         Those that wait for the second call of a double dial come first: it is made within seconds, or dropped. Then
         the other waiting ones, then pending ones. Waiting ones come by (due_at, position), pending ones by position.
         """
-        return self.due_of([(workspace_id, campaign_id)], now, limit=limit)[0]
+        return self.due_for_campaigns([(workspace_id, campaign_id)], now, limit=limit)[0]
 
-    def due_of(
+    def due_for_campaigns(
         self, campaigns: Sequence[tuple[str, str]], now: datetime, *, limit: int
     ) -> Sequence[Sequence[Recipient]]:
         """Return the same of each of many campaigns, at most so many of each."""
         numbers = [self._rows.number(workspace_id, campaign_id) for workspace_id, campaign_id in campaigns]
         found: dict[str, list[Recipient]] = {campaign_id: [] for _, campaign_id in campaigns}
         terms: dict[str, Value] = {"wanted": json_text(numbers), "limit": limit}
-        waiting: dict[str, Value] = {"reason": DOUBLE_DIAL, "now": to_text(now)}
+        waiting: dict[str, Value] = {"reason": DOUBLE_DIAL, "now": format_timestamp(now)}
         for name, more in (("due_waiting_for", waiting), ("due_waiting_else", waiting), ("due_pending", {})):
             for recipient in self._list(RECIPIENTS, f"recipients.{name}", **terms, **more):
                 found[recipient.campaign_id].append(recipient)
@@ -121,29 +121,29 @@ class Recipients(Table):
         """Return the earliest due time of the waiting and of the in-progress ones that have one."""
         number = self._rows.number(workspace_id, campaign_id)
         [[due_at]] = self._rows.query("recipients.next_due", RECIPIENTS, number=number)
-        return None if due_at is None else from_text(due_at)
+        return None if due_at is None else parse_timestamp(due_at)
 
     def overdue_in_progress(
         self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int
     ) -> Sequence[Recipient]:
         """Return in-progress recipients due at or before now, by (due_at, position)."""
-        return self._of("overdue_in_progress", workspace_id, campaign_id, now=to_text(now), limit=limit)
+        return self._of("overdue_in_progress", workspace_id, campaign_id, now=format_timestamp(now), limit=limit)
 
     def in_progress_after(
         self, workspace_id: str, campaign_id: str, after: datetime, *, limit: int
     ) -> Sequence[Recipient]:
         """Return in-progress recipients due later than a moment, by (due_at, position)."""
-        return self._of("in_progress_after", workspace_id, campaign_id, after=to_text(after), limit=limit)
+        return self._of("in_progress_after", workspace_id, campaign_id, after=format_timestamp(after), limit=limit)
 
-    def put_off(
+    def postponed(
         self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, limit: int
     ) -> Sequence[Recipient]:
         """Return recipients that wait for this reason and are due after now, by (due_at, position)."""
-        return self._of("put_off", workspace_id, campaign_id, reason=reason, now=to_text(now), limit=limit)
+        return self._of("postponed", workspace_id, campaign_id, reason=reason, now=format_timestamp(now), limit=limit)
 
-    def waiting_with(self, workspace_id: str, phone: str) -> Sequence[Recipient]:
+    def waiting_for_phone(self, workspace_id: str, phone: str) -> Sequence[Recipient]:
         """Return the waiting recipients with this number in all campaigns of a workspace, by (campaign, position)."""
-        return self._list(RECIPIENTS, "recipients.waiting_with", workspace_id=workspace_id, phone=phone)
+        return self._list(RECIPIENTS, "recipients.waiting_for_phone", workspace_id=workspace_id, phone=phone)
 
     def in_flight(self, workspace_id: str, campaign_id: str) -> int:
         """Return how many are dispatching, in progress or unknown."""
@@ -167,12 +167,12 @@ class Recipients(Table):
         """Return the recipients that were supplied with this, which is no possible number, by position."""
         return self._of("without_phone", workspace_id, campaign_id, phone_number=phone_number)
 
-    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientGroup]:
+    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
         """Return how many are in each state for each reason, by (status, reason), no reason first."""
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("recipients.groups", RECIPIENTS, number=number)
         return [
-            RecipientGroup(status=RecipientStatus(status), reason=reason, count=count) for status, reason, count in rows
+            RecipientCount(status=RecipientStatus(status), reason=reason, count=count) for status, reason, count in rows
         ]
 
     def recount(self, workspace_id: str, campaign_id: str) -> Counters:

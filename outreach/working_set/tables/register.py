@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from outreach.models.carriers import Channel
+from outreach.models.base import Channel
 from outreach.models.unsubscribe import HELD, Unsubscribe
 from outreach.working_set.kinds import UNSUBSCRIBES
-from outreach.working_set.tables.base import Table, as_list
+from outreach.working_set.tables.base import Table, json_list
 
 
 class Register(Table):
@@ -18,13 +18,13 @@ class Register(Table):
         """Return the entry of a number."""
         return self._rows.get(UNSUBSCRIBES, (workspace_id, phone))
 
-    def load(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
+    def prefetch(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
         """Read the entries of many numbers at once: each `get` of one of them asks nobody then."""
-        self._rows.load(UNSUBSCRIBES, workspace_and_phone)
+        self._rows.prefetch(UNSUBSCRIBES, workspace_and_phone)
 
     def put(self, entry: Unsubscribe) -> None:
         """Write an entry, in place of the one that this number has: a stop."""
-        self._rows.note_stop()
+        self._rows.count_stop()
         self._rows.put(UNSUBSCRIBES, UNSUBSCRIBES.key_of(entry), entry)
 
     def delete(self, workspace_id: str, phone: str) -> bool:
@@ -52,15 +52,15 @@ class Register(Table):
         if not phones:
             return frozenset()
         rows = self._rows.query(
-            "register.stopped", UNSUBSCRIBES, workspace_id=workspace_id, channel=channel, phones=as_list(phones)
+            "register.stopped", UNSUBSCRIBES, workspace_id=workspace_id, channel=channel, phones=json_list(phones)
         )
         return frozenset(row[0] for row in rows)
 
-    def standing(
+    def restrictions(
         self, workspace_id: str, channel: Channel, phones: Collection[str]
     ) -> Mapping[str, Literal["stopped", "held"]]:
         """Return what stands against numbers (at most 5,000): those that it stops, and those that are held back."""
-        self.load((workspace_id, phone) for phone in phones)
+        self.prefetch((workspace_id, phone) for phone in phones)
         entries = (self.get(workspace_id, phone) for phone in phones)
         found = [entry for entry in entries if entry is not None and (entry.stops(channel) or entry.scope == HELD)]
         return {entry.phone: "held" if entry.scope == HELD else "stopped" for entry in found}

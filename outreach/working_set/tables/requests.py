@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from outreach.clock import to_text
-from outreach.models.work import AuditEntry, RequestWindow, StoredRequest
-from outreach.working_set.kinds import AUDIT, STORED, WINDOWS
+from outreach.clock import format_timestamp
+from outreach.models.work import AuditEntry, IdempotencyRecord, RequestWindow
+from outreach.working_set.kinds import AUDIT, IDEMPOTENCY_KEYS, REQUEST_WINDOWS
 from outreach.working_set.tables.base import Table
 
 
@@ -16,27 +16,27 @@ class Requests(Table):
 
     def window(self, workspace_id: str) -> RequestWindow | None:
         """Return a workspace's window."""
-        return self._rows.get(WINDOWS, (workspace_id,))
+        return self._rows.get(REQUEST_WINDOWS, (workspace_id,))
 
     def put_window(self, window: RequestWindow) -> None:
         """Write a workspace's window."""
-        self._rows.put(WINDOWS, (window.workspace_id,), window)
+        self._rows.put(REQUEST_WINDOWS, (window.workspace_id,), window)
 
-    def stored(self, workspace_id: str, operation: str, key: str) -> StoredRequest | None:
+    def stored(self, workspace_id: str, operation: str, key: str) -> IdempotencyRecord | None:
         """Return what is stored under an idempotency key."""
-        return self._rows.get(STORED, (workspace_id, operation, key))
+        return self._rows.get(IDEMPOTENCY_KEYS, (workspace_id, operation, key))
 
-    def put_stored(self, request: StoredRequest) -> None:
+    def put_stored(self, request: IdempotencyRecord) -> None:
         """Write what is stored under an idempotency key."""
-        self._rows.put(STORED, STORED.key_of(request), request)
+        self._rows.put(IDEMPOTENCY_KEYS, IDEMPOTENCY_KEYS.key_of(request), request)
 
     def delete_stored(self, workspace_id: str, operation: str, key: str) -> None:
         """Forget a key; nothing happens when it is not there."""
-        self._rows.delete(STORED, (workspace_id, operation, key))
+        self._rows.delete(IDEMPOTENCY_KEYS, (workspace_id, operation, key))
 
     def sweep(self, now: datetime, *, limit: int) -> int:
         """Delete up to `limit` keys that have expired (`expires_at` at or before now); return how many."""
-        return self._rows.execute_on(STORED, "requests.sweep", now=to_text(now), limit=limit)
+        return self._rows.execute_on(IDEMPOTENCY_KEYS, "requests.sweep", now=format_timestamp(now), limit=limit)
 
 
 class Audit(Table):

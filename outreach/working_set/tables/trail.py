@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from outreach.clock import to_text
+from outreach.clock import format_timestamp
 from outreach.models.trail import TrailEntry
 from outreach.working_set.kinds import TRAIL
 from outreach.working_set.tables.base import Table
@@ -36,7 +36,7 @@ class Trail(Table):
         """Have the latest `held` entry of a recipient last until `due_at`, repeated once more; if there is one."""
         number = self._rows.number(workspace_id, campaign_id)
         if number is not None:
-            self._rows.append("trail", "prolong", (to_text(due_at), number, position))
+            self._rows.append("trail", "prolong", (format_timestamp(due_at), number, position))
 
     def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[TrailEntry]:
         """Return the entries of one recipient, by number."""

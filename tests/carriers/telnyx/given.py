@@ -11,11 +11,11 @@ from typing import Any, Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from outreach.clock import to_text
+from outreach.clock import format_timestamp
 from outreach.protocols.adapter import Callback
 from outreach.testing.builders import NOW
 from outreach.testing.fault_server import Answer, Received
-from outreach.testing.provider_contract import Situation
+from outreach.testing.provider_contract import Scenario
 from tests.carriers.kit import CALLBACK_URL, callback
 
 KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -52,7 +52,7 @@ def a_row(**changes: Any) -> dict[str, Any]:
         "uuid": str(uuid.uuid4()),
         "cli": "+14155550199",
         "cld": "+14155550100",
-        "created_at": to_text(NOW),
+        "created_at": format_timestamp(NOW),
         "status": "delivered",
         "delivery_status_webhook_url": f"{CALLBACK_URL}?dispatch={DISPATCH}",
     }
@@ -77,7 +77,7 @@ class TelnyxStandIn:
             row = a_row(
                 cli=asked.get("from"),
                 cld=asked["to"],
-                created_at=to_text(datetime.now(UTC)),
+                created_at=format_timestamp(datetime.now(UTC)),
                 delivery_status_webhook_url=asked.get("webhook_url"),
             )
             self.rows.append(row)
@@ -85,9 +85,9 @@ class TelnyxStandIn:
         rows = [row for row in self.rows if row["cld"] == request.query["filter[cld]"]]
         return as_json({"data": rows, "meta": {"page_number": 1, "total_pages": 1, "total_results": len(rows)}})
 
-    def refuse(self, situation: Situation) -> Answer:
+    def refuse(self, scenario: Scenario) -> Answer:
         """Refuse an impossible number for good, and for a network that is away for now."""
-        code = "40310" if situation == "refuses_for_good" else "40006"
+        code = "40310" if scenario == "refuses_for_good" else "40006"
         return as_json({"errors": [{"code": code, "title": "No", "detail": "No."}]}, 400)
 
 

@@ -12,7 +12,7 @@ from outreach.carriers.telnyx import ADAPTER
 from outreach.carriers.telnyx.callbacks import STATUSES
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
-from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundText
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundMessageEvent
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.testing.clock import ManualClock
 from tests.carriers.junk import JunkRules
@@ -147,16 +147,16 @@ def test_an_event_that_says_nothing_is_kept_without_content(event: dict[str, Any
 def test_a_message_that_cannot_be_read_is_told_as_one(payload: object) -> None:
     """It says not who wrote, or to whom: the log tells that something was lost."""
     event = _read(signed(_event("message.received", payload)))
-    assert event == CallbackEvent(event_id=EVENT_ID, content=None, unread="message.received")
+    assert event == CallbackEvent(event_id=EVENT_ID, content=None, unreadable_kind="message.received")
 
 
 def test_a_message_is_an_inbound_text() -> None:
     """Who wrote what to whom, at the time that Telnyx names."""
     assert _read(signed(INBOUND)) == CallbackEvent(
         event_id=EVENT_ID,
-        content=InboundText(
+        content=InboundMessageEvent(
             provider_id=ID,
-            sender="+14155550100",
+            from_number="+14155550100",
             to="+14155550199",
             body="Hello!",
             at=datetime(2026, 3, 2, 9, 30, 10, 500_000, tzinfo=UTC),
@@ -170,7 +170,7 @@ def test_a_keyword_that_telnyx_has_answered_is_said(keyword: str) -> None:
     event = json.loads(json.dumps(INBOUND))
     event["data"]["payload"]["autoresponse_type"] = keyword
     content = _read(signed(event)).content
-    assert isinstance(content, InboundText)
+    assert isinstance(content, InboundMessageEvent)
     assert (content.keyword, content.answered) == (keyword.lower(), True)
 
 
@@ -229,5 +229,5 @@ def test_a_text_with_half_a_surrogate_pair_is_taken_in() -> None:
     event = json.loads(json.dumps(INBOUND))
     event["data"]["payload"]["text"] = "STOP \ud83d"
     content = _read(signed(event)).content
-    assert isinstance(content, InboundText)
+    assert isinstance(content, InboundMessageEvent)
     assert content.body == "STOP \ufffd"

@@ -9,16 +9,16 @@ import httpx
 import pytest
 
 from outreach.carriers.telnyx import ADAPTER
-from outreach.clock import SystemClock, to_text
-from outreach.models.dispatch import Outcome
+from outreach.clock import SystemClock, format_timestamp
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.testing.builders import NOW
 from outreach.testing.carrier_contract import CarrierContract
 from outreach.testing.fault_server import FaultServer
-from outreach.testing.http_lab import HttpLab
+from outreach.testing.http_harness import HttpHarness
 from tests.carriers.adapters import AdapterRules
 from tests.carriers.faults import FaultMatrix
-from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, Caught, connection, question, sent
+from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, Caught, connection, lookup, sent
 from tests.carriers.telnyx.given import CREDENTIALS, DISPATCH, ID, PROFILE, TelnyxStandIn, a_payload, a_row, as_json
 
 pytestmark = pytest.mark.anyio
@@ -30,11 +30,11 @@ class TestTelnyxCarrier(CarrierContract):
     """Telnyx's adapter in front of a stand-in."""
 
     @pytest.fixture
-    async def lab(self, anyio_backend: str) -> AsyncIterator[HttpLab]:
+    async def harness(self, anyio_backend: str) -> AsyncIterator[HttpHarness]:
         """Return the adapter with its stand-in."""
         stand_in = TelnyxStandIn()
         async with FaultServer(stand_in.accept) as server, httpx.AsyncClient() as http:
-            yield HttpLab(
+            yield HttpHarness(
                 server,
                 stand_in,
                 lambda url: ADAPTER.connect(
@@ -65,13 +65,13 @@ async def _body(**options: Any) -> dict[str, Any]:
     return body
 
 
-async def _refused(error: object, status: int = 400) -> Outcome:
+async def _refused(error: object, status: int = 400) -> DispatchOutcome:
     outcome, _ = await sent(ADAPTER, CREDENTIALS, httpx.Response(status, json={"errors": error}))
     return outcome
 
 
 async def test_a_message_is_one_object() -> None:
-    """providers.md, A.1: our dispatch id in the message's own webhook URL, and the profile's left out."""
+    """Our dispatch id in the message's own webhook URL, and the profile's left out."""
     assert await _body(dispatch_id="d-1") == {
         "to": TO,
         "from": SENDER,
@@ -89,7 +89,7 @@ async def test_without_a_public_address_telnyx_is_told_of_none() -> None:
 @pytest.mark.parametrize(("sender", "told"), [("Acme", True), (SENDER, False)])
 async def test_a_profile_is_named_where_the_number_does_not_say_it(sender: str, told: bool) -> None:
     """A name needs the profile; a number has its own."""
-    body = await _body(credentials={**CREDENTIALS, **PROFILE}, sender=sender)
+    body = await _body(credentials={**CREDENTIALS, **PROFILE}, from_number=sender)
     assert body.get("from") == sender
     assert body.get("messaging_profile_id") == (PROFILE["messaging_profile_id"] if told else None)
 
@@ -97,14 +97,16 @@ async def test_a_profile_is_named_where_the_number_does_not_say_it(sender: str, 
 @pytest.mark.parametrize("more", [{}, PROFILE])
 async def test_without_any_sender_nothing_is_asked(more: dict[str, str]) -> None:
     """Refused as `bad_sender`, without a request, whatever profile there is."""
-    outcome, requests = await sent(ADAPTER, {**CREDENTIALS, **more}, httpx.Response(200, json=ACCEPTED), sender=None)
+    outcome, requests = await sent(
+        ADAPTER, {**CREDENTIALS, **more}, httpx.Response(200, json=ACCEPTED), from_number=None
+    )
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
     assert requests == []
 
 
 async def test_not_after_cannot_be_told() -> None:
     """Telnyx has no field for it, and says so; what is still in time is sent as it is."""
-    assert not ADAPTER.connect(connection(CREDENTIALS)).capabilities.carries_not_after
+    assert not ADAPTER.connect(connection(CREDENTIALS)).capabilities.supports_not_after
     assert await _body(dispatch_id="d", not_after=NOW + timedelta(seconds=1)) == await _body(dispatch_id="d")
 
 
@@ -142,10 +144,10 @@ async def test_requests_go_with_the_key() -> None:
     ],
 )
 async def test_a_code_has_its_class(error: object, status: int, state: DispatchState, reason: str) -> None:
-    """providers.md, A.2: by the table, what it lacks by the status, and Telnyx's own errors as unknown."""
+    """docs/carriers/telnyx.md#codes: by the table, what it lacks by the status, and Telnyx's own errors as unknown."""
     outcome = await _refused([error], status)
     assert (outcome.state, outcome.reason) == (state, reason)
-    assert outcome.whole_account is (error != {"code": "40016"})
+    assert outcome.account_wide is (error != {"code": "40016"})
 
 
 @pytest.mark.parametrize("errors", [None, [], 5, "x", {"code": "40310"}, [[]]])
@@ -172,17 +174,17 @@ async def test_a_yes_that_has_failed_already_is_a_no(status: str, code: str | No
     assert (outcome.state, outcome.reason, outcome.provider_id) == (DispatchState.REFUSED, reason, ID)
 
 
-async def _look_up(*rows: dict[str, Any], pages: int = 1, **changes: Any) -> tuple[Outcome | None, Caught]:
+async def _look_up(*rows: dict[str, Any], pages: int = 1, **changes: Any) -> tuple[DispatchOutcome | None, Caught]:
     caught = Caught(lambda _: httpx.Response(200, json={"data": list(rows), "meta": {"total_pages": pages}}))
     carrier = ADAPTER.connect(caught.connection(CREDENTIALS))
-    return await carrier.look_up(question(dispatch_id=DISPATCH, **changes)), caught
+    return await carrier.look_up(lookup(dispatch_id=DISPATCH, **changes)), caught
 
 
 async def test_a_look_up_searches_the_records() -> None:
     """By both numbers and the days; the record whose address carries our id is the message."""
     mine, another = a_row(uuid=ID), a_row(delivery_status_webhook_url=f"{CALLBACK_URL}?dispatch=another")
     found, caught = await _look_up(another, mine, a_row(delivery_status_webhook_url=None))
-    assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=ID)
+    assert found == DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=ID)
     assert dict(caught.request.url.params) == {
         "filter[record_type]": "messaging",
         "filter[direction]": "outbound",
@@ -198,13 +200,13 @@ async def test_a_look_up_searches_the_records() -> None:
 async def test_the_only_record_without_an_address_is_taken() -> None:
     """Where no public address was set, the numbers and the time have to do: where nothing else could be meant."""
     found, caught = await _look_up(a_row(uuid=ID, delivery_status_webhook_url=None))
-    assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=ID, circumstantial=True)
+    assert found == DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=ID, circumstantial=True)
     assert caught.request.url.params["filter[cli]"] == SENDER
 
 
 async def test_what_had_no_sender_is_not_looked_for() -> None:
     """It was refused here."""
-    found, caught = await _look_up(a_row(), sender=None)
+    found, caught = await _look_up(a_row(), from_number=None)
     assert (found, caught.requests) == (None, [])
 
 
@@ -218,8 +220,8 @@ async def test_what_had_no_sender_is_not_looked_for() -> None:
         [a_row(cld="+14155550101")],
         [a_row(cli="+14155550198")],
         [a_row(direction="inbound")],
-        [a_row(created_at=to_text(NOW - timedelta(minutes=1)))],
-        [a_row(created_at=to_text(NOW + timedelta(minutes=2)))],
+        [a_row(created_at=format_timestamp(NOW - timedelta(minutes=1)))],
+        [a_row(created_at=format_timestamp(NOW + timedelta(minutes=2)))],
         [a_row(created_at=None)],
         [a_row(uuid=None)],
         [a_row(delivery_status_webhook_url="https://[")] * 2,
@@ -251,9 +253,9 @@ async def test_a_look_up_that_would_read_too_many_pages_gives_up() -> None:
 async def test_a_message_whose_id_is_known_is_asked_for_by_it() -> None:
     """With an identifier there is nothing to compare."""
     caught = Caught(httpx.Response(200, json={"data": a_payload("delivered")}))
-    found = await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(question(provider_id=ID))
+    found = await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(lookup(provider_id=ID))
     assert caught.request.url.path == f"/v2/messages/{ID}"
-    assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=ID)
+    assert found == DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=ID)
 
 
 @pytest.mark.parametrize("key", ["AAAA", "no base64 !", CREDENTIALS["public_key"] + "AAAA"])

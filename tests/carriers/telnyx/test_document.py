@@ -9,7 +9,7 @@ import pytest
 
 from outreach.carriers.telnyx import ADAPTER
 from outreach.carriers.telnyx.callbacks import STATUSES
-from tests.carriers.kit import Caught, question, sent
+from tests.carriers.kit import Caught, lookup, sent
 from tests.carriers.telnyx.given import CREDENTIALS, ID, PROFILE, a_payload
 from tests.provider_documents import changed, check, is_refused, load, without
 
@@ -28,13 +28,13 @@ async def _requests() -> list[httpx.Request]:
     return [
         await _send(),
         await _send(callback_url=None),
-        await _send(credentials={**CREDENTIALS, **PROFILE}, sender="Acme"),
+        await _send(credentials={**CREDENTIALS, **PROFILE}, from_number="Acme"),
     ]
 
 
 async def _asked(**changes: Any) -> httpx.Request:
     caught = Caught(httpx.Response(200, json={"data": []}))
-    await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(question(**changes))
+    await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(lookup(**changes))
     return caught.request
 
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from outreach.protocols.adapter import Callback
 from outreach.testing.fault_server import Answer, Received
-from outreach.testing.provider_contract import Situation
+from outreach.testing.provider_contract import Scenario
 from tests.carriers.kit import CALLBACK_URL, callback
 
 ACCOUNT_SID: Final = "AC" + "0" * 31 + "1"
@@ -73,9 +73,9 @@ class TwilioStandIn:
         ]
         return as_json({"messages": listed, "next_page_uri": None})
 
-    def refuse(self, situation: Situation) -> Answer:
+    def refuse(self, scenario: Scenario) -> Answer:
         """Refuse an impossible number for good, and everything during maintenance for now."""
-        code = 21211 if situation == "refuses_for_good" else 21730
+        code = 21211 if scenario == "refuses_for_good" else 21730
         return as_json({"code": code, "message": "No.", "more_info": "…", "status": 400}, 400)
 
 

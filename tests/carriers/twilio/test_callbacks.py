@@ -16,7 +16,7 @@ from outreach.carriers.twilio.callbacks import STATUSES
 from outreach.carriers.twilio.signature import verified_fields
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
-from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundText
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundMessageEvent
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from tests.carriers.junk import JunkRules
 from tests.carriers.kit import CALLBACK_URL, callback, connection
@@ -234,16 +234,16 @@ def test_what_is_not_of_its_form_is_refused(changes: dict[str, str]) -> None:
 def test_numbers_short_codes_and_channels_are_addresses(address: str) -> None:
     """https://www.twilio.com/docs/messaging/channels."""
     content = _read(signed({**INBOUND, "From": address, "To": address})).content
-    assert isinstance(content, InboundText)
-    assert (content.sender, content.to) == (address, address)
+    assert isinstance(content, InboundMessageEvent)
+    assert (content.from_number, content.to) == (address, address)
 
 
 @pytest.mark.parametrize("name", ["AMAZON", "PayPal", "7ELEVEN", "1800FLOWERS", "An office", "A&B", "somebody"])
 def test_a_message_may_come_from_a_name(name: str) -> None:
     """An alphanumeric sender; what it wrote is stored."""
     content = _read(signed({**INBOUND, "From": name, "FromCountry": "US"})).content
-    assert isinstance(content, InboundText)
-    assert content.sender == name
+    assert isinstance(content, InboundMessageEvent)
+    assert content.from_number == name
 
 
 @pytest.mark.parametrize("code", ["null", "None", "0", "30003.0", "-", "1" * 11, "unknown error"])
@@ -269,7 +269,9 @@ def test_a_message_is_an_inbound_text() -> None:
     """Who wrote what to whom; the event is told by the message."""
     assert _read(signed(INBOUND)) == CallbackEvent(
         event_id=f"{SID}:received",
-        content=InboundText(provider_id=SID, sender="+14155550100", to="+14155550199", body="Yes & no, 50 %", at=NOW),
+        content=InboundMessageEvent(
+            provider_id=SID, from_number="+14155550100", to="+14155550199", body="Yes & no, 50 %", at=NOW
+        ),
     )
 
 
@@ -277,7 +279,7 @@ def test_a_message_is_an_inbound_text() -> None:
 def test_a_keyword_that_twilio_has_answered_is_said(keyword: str) -> None:
     """`OptOutType` comes with Advanced Opt-Out, and then Twilio has replied."""
     content = _read(signed({**INBOUND, "OptOutType": keyword})).content
-    assert isinstance(content, InboundText)
+    assert isinstance(content, InboundMessageEvent)
     assert (content.keyword, content.answered) == (keyword.lower(), True)
 
 
@@ -292,7 +294,7 @@ def test_a_text_that_is_no_utf8_is_taken_in(written: str) -> None:
     digest = base64.b64encode(hmac.new(TOKEN.encode(), over, hashlib.sha1).digest()).decode()
     headers = {"content-type": "application/x-www-form-urlencoded", "x-twilio-signature": digest}
     content = _read(callback(form.encode(), headers)).content
-    assert isinstance(content, InboundText)
+    assert isinstance(content, InboundMessageEvent)
     assert content.body.startswith("STOP \ufffd")
     content.body.encode()
 
@@ -300,7 +302,7 @@ def test_a_text_that_is_no_utf8_is_taken_in(written: str) -> None:
 def test_a_message_of_media_alone_has_no_text() -> None:
     """Its body is empty."""
     content = _read(signed({**INBOUND, "Body": "", "NumMedia": "1"})).content
-    assert isinstance(content, InboundText)
+    assert isinstance(content, InboundMessageEvent)
     assert content.body == ""
 
 

@@ -15,10 +15,10 @@ from outreach.models.states import DispatchState
 from outreach.testing.builders import NOW
 from outreach.testing.carrier_contract import CarrierContract
 from outreach.testing.fault_server import FaultServer
-from outreach.testing.http_lab import HttpLab
+from outreach.testing.http_harness import HttpHarness
 from tests.carriers.adapters import AdapterRules
 from tests.carriers.faults import FaultMatrix
-from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, Caught, connection, question, sent
+from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, Caught, connection, lookup, sent
 from tests.carriers.twilio.given import ACCOUNT_SID, CREDENTIALS, SID, TwilioStandIn, a_message, as_json
 
 pytestmark = pytest.mark.anyio
@@ -30,11 +30,11 @@ class TestTwilioCarrier(CarrierContract):
     """Twilio's adapter in front of a stand-in."""
 
     @pytest.fixture
-    async def lab(self, anyio_backend: str) -> AsyncIterator[HttpLab]:
+    async def harness(self, anyio_backend: str) -> AsyncIterator[HttpHarness]:
         """Return the adapter with its stand-in."""
         stand_in = TwilioStandIn()
         async with FaultServer(stand_in.accept) as server, httpx.AsyncClient() as http:
-            yield HttpLab(
+            yield HttpHarness(
                 server,
                 stand_in,
                 lambda url: ADAPTER.connect(
@@ -65,7 +65,7 @@ async def _form(**options: Any) -> dict[str, str]:
 
 
 async def test_a_message_is_one_form() -> None:
-    """providers.md, A.1: numbers with a plus, our dispatch id in the callback's URL."""
+    """Numbers with a plus, our dispatch id in the callback's URL."""
     assert await _form(dispatch_id="d-1") == {
         "To": TO,
         "From": SENDER,
@@ -82,7 +82,7 @@ async def test_without_a_public_address_twilio_is_told_of_none() -> None:
 @pytest.mark.parametrize(("sender", "words"), [(None, "no number"), ("MG" + "0aF1" * 8, "one of its numbers")])
 async def test_without_a_sender_of_its_own_nothing_is_asked(sender: str | None, words: str) -> None:
     """None, or a Messaging Service that would choose one: refused as `bad_sender`, without a request."""
-    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(201, json=a_message()), sender=sender)
+    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(201, json=a_message()), from_number=sender)
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
     assert words in (outcome.error_message or "")
     assert requests == []
@@ -121,13 +121,13 @@ async def test_requests_go_with_the_key_or_the_token(more: dict[str, str]) -> No
     ],
 )
 async def test_a_code_has_its_class(code: object, state: DispatchState, reason: str) -> None:
-    """providers.md, A.2: by the table, and what it lacks by the status."""
+    """docs/carriers/twilio.md#codes: by the table, and what it lacks by the status."""
     answer = httpx.Response(400, json={"code": code, "message": "m" * 500, "status": 400})
     outcome, _ = await sent(ADAPTER, CREDENTIALS, answer)
     assert (outcome.state, outcome.reason) == (state, reason)
     assert outcome.error_message == "m" * 300
     # The queue of one sending number is full; the account's others are not.
-    assert outcome.whole_account is (code != 21611)
+    assert outcome.account_wide is (code != 21611)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ async def _look_up(*pages: list[dict[str, Any]], **changes: Any) -> tuple[Any, C
         return httpx.Response(200, json={"messages": messages, "next_page_uri": uri})
 
     caught = Caught(answer)
-    return await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(question(**changes)), caught
+    return await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(lookup(**changes)), caught
 
 
 async def test_a_look_up_takes_the_only_message_that_fits() -> None:
@@ -210,20 +210,20 @@ async def test_a_look_up_that_would_read_too_many_pages_gives_up() -> None:
 async def test_a_next_page_elsewhere_is_not_asked(uri: object) -> None:
     """Credentials go to Twilio's API and nowhere else."""
     caught = Caught(httpx.Response(200, json={"messages": [], "next_page_uri": uri}))
-    assert await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(question()) is None
+    assert await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(lookup()) is None
     assert len(caught.requests) == 1
 
 
 async def test_what_had_no_sender_is_not_looked_for() -> None:
     """It was refused here."""
-    found, caught = await _look_up([_listed()], sender=None)
+    found, caught = await _look_up([_listed()], from_number=None)
     assert (found, caught.requests) == (None, [])
 
 
 async def test_a_message_whose_id_is_known_is_asked_for_by_it() -> None:
     """With an identifier there is nothing to compare; one that failed is a refusal with its class."""
     caught = Caught(httpx.Response(200, json=a_message(sid=SID, status="undelivered", error_code=30005)))
-    found = await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(question(provider_id=SID))
+    found = await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(lookup(provider_id=SID))
     assert caught.request.url.path == f"/2010-04-01/Accounts/{ACCOUNT_SID}/Messages/{SID}.json"
     assert found is not None
     assert (found.state, found.reason, found.provider_id) == (DispatchState.REFUSED, "invalid_number", SID)

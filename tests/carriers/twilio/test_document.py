@@ -13,7 +13,7 @@ from outreach.carriers.twilio import ADAPTER
 from outreach.carriers.twilio.callbacks import STATUSES
 from outreach.carriers.twilio.carrier import FAILED
 from outreach.testing.builders import NOW
-from tests.carriers.kit import Caught, question, sent
+from tests.carriers.kit import Caught, lookup, sent
 from tests.carriers.twilio.given import CREDENTIALS, SID, a_message
 from tests.provider_documents import changed, check, is_refused, load
 
@@ -33,7 +33,7 @@ async def _requests() -> list[httpx.Request]:
     return [
         await _send(not_after=NOW + timedelta(hours=3)),
         await _send(callback_url=None),
-        await _send(sender="Acme"),
+        await _send(from_number="Acme"),
     ]
 
 
@@ -80,8 +80,8 @@ async def test_look_ups_are_as_the_document_asks() -> None:
     """Listing the messages to a number, and one message by its id; a page too large is refused."""
     caught = Caught(httpx.Response(200, json={"messages": [], "next_page_uri": None}))
     carrier = ADAPTER.connect(caught.connection(CREDENTIALS))
-    await carrier.look_up(question())
-    await carrier.look_up(question(provider_id=SID))
+    await carrier.look_up(lookup())
+    await carrier.look_up(lookup(provider_id=SID))
     listing, one = caught.requests
     check(DOCUMENT, listing)
     check(DOCUMENT, one)
@@ -93,7 +93,7 @@ async def test_look_ups_are_as_the_document_asks() -> None:
 async def test_requests_without_credentials_are_refused(kind: str) -> None:
     """The control for the authorization: without it the document refuses."""
     caught = Caught(httpx.Response(200, json={"messages": []}))
-    await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(question(provider_id=SID if kind == "one" else None))
+    await ADAPTER.connect(caught.connection(CREDENTIALS)).look_up(lookup(provider_id=SID if kind == "one" else None))
     request = changed(caught.request)
     del request.headers["authorization"]
     assert is_refused(DOCUMENT, request)

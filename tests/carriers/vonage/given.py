@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from outreach.protocols.adapter import Callback
 from outreach.testing.builders import NOW
 from outreach.testing.fault_server import Answer, Received
-from outreach.testing.provider_contract import Situation
+from outreach.testing.provider_contract import Scenario
 from tests.carriers.kit import CALLBACK_URL, callback
 
 API_KEY: Final = "abcd1234"
@@ -72,9 +72,9 @@ class VonageStandIn:
             return as_json({"message_uuid": taken}, 202)
         return as_json({"request_status": "SUCCESS", "records": self.records})
 
-    def refuse(self, situation: Situation) -> Answer:
+    def refuse(self, scenario: Scenario) -> Answer:
         """Refuse an impossible number for good, and for a network that is away for now."""
-        return as_json(a_refusal("1430" if situation == "refuses_for_good" else "1331"), 422)
+        return as_json(a_refusal("1430" if scenario == "refuses_for_good" else "1331"), 422)
 
 
 def _part(value: object) -> str:

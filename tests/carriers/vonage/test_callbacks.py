@@ -11,7 +11,7 @@ from outreach.carriers.vonage import ADAPTER
 from outreach.carriers.vonage.callbacks import STATUSES
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
-from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundText
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundMessageEvent
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.testing.clock import ManualClock
 from tests.carriers.junk import JunkRules
@@ -116,7 +116,7 @@ def test_a_failure_has_its_reason(error: object, reason: str, code: str | None) 
 def test_an_event_that_says_nothing_is_kept_without_content(event: dict[str, Any]) -> None:
     """An unknown status, or another channel: the receipt alone."""
     coming = _read(signed(event))
-    assert (coming.content, coming.unread) == (None, None)
+    assert (coming.content, coming.unreadable_kind) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_an_event_that_says_nothing_is_kept_without_content(event: dict[str, Any
 )
 def test_a_message_that_cannot_be_read_is_told_as_one(event: dict[str, Any]) -> None:
     """Of a channel that is not heard, from nobody, or as version 0.1 of the API has it."""
-    assert _read(signed(event)) == CallbackEvent(event_id=f"{UUID}:received", content=None, unread="inbound")
+    assert _read(signed(event)) == CallbackEvent(event_id=f"{UUID}:received", content=None, unreadable_kind="inbound")
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_a_message_is_an_inbound_text(sender: object, known: str) -> None:
     """Numbers get their plus, also one that is a JSON number; what is no number stays what it is."""
     assert _read(signed({**INBOUND, "from": sender})) == CallbackEvent(
         event_id=f"{UUID}:received",
-        content=InboundText(
+        content=InboundMessageEvent(
             provider_id=UUID,
-            sender=known,
+            from_number=known,
             to="+14155550199",
             body="Hello!",
             at=datetime(2026, 3, 2, 9, 30, 10, tzinfo=UTC),
@@ -165,8 +165,8 @@ def test_a_message_is_an_inbound_text(sender: object, known: str) -> None:
 def test_a_message_of_another_channel_that_knows_numbers_is_heard(channel: str, before: str) -> None:
     """A STOP may come by any of them; the channel stands before the number, but where SMS is meant."""
     text = _read(signed({**INBOUND, "channel": channel})).content
-    assert isinstance(text, InboundText)
-    assert text.sender.startswith(f"{before}+1")
+    assert isinstance(text, InboundMessageEvent)
+    assert text.from_number.startswith(f"{before}+1")
     assert text.to == f"{before}+14155550199"
 
 
@@ -277,5 +277,5 @@ def test_a_text_with_half_a_surrogate_pair_is_taken_in() -> None:
     """It was cut in the midst of an emoji: a STOP in it must not be lost."""
     event = {**INBOUND, "text": "STOP \ud83d"}
     content = _read(signed(event)).content
-    assert isinstance(content, InboundText)
+    assert isinstance(content, InboundMessageEvent)
     assert content.body == "STOP \ufffd"

@@ -16,15 +16,15 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from outreach.carriers.vonage import ADAPTER
 from outreach.clock import SystemClock
-from outreach.models.dispatch import Outcome
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.testing.builders import NOW
 from outreach.testing.carrier_contract import CarrierContract
 from outreach.testing.fault_server import FaultServer
-from outreach.testing.http_lab import HttpLab
+from outreach.testing.http_harness import HttpHarness
 from tests.carriers.adapters import AdapterRules
 from tests.carriers.faults import FaultMatrix
-from tests.carriers.kit import BODY, CALLBACK_URL, Caught, connection, question, sent
+from tests.carriers.kit import BODY, CALLBACK_URL, Caught, connection, lookup, sent
 from tests.carriers.vonage.given import (
     ACCEPTED,
     API_KEY,
@@ -46,12 +46,12 @@ class TestVonageCarrier(CarrierContract):
     """Vonage's adapter in front of a stand-in, with and without look-ups."""
 
     @pytest.fixture(params=[REPORTS, {}], ids=["reports", "no reports"])
-    async def lab(self, request: pytest.FixtureRequest, anyio_backend: str) -> AsyncIterator[HttpLab]:
+    async def harness(self, request: pytest.FixtureRequest, anyio_backend: str) -> AsyncIterator[HttpHarness]:
         """Return the adapter with its stand-in."""
         stand_in, clock = VonageStandIn(), SystemClock()
         async with FaultServer(stand_in.accept) as server, httpx.AsyncClient() as http:
             credentials = {**CREDENTIALS, **request.param}
-            yield HttpLab(
+            yield HttpHarness(
                 server,
                 stand_in,
                 lambda url: ADAPTER.connect(connection({**credentials, "api_base": url}, http=http, clock=clock)),
@@ -85,7 +85,7 @@ async def _body(**options: Any) -> dict[str, Any]:
 
 
 async def test_a_message_is_one_object() -> None:
-    """providers.md, A.1: digits without a plus, and our dispatch id as the client's reference."""
+    """Digits without a plus, and our dispatch id as the client's reference."""
     assert await _body(dispatch_id="d-1") == {
         "message_type": "text",
         "channel": "sms",
@@ -107,12 +107,12 @@ async def test_without_a_public_address_vonage_is_told_of_none() -> None:
 
 async def test_a_name_may_be_the_sender() -> None:
     """Where letters are allowed they go as they are."""
-    assert (await _body(sender="Acme"))["from"] == "Acme"
+    assert (await _body(from_number="Acme"))["from"] == "Acme"
 
 
 async def test_without_any_sender_nothing_is_asked() -> None:
     """Vonage requires one: refused as `bad_sender`, without a request."""
-    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(202, json=ACCEPTED), sender=None)
+    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(202, json=ACCEPTED), from_number=None)
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
     assert requests == []
 
@@ -171,10 +171,10 @@ async def test_an_application_sends_with_a_token_of_its_own() -> None:
     ],
 )
 async def test_a_code_has_its_class(code: str, status: int, state: DispatchState, reason: str) -> None:
-    """providers.md, A.2: the fragment of the type, by the table; what it lacks by the status."""
+    """docs/carriers/vonage.md#codes: the fragment of the type, by the table; what it lacks by the status."""
     outcome, _ = await sent(ADAPTER, CREDENTIALS, httpx.Response(status, json=a_refusal(code)))
     assert (outcome.state, outcome.reason, outcome.error_code) == (state, reason, code or str(status))
-    assert outcome.whole_account is (code != "1460")
+    assert outcome.account_wide is (code != "1460")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def _record(**changes: Any) -> dict[str, Any]:
     return {"message_id": UUID, "client_ref": "d-1", "status": "submitted", "error_code": None, **changes}
 
 
-async def _look_up(*pages: list[dict[str, Any]], **changes: Any) -> tuple[Outcome | None, Caught]:
+async def _look_up(*pages: list[dict[str, Any]], **changes: Any) -> tuple[DispatchOutcome | None, Caught]:
     left = list(pages)
 
     def answer(_: httpx.Request) -> httpx.Response:
@@ -201,13 +201,13 @@ async def _look_up(*pages: list[dict[str, Any]], **changes: Any) -> tuple[Outcom
 
     caught = Caught(answer)
     carrier = ADAPTER.connect(caught.connection({**CREDENTIALS, **REPORTS, **application()}))
-    return await carrier.look_up(question(dispatch_id="d-1", **changes)), caught
+    return await carrier.look_up(lookup(dispatch_id="d-1", **changes)), caught
 
 
 async def test_a_look_up_reads_the_records_of_the_time() -> None:
     """By the account's key and secret, over all pages; the record with our reference is the message."""
     found, caught = await _look_up([_record(client_ref="d-2")], [_record(), _record(client_ref=None)])
-    assert found == Outcome(state=DispatchState.ACCEPTED, provider_id=UUID)
+    assert found == DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=UUID)
     asked = {
         "account_id": API_KEY,
         "product": "MESSAGES",
@@ -247,7 +247,7 @@ async def test_a_page_without_the_way_to_the_next_is_no_evidence() -> None:
     """What is truncated, and cannot be followed, has not been seen whole."""
     caught = Caught(httpx.Response(200, json={"request_status": "TRUNCATED", "records": [_record()]}))
     carrier = ADAPTER.connect(caught.connection({**CREDENTIALS, **REPORTS}))
-    assert await carrier.look_up(question(dispatch_id="d-1")) is None
+    assert await carrier.look_up(lookup(dispatch_id="d-1")) is None
 
 
 async def test_a_record_of_a_failure_is_a_refusal() -> None:
@@ -263,7 +263,7 @@ async def test_records_are_asked_for_only_where_the_account_says_so() -> None:
         caught = Caught(httpx.Response(200, json={"records": [_record()]}))
         carrier = ADAPTER.connect(caught.connection(credentials))
         assert carrier.capabilities.look_up == "none"
-        assert await carrier.look_up(question(dispatch_id="d-1", provider_id=UUID)) is None
+        assert await carrier.look_up(lookup(dispatch_id="d-1", provider_id=UUID)) is None
         assert caught.requests == []
 
 

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from outreach.testing.fault_server import Answer, Received
-from outreach.testing.provider_contract import Situation
+from outreach.testing.provider_contract import Scenario
 
 
 class ElevenLabsStandIn:
@@ -33,9 +33,9 @@ class ElevenLabsStandIn:
         found = [one for one in self.conversations if one["conversation_id"] == identifier]
         return Answer(body=json.dumps(found[0]).encode()) if found else Answer(status=404, body=b"{}")
 
-    def refuse(self, situation: Situation) -> Answer:
+    def refuse(self, scenario: Scenario) -> Answer:
         """Refuse a number, which is a 200 here, or ask to come again."""
-        if situation == "refuses_for_now":
+        if scenario == "refuses_for_now":
             return Answer(status=408, body=b'{"detail": "Request timeout"}')
         message = "Unable to create record: the number is not a valid phone number."
         answer = {"success": False, "message": message, "conversation_id": None, "callSid": None}

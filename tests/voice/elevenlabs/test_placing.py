@@ -10,10 +10,10 @@ import pytest
 
 from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import VoiceAdapter
-from outreach.protocols.carrier import LookUp
+from outreach.protocols.carrier import LookupRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.fault_server import Answer
-from outreach.testing.http_lab import StandIn
+from outreach.testing.http_harness import StandIn
 from outreach.voice.elevenlabs import ADAPTER
 from tests import provider_documents
 from tests.voice.adapters import CONTACT, FULL, SENDER, AdapterContract, Recording, body_of, call_request, connection_of
@@ -45,15 +45,15 @@ class TestElevenLabs(AdapterContract):
         async with self.bench() as bench:
             body = json.dumps({"conversations": rows, "conversation_id": "conv-9", "user_id": new_id()}).encode()
             bench.server.answer = lambda _: Answer(body=body)
-            assert await self.find(bench.lab, new_id()) is None
+            assert await self.find(bench.harness, new_id()) is None
             assert len(bench.server.requests) == 6
 
     async def test_a_call_known_by_its_telephony_alone_is_found_by_our_reference(self) -> None:
         """Its identifier is that of Twilio or of the trunk, by which no conversation can be asked for."""
         async with self.bench() as bench:
             dispatch_id = new_id()
-            await self.ask(bench.lab.adapter, dispatch_id)
-            found = await bench.lab.adapter.look_up(attrs.evolve(self.question(dispatch_id), provider_id="CA1"))
+            await self.ask(bench.harness.adapter, dispatch_id)
+            found = await bench.harness.adapter.look_up(attrs.evolve(self.lookup(dispatch_id), provider_id="CA1"))
             assert (found.state, found.provider_id) == (DispatchState.ACCEPTED, "CA1")
 
 
@@ -67,7 +67,7 @@ async def recording() -> AsyncIterator[Recording]:
 
 async def _place(recording: Recording, credentials: Mapping[str, str] = CREDENTIALS, **changes: Any) -> dict[str, Any]:
     adapter = ADAPTER.connect(connection_of(credentials, http=recording.http))
-    assert (await adapter.place(call_request(**changes))).state is DispatchState.ACCEPTED
+    assert (await adapter.place_call(call_request(**changes))).state is DispatchState.ACCEPTED
     return body_of(recording.only)
 
 
@@ -93,7 +93,10 @@ async def test_a_call_says_who_calls_whom_with_what(recording: Recording) -> Non
 
 
 async def test_every_option_is_a_variable(recording: Recording) -> None:
-    """providers.md, C.4: voicemail and keys are tools of the agent, and an override that it forbids fails the call."""
+    """Voicemail and keys are tools of the agent, and an override that it forbids fails the call.
+
+    docs/voice-variables.md.
+    """
     body = await _place(recording, **FULL)
     values = body["conversation_initiation_client_data"]["dynamic_variables"]
     assert {name: value for name, value in values.items() if name.startswith("_") and "dispatch" not in name} == {
@@ -112,8 +115,8 @@ async def test_every_option_is_a_variable(recording: Recording) -> None:
     ("credentials", "changes", "path", "number"),
     [
         ({}, {}, "twilio", "number-1"),
-        ({}, {"trunk_ref": "trunk-1", "sender": None}, "sip-trunk", "trunk-1"),
-        ({"phone_numbers": f"{SENDER}=number-2"}, {"trunk_ref": "trunk-1"}, "sip-trunk", "number-2"),
+        ({}, {"provider_trunk": "trunk-1", "sender": None}, "sip-trunk", "trunk-1"),
+        ({"phone_numbers": f"{SENDER}=number-2"}, {"provider_trunk": "trunk-1"}, "sip-trunk", "number-2"),
         ({"telephony": "sip_trunk"}, {}, "sip-trunk", "number-1"),
         ({"phone_numbers": f"{SENDER}=number-2"}, {}, "twilio", "number-2"),
         ({"phone_numbers": f"{SENDER}=number-2"}, {"sender": None}, "twilio", "number-1"),
@@ -134,7 +137,7 @@ async def test_a_number_that_the_account_does_not_name_is_not_asked_for(
 ) -> None:
     """Nothing to call from, or another number than was asked for: that is our set-up's fault, and nobody is called."""
     credentials = {"api_key": "k", "webhook_secret": "s", "phone_numbers": "+14155550198=number-3", **default}
-    outcome = await ADAPTER.connect(connection_of(credentials, http=recording.http)).place(call_request())
+    outcome = await ADAPTER.connect(connection_of(credentials, http=recording.http)).place_call(call_request())
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
     assert recording.requests == []
 
@@ -155,7 +158,7 @@ async def test_a_number_that_the_account_does_not_name_is_not_asked_for(
         ({**REFUSED, "sip_call_id": "sip-1"}, DispatchState.UNKNOWN, None, "unreadable"),
         ({**REFUSED, "conversation_id": 7}, DispatchState.UNKNOWN, None, "unreadable"),
         ({**REFUSED, "conversation_id": None, "callSid": ""}, DispatchState.DEFERRED, None, "rate_limited"),
-        ({"success": False, "message": "Quota exceeded."}, DispatchState.REFUSED, None, "provider_funds"),
+        ({"success": False, "message": "RateLimitState exceeded."}, DispatchState.REFUSED, None, "provider_funds"),
         ({"success": False, "message": "Too many concurrent calls."}, DispatchState.DEFERRED, None, "rate_limited"),
         ({"success": False, "message": "The 'To' number is no number."}, DispatchState.REFUSED, None, "invalid_number"),
         ({"success": False, "message": "Agent not found."}, DispatchState.REFUSED, None, "bad_sender"),
@@ -167,10 +170,10 @@ async def test_a_number_that_the_account_does_not_name_is_not_asked_for(
 async def test_a_200_says_yes_only_by_its_field(
     answer: dict[str, Any], state: DispatchState, provider_id: str | None, reason: str | None
 ) -> None:
-    """providers.md, C.1: `success` tells, and the identifiers may be missing; one that nobody has is unknown."""
+    """`success` tells, and the identifiers may be missing; one that nobody has is unknown."""
     recording = Recording(answer)
     async with recording.http:
-        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place(call_request())
+        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place_call(call_request())
     assert (outcome.state, outcome.provider_id, outcome.reason) == (state, provider_id, reason)
 
 
@@ -198,7 +201,7 @@ async def test_a_no_that_tells_of_a_broken_request_is_unknown(message: str) -> N
     """ElevenLabs does not know what its telephony did: the call may have been placed."""
     recording = Recording({"success": False, "message": message, "conversation_id": None, "callSid": None})
     async with recording.http:
-        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place(call_request())
+        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place_call(call_request())
     assert (outcome.state, outcome.reason) == (DispatchState.UNKNOWN, "unreadable")
 
 
@@ -224,7 +227,7 @@ async def test_a_refusal_goes_by_its_code_then_its_words_then_its_status(
     """A quota that is used up comes with a 401, and is no matter of the key."""
     recording = Recording({"detail": detail}, status=status)
     async with recording.http:
-        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place(call_request())
+        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place_call(call_request())
     assert (outcome.reason, outcome.error_code) == (reason, code)
 
 
@@ -272,8 +275,8 @@ async def test_a_status_that_tells_nothing_is_none() -> None:
 async def test_every_placing_request_is_what_the_published_document_asks_for(
     recording: Recording, trunk: str | None
 ) -> None:
-    """providers.md, D: held against ElevenLabs' own document, which would refuse wrong ones."""
-    await _place(recording, trunk_ref=trunk, **{**FULL, "sender": None})
+    """Requests are held against ElevenLabs' own document, which would refuse wrong ones."""
+    await _place(recording, provider_trunk=trunk, **{**FULL, "sender": None})
     provider_documents.check("elevenlabs_call", recording.only)
     for field in ("agent_id", "agent_phone_number_id", "to_number"):
         wrong = provider_documents.changed(recording.only, body=provider_documents.without(field))
@@ -290,10 +293,10 @@ async def test_every_asking_request_is_what_the_published_document_asks_for() ->
     recording = Recording({"conversations": [{"conversation_id": "conv-1"}], "conversation_id": "conv-1"})
     async with recording.http:
         adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http))
-        question = LookUp(
+        lookup = LookupRequest(
             workspace_id=WORKSPACE_ID, dispatch_id="d-1", to=CONTACT, since=NOW, until=NOW + timedelta(minutes=5)
         )
-        await adapter.look_up(question)
+        await adapter.look_up(lookup)
         await ADAPTER.check(connection_of(CREDENTIALS, http=recording.http))
     listed, shown, checked = recording.requests
     for request in recording.requests:

@@ -9,7 +9,7 @@ from outreach.voice import base
 from outreach.voice.elevenlabs.reasons import ENDED, STATUSES, end_of_conversation, end_of_failure
 from tests import provider_documents
 
-UNSURE = attrs.evolve(base.TALKED, answered_by=None)
+UNSURE = attrs.evolve(base.ANSWERED_BY_PERSON, answered_by=None)
 
 
 def test_every_published_status_is_known() -> None:
@@ -28,7 +28,7 @@ def _with(**metadata: Any) -> dict[str, Any]:
     [
         (_with(), UNSURE),
         (_with(termination_reason="end_call tool was called."), UNSURE),
-        (_with(features_usage={"voicemail_detection": {"enabled": True, "used": False}}), base.TALKED),
+        (_with(features_usage={"voicemail_detection": {"enabled": True, "used": False}}), base.ANSWERED_BY_PERSON),
         (_with(features_usage={"voicemail_detection": {"enabled": True, "used": True}}), base.MACHINE),
         (_with(termination_reason="voicemail_detection tool was called."), base.MACHINE),
         (
@@ -45,13 +45,16 @@ def _with(**metadata: Any) -> dict[str, Any]:
             },
             UNSURE,
         ),
-        ({"status": "failed", "metadata": {"error": {"code": 1002, "reason": "Quota exceeded"}}}, base.FUNDS),
-        ({"status": "failed", "metadata": {"termination_reason": "Something broke"}}, base.BROKE),
-        ({"status": "failed"}, base.BROKE),
+        ({"status": "failed", "metadata": {"error": {"code": 1002, "reason": "RateLimitState exceeded"}}}, base.FUNDS),
+        ({"status": "failed", "metadata": {"termination_reason": "Something broke"}}, base.FAILED_AT_PROVIDER),
+        ({"status": "failed"}, base.FAILED_AT_PROVIDER),
     ],
 )
 def test_a_conversation_ended_as_its_data_say(data: dict[str, Any], end: base.CallEnd) -> None:
-    """providers.md, C.2: the voicemail tool means a machine, a failure is the provider's or a lack of credit."""
+    """The voicemail tool means a machine, a failure is the provider's or a lack of credit.
+
+    docs/voice/elevenlabs.md#reasons.
+    """
     assert end_of_conversation(data) == end
 
 

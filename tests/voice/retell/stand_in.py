@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from outreach.testing.fault_server import Answer, Received
-from outreach.testing.provider_contract import Situation
+from outreach.testing.provider_contract import Scenario
 
 
 class RetellStandIn:
@@ -26,9 +26,9 @@ class RetellStandIn:
         found = [call for call in self.calls if request.path == f"/v2/get-call/{call['call_id']}"]
         return Answer(body=json.dumps(found[0]).encode()) if found else Answer(status=404, body=b"{}")
 
-    def refuse(self, situation: Situation) -> Answer:
+    def refuse(self, scenario: Scenario) -> Answer:
         """Refuse a number, or ask to come again."""
-        if situation == "refuses_for_now":
+        if scenario == "refuses_for_now":
             return Answer(status=408, body=b'{"status": "error", "message": "Timeout."}')
         return Answer(status=400, body=b'{"status": "error", "message": "to_number is not a valid number."}')
 

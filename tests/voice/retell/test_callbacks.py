@@ -223,7 +223,10 @@ def test_whatever_comes_is_refused_or_read(body: bytes, header: str) -> None:
 
 
 def test_what_the_events_of_one_call_say_of_its_end_does_not_contradict() -> None:
-    """Design, section 5: whichever comes first, what is filled in later fits; so every order ends the same."""
+    """Whichever comes first, what is filled in later fits; so every order ends the same.
+
+    docs/delivery-contract.md#rule-12.
+    """
     ended, analyzed = _report("call_ended"), _report("call_analyzed", call_analysis=ANALYSIS)
     for first, second in itertools.permutations([ended, analyzed]):
         assert first.status is second.status

@@ -10,10 +10,10 @@ import pytest
 
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, DispatchState
 from outreach.protocols.adapter import VoiceAdapter
-from outreach.protocols.carrier import LookUp
+from outreach.protocols.carrier import LookupRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.fault_server import Answer, Received
-from outreach.testing.http_lab import StandIn
+from outreach.testing.http_harness import StandIn
 from outreach.voice.retell import ADAPTER
 from tests import provider_documents
 from tests.voice.adapters import (
@@ -56,7 +56,7 @@ class TestRetell(AdapterContract):
         others = json.dumps([{**CALL, "metadata": {"outreach_dispatch_id": new_id()}}, CALL]).encode()
         async with self.bench() as bench:
             bench.server.answer = lambda _: Answer(body=others)
-            assert await self.find(bench.lab, new_id()) is None
+            assert await self.find(bench.harness, new_id()) is None
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ async def recording() -> AsyncIterator[Recording]:
 
 async def _place(recording: Recording, *, callback_url: str | None = None, **changes: Any) -> dict[str, Any]:
     connection = connection_of(CREDENTIALS, http=recording.http, callback_url=callback_url)
-    assert (await ADAPTER.connect(connection).place(call_request(**changes))).state is DispatchState.ACCEPTED
+    assert (await ADAPTER.connect(connection).place_call(call_request(**changes))).state is DispatchState.ACCEPTED
     return body_of(recording.only)
 
 
@@ -95,7 +95,10 @@ async def test_a_call_says_who_calls_whom_with_what(recording: Recording) -> Non
 
 
 async def test_options_go_into_fields_where_retell_has_them(recording: Recording) -> None:
-    """providers.md, C.4: call screening, voicemail and length have fields; menus and the latest start are variables."""
+    """Call screening, voicemail and length have fields; menus and the latest start are variables.
+
+    docs/voice-variables.md.
+    """
     body = await _place(recording, callback_url="https://example.com/webhooks/account-1", **FULL)
     assert body["agent_override"] == {
         "agent": {
@@ -138,13 +141,13 @@ async def test_an_option_that_a_field_cannot_take_is_a_variable(
 
 async def test_a_trunk_is_kept_with_the_call(recording: Recording) -> None:
     """At Retell the number that is called from decides the trunk."""
-    assert (await _place(recording, trunk_ref="trunk-1"))["metadata"]["outreach_trunk"] == "trunk-1"
+    assert (await _place(recording, provider_trunk="trunk-1"))["metadata"]["outreach_trunk"] == "trunk-1"
 
 
 async def test_a_call_without_a_caller_id_is_not_asked_for(recording: Recording) -> None:
     """Retell requires the number that is called from."""
     adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http))
-    outcome = await adapter.place(call_request(sender=None))
+    outcome = await adapter.place_call(call_request(from_number=None))
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
     assert recording.requests == []
 
@@ -170,7 +173,7 @@ async def test_a_refusal_goes_by_its_words_and_else_by_its_status(
     """Retell has no codes; the examples are those of its published document, and the names of its fields."""
     recording = Recording({"status": "error", "message": message}, status=status)
     async with recording.http:
-        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place(call_request())
+        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place_call(call_request())
     assert (outcome.state, outcome.reason) == (state, reason)
 
 
@@ -231,7 +234,7 @@ async def test_a_status_that_tells_nothing_is_none(recording: Recording) -> None
 
 
 async def test_every_request_is_what_the_published_document_asks_for(recording: Recording) -> None:
-    """providers.md, D: the recorded requests are held against Retell's own document, which would refuse wrong ones."""
+    """The recorded requests are held against Retell's own document, which would refuse wrong ones."""
     await _place(recording, callback_url="https://example.com/webhooks/account-1", **FULL)
     provider_documents.check("retell_call", recording.only)
     for field in ("to_number", "from_number"):
@@ -242,10 +245,10 @@ async def test_every_request_is_what_the_published_document_asks_for(recording: 
 
     recording.requests.clear()
     adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http))
-    question = LookUp(
+    lookup = LookupRequest(
         workspace_id=WORKSPACE_ID, dispatch_id="d-1", to=CONTACT, since=NOW, until=NOW + timedelta(minutes=5)
     )
-    await adapter.look_up(question)
+    await adapter.look_up(lookup)
     provider_documents.check("retell_call", recording.only)
     wrong = provider_documents.changed(recording.only, body=lambda body: body.replace(b":20", b':"twenty"'))
     assert provider_documents.is_refused("retell_call", wrong)
@@ -254,7 +257,7 @@ async def test_every_request_is_what_the_published_document_asks_for(recording: 
     assert any(name.startswith("metadata.") for name in example), "the form in which metadata is asked for"
 
     recording.requests.clear()
-    await adapter.look_up(attrs.evolve(question, provider_id="call-1"))
+    await adapter.look_up(attrs.evolve(lookup, provider_id="call-1"))
     provider_documents.check("retell_call", recording.only)
     wrong = provider_documents.changed(recording.only, path="/v2/get-calls/call-1")
     assert provider_documents.is_refused("retell_call", wrong)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from outreach.voice import base
-from outreach.voice.retell.reasons import ENDED, ENDS, STATUSES, end_of, known_end
+from outreach.voice.retell.reasons import ENDED, ENDS, STATUSES, call_end_for_reason, end_of
 from tests import provider_documents
 
 ADDED = {
@@ -25,10 +25,10 @@ def _schemas() -> dict:
 
 
 def test_every_published_reason_is_known_without_the_fallback() -> None:
-    """providers.md, C.2: the 31 reasons of the document and the 8 that came later are mapped."""
+    """docs/voice/retell.md#reasons: the 31 reasons of the document and the 8 that came later are mapped."""
     published = set(_schemas()["DisconnectionReason"]["enum"])
     assert len(published) == 31
-    assert [reason for reason in published | ADDED if known_end(reason) is None] == []
+    assert [reason for reason in published | ADDED if call_end_for_reason(reason) is None] == []
     assert set(ENDS) <= published | ADDED
 
 
@@ -41,8 +41,11 @@ def test_every_published_status_is_known() -> None:
 @pytest.mark.parametrize(
     ("reasons", "end"),
     [
-        (["user_hangup", "agent_hangup", "inactivity", "max_duration_reached", "user_requested_callback"], base.TALKED),
-        (["call_transfer", "transfer_bridged", "transfer_cancelled", "call_take_over"], base.TALKED),
+        (
+            ["user_hangup", "agent_hangup", "inactivity", "max_duration_reached", "user_requested_callback"],
+            base.ANSWERED_BY_PERSON,
+        ),
+        (["call_transfer", "transfer_bridged", "transfer_cancelled", "call_take_over"], base.ANSWERED_BY_PERSON),
         (["voicemail_reached", "ivr_reached"], base.MACHINE),
         (["dial_no_answer", "registered_call_timeout"], base.NO_ANSWER),
         (["dial_busy"], base.BUSY),
@@ -53,10 +56,13 @@ def test_every_published_status_is_known() -> None:
         (["concurrency_limit_reached", "no_concurrency_fallback"], base.CAPACITY),
         (["no_valid_payment", "credit_exhausted", "budget_reached"], base.FUNDS),
         (["dial_failed", "telephony_provider_unavailable", "sip_routing_error"], base.NOT_CONNECTED),
-        (["error_asr", "error_retell", "error_unknown", "error_of_a_new_kind"], base.BROKE),
-        (["of_a_kind_that_came_later", ""], base.BROKE),
+        (["error_asr", "error_retell", "error_unknown", "error_of_a_new_kind"], base.FAILED_AT_PROVIDER),
+        (["of_a_kind_that_came_later", ""], base.FAILED_AT_PROVIDER),
     ],
 )
 def test_a_reason_means_what_the_facts_say(reasons: list[str], end: base.CallEnd) -> None:
-    """providers.md, C.2, row by row; a string that nobody knows is a failure of the provider's, never an error."""
+    """Row by row; a string that nobody knows is a failure of the provider's, never an error.
+
+    docs/voice/retell.md#reasons.
+    """
     assert [end_of("ended", reason) for reason in reasons] == [end] * len(reasons)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from outreach.testing.fault_server import Answer, Received
-from outreach.testing.provider_contract import Situation
+from outreach.testing.provider_contract import Scenario
 
 
 class VapiStandIn:
@@ -27,9 +27,9 @@ class VapiStandIn:
         found = [call for call in self.calls if request.path == f"/call/{call['id']}"]
         return Answer(body=json.dumps(found[0]).encode()) if found else Answer(status=404, body=b"{}")
 
-    def refuse(self, situation: Situation) -> Answer:
+    def refuse(self, scenario: Scenario) -> Answer:
         """Refuse a number, or ask to come again."""
-        if situation == "refuses_for_now":
+        if scenario == "refuses_for_now":
             return Answer(status=408, body=b'{"message": "Request timeout", "statusCode": 408}')
         message = ["customer.number must be a valid phone number in the E.164 format."]
         return Answer(status=400, body=json.dumps({"message": message, "error": "Bad Request"}).encode())

@@ -11,10 +11,10 @@ import pytest
 
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, DispatchState
 from outreach.protocols.adapter import VoiceAdapter
-from outreach.protocols.carrier import LookUp
+from outreach.protocols.carrier import LookupRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.fault_server import Answer
-from outreach.testing.http_lab import StandIn
+from outreach.testing.http_harness import StandIn
 from outreach.voice.vapi import ADAPTER
 from tests import provider_documents
 from tests.voice.adapters import (
@@ -51,8 +51,8 @@ class TestVapi(AdapterContract):
         async with self.bench() as bench:
             ids = [new_id() for _ in range(130)]
             for dispatch_id in ids:
-                await self.ask(bench.lab.adapter, dispatch_id)
-            found = await self.find(bench.lab, ids[0])
+                await self.ask(bench.harness.adapter, dispatch_id)
+            found = await self.find(bench.harness, ids[0])
             assert found is not None
             assert found.provider_id == "call-1"
 
@@ -61,7 +61,7 @@ class TestVapi(AdapterContract):
         page = json.dumps([{"id": f"call-{number}", "createdAt": "2026-03-01T12:00:00Z"} for number in range(100)])
         async with self.bench() as bench:
             bench.server.answer = lambda _: Answer(body=page.encode())
-            assert await self.find(bench.lab, new_id()) is None
+            assert await self.find(bench.harness, new_id()) is None
             assert len(bench.server.requests) == 10
 
 
@@ -75,7 +75,7 @@ async def recording() -> AsyncIterator[Recording]:
 
 async def _place(recording: Recording, credentials: Mapping[str, str] = CREDENTIALS, **changes: Any) -> httpx.Request:
     adapter = ADAPTER.connect(connection_of(credentials, http=recording.http))
-    assert (await adapter.place(call_request(**changes))).state is DispatchState.ACCEPTED
+    assert (await adapter.place_call(call_request(**changes))).state is DispatchState.ACCEPTED
     return recording.only
 
 
@@ -98,7 +98,10 @@ async def test_a_call_says_who_calls_whom_with_what(recording: Recording) -> Non
 
 
 async def test_options_go_into_fields_where_vapi_has_them(recording: Recording) -> None:
-    """providers.md, C.4: key presses, voicemail and length have fields; call screening and the rest are variables."""
+    """Key presses, voicemail and length have fields; call screening and the rest are variables.
+
+    docs/voice-variables.md.
+    """
     overrides = body_of(await _place(recording, **FULL))["assistantOverrides"]
     assert overrides["tools:append"] == [{"type": "dtmf"}]
     assert overrides["voicemailDetection"] == {"provider": "vapi"}
@@ -137,8 +140,8 @@ async def test_options_keep_vapis_bounds(
         ({}, {}, "number-1"),
         ({"phone_numbers": f"{SENDER}=number-2, +14155550198=number-3"}, {}, "number-2"),
         ({"phone_numbers": "+14155550198=number-3"}, {"sender": None}, "number-1"),
-        ({"phone_numbers": f"{SENDER}=number-2"}, {"trunk_ref": "trunk-1"}, "number-2"),
-        ({}, {"trunk_ref": "trunk-1", "sender": None}, "trunk-1"),
+        ({"phone_numbers": f"{SENDER}=number-2"}, {"provider_trunk": "trunk-1"}, "number-2"),
+        ({}, {"provider_trunk": "trunk-1", "sender": None}, "trunk-1"),
         ({}, {"sender": None}, "number-1"),
     ],
 )
@@ -155,7 +158,7 @@ async def test_what_is_called_from_is_the_caller_id_else_the_trunk_else_the_acco
     [
         ({"phone_numbers": "+14155550198=number-3"}, {}, "bad_sender"),
         ({"phone_numbers": "+14155550198=number-3", "phone_number_id": "number-1"}, {}, "bad_sender"),
-        ({"phone_number_id": "number-1"}, {"trunk_ref": "trunk-1"}, "bad_sender"),
+        ({"phone_number_id": "number-1"}, {"provider_trunk": "trunk-1"}, "bad_sender"),
         ({"phone_number_id": "number-1"}, {"voicemail": "leave_message", "voicemail_message": "x" * 1001}, "bad_body"),
     ],
 )
@@ -164,7 +167,7 @@ async def test_what_vapi_could_only_refuse_is_not_asked_for(
 ) -> None:
     """A number that the account does not name, and a text that is too long, are refused here; a text is never cut."""
     account = {"api_key": "k", "webhook_secret": "s", **credentials}
-    outcome = await ADAPTER.connect(connection_of(account, http=recording.http)).place(call_request(**changes))
+    outcome = await ADAPTER.connect(connection_of(account, http=recording.http)).place_call(call_request(**changes))
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, reason)
     assert recording.requests == []
 
@@ -191,7 +194,7 @@ async def test_a_refusal_without_a_code_goes_by_its_words(message: object, state
     """Vapi's 400 covers limits, validation and missing things, told apart by their messages alone."""
     recording = Recording({"message": message, "error": "Bad Request", "statusCode": 400}, status=400)
     async with recording.http:
-        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place(call_request())
+        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place_call(call_request())
     assert (outcome.state, outcome.reason) == (state, reason)
 
 
@@ -253,7 +256,7 @@ async def test_a_status_that_tells_nothing_is_none(call: dict[str, Any]) -> None
 
 
 async def test_every_request_is_what_the_published_document_asks_for(recording: Recording) -> None:
-    """providers.md, D: the recorded requests are held against Vapi's own document, which would refuse wrong ones."""
+    """The recorded requests are held against Vapi's own document, which would refuse wrong ones."""
     request = await _place(recording, **FULL)
     provider_documents.check("vapi_call", request)
     schemas = provider_documents.load("vapi_call")["paths"]["/call"]["post"]["requestBody"]["content"]
@@ -265,10 +268,10 @@ async def test_every_request_is_what_the_published_document_asks_for(recording: 
 
     recording.requests.clear()
     adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http))
-    question = LookUp(
+    lookup = LookupRequest(
         workspace_id=WORKSPACE_ID, dispatch_id="d-1", to=CONTACT, since=NOW, until=NOW + timedelta(minutes=5)
     )
-    await adapter.look_up(question)
+    await adapter.look_up(lookup)
     provider_documents.check("vapi_call", recording.only)
     for name, value in {"limit": "5000", "createdAtGe": "yesterday"}.items():
         params = recording.only.url.params.set(name, value)
@@ -276,7 +279,7 @@ async def test_every_request_is_what_the_published_document_asks_for(recording: 
         assert provider_documents.is_refused("vapi_call", wrong), name
 
     recording.requests.clear()
-    await adapter.look_up(attrs.evolve(question, provider_id=new_id()))
+    await adapter.look_up(attrs.evolve(lookup, provider_id=new_id()))
     provider_documents.check("vapi_call", recording.only)
     assert provider_documents.is_refused("vapi_call", provider_documents.changed(recording.only, path="/call/call-1"))
 

@@ -4,7 +4,7 @@ import pytest
 
 from outreach.models.states import CallStatus
 from outreach.voice import base
-from outreach.voice.vapi.reasons import ENDS, PARTS, STATUSES, end_of, known_end
+from outreach.voice.vapi.reasons import ENDS, PARTS, STATUSES, call_end_for_reason, end_of
 from tests import provider_documents
 
 
@@ -15,10 +15,10 @@ def _published() -> list[str]:
 
 
 def test_every_published_reason_is_known_without_the_fallback() -> None:
-    """providers.md, C.2: all 627 reasons of the document are mapped by the table or by their parts."""
+    """docs/voice/vapi.md#reasons: all 627 reasons of the document are mapped by the table or by their parts."""
     reasons = _published()
     assert len(reasons) == 627
-    assert [reason for reason in reasons if known_end(reason) is None] == []
+    assert [reason for reason in reasons if call_end_for_reason(reason) is None] == []
 
 
 def test_every_row_is_of_a_published_reason() -> None:
@@ -31,15 +31,15 @@ def test_every_row_is_of_a_published_reason() -> None:
 @pytest.mark.parametrize(
     ("reason", "end"),
     [
-        ("assistant-ended-call-with-hangup-task", base.TALKED),
-        ("assistant-said-end-call-phrase", base.TALKED),
-        ("customer-ended-call", base.TALKED),
-        ("customer-ended-call-after-warm-transfer-attempt", base.TALKED),
-        ("silence-timed-out", base.TALKED),
-        ("exceeded-max-duration", base.TALKED),
-        ("call.in-progress.twilio-completed-call", base.TALKED),
-        ("assistant-forwarded-call", base.TALKED),
-        ("call.in-progress.error-warm-transfer-max-duration", base.TALKED),
+        ("assistant-ended-call-with-hangup-task", base.ANSWERED_BY_PERSON),
+        ("assistant-said-end-call-phrase", base.ANSWERED_BY_PERSON),
+        ("customer-ended-call", base.ANSWERED_BY_PERSON),
+        ("customer-ended-call-after-warm-transfer-attempt", base.ANSWERED_BY_PERSON),
+        ("silence-timed-out", base.ANSWERED_BY_PERSON),
+        ("exceeded-max-duration", base.ANSWERED_BY_PERSON),
+        ("call.in-progress.twilio-completed-call", base.ANSWERED_BY_PERSON),
+        ("assistant-forwarded-call", base.ANSWERED_BY_PERSON),
+        ("call.in-progress.error-warm-transfer-max-duration", base.ANSWERED_BY_PERSON),
         ("voicemail", base.MACHINE),
         ("customer-did-not-answer", base.NO_ANSWER),
         ("call.in-progress.error-providerfault-outbound-sip-408-request-timeout", base.NO_ANSWER),
@@ -58,28 +58,31 @@ def test_every_row_is_of_a_published_reason() -> None:
         ("call.start.error-vapifault-get-org", base.NOT_CONNECTED),
         ("twilio-failed-to-connect-call", base.NOT_CONNECTED),
         ("call.start.error-get-assistant", base.BAD_SETUP),
-        ("pipeline-error-openai-llm-failed", base.BROKE),
-        ("call.in-progress.error-vapifault-worker-died", base.BROKE),
-        ("worker-shutdown", base.BROKE),
-        ("phone-call-provider-closed-websocket", base.BROKE),
+        ("pipeline-error-openai-llm-failed", base.FAILED_AT_PROVIDER),
+        ("call.in-progress.error-vapifault-worker-died", base.FAILED_AT_PROVIDER),
+        ("worker-shutdown", base.FAILED_AT_PROVIDER),
+        ("phone-call-provider-closed-websocket", base.FAILED_AT_PROVIDER),
         ("manually-canceled", base.CANCELED),
-        ("of-a-kind-that-came-later", base.BROKE),
-        ("", base.BROKE),
+        ("of-a-kind-that-came-later", base.FAILED_AT_PROVIDER),
+        ("", base.FAILED_AT_PROVIDER),
     ],
 )
 def test_a_reason_means_what_the_facts_say(reason: str, end: base.CallEnd) -> None:
-    """providers.md, C.2, row by row; a string that nobody knows is a failure of the provider's, never an error."""
+    """Row by row; a string that nobody knows is a failure of the provider's, never an error.
+
+    docs/voice/vapi.md#reasons.
+    """
     assert end_of(reason) == end
 
 
 def test_a_transfer_that_fails_is_no_reason_to_call_again() -> None:
-    """Whom the call was handed on to was busy: the contact has been talked to (design, section 5, rule 2)."""
-    assert end_of("call.forwarding.operator-busy") == base.TALKED
-    assert end_of("call.forwarding.no-answer") == base.TALKED
+    """Whom the call was handed on to was busy: the contact has been talked to (docs/delivery-contract.md#rule-2)."""
+    assert end_of("call.forwarding.operator-busy") == base.ANSWERED_BY_PERSON
+    assert end_of("call.forwarding.no-answer") == base.ANSWERED_BY_PERSON
 
 
 def test_what_may_have_been_answered_is_never_called_again() -> None:
-    """Design, section 5, rule 2: only what says that nobody was reached carries a class that passes."""
+    """docs/delivery-contract.md#rule-2: only what says that nobody was reached carries a class that passes."""
     again = {reason for reason in _published() if end_of(reason).reason in {"temporary", "rate_limited"}}
     assert all(
         reason.startswith("call.start.error-") or "failed-to-connect" in reason or "outbound-sip-503" in reason

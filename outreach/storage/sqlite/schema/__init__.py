@@ -16,9 +16,9 @@ import attrs
 from sqlite_utils import Database, Migrations
 
 from outreach.errors import DatabaseInUse, DatabaseNewer, DatabaseOlder, StorageError
-from outreach.storage.sqlite.copying import problems_of
-from outreach.storage.sqlite.keeping import kept_meanwhile, remove_kept
-from outreach.storage.sqlite.progress import Progress, Tell
+from outreach.storage.sqlite.copying import integrity_problems
+from outreach.storage.sqlite.migration_backup import backup_during_migration, remove_migration_backup
+from outreach.storage.sqlite.progress import Progress, ProgressCallback
 
 MIGRATIONS: Final = Migrations("outreach")
 """Every step that this version of the package knows, in order."""
@@ -112,7 +112,9 @@ def _steady_clock(database: Database) -> None:
     _run_script(database, "0014_steady_clock.sql")
 
 
-def bring_up_to_date(raw: sqlite3.Connection, *, migrate: bool = True, tell: Tell | None = None) -> Sequence[str]:
+def apply_migrations(
+    raw: sqlite3.Connection, *, migrate: bool = True, on_progress: ProgressCallback | None = None
+) -> Sequence[str]:
     """Apply what a database lacks, all of it or nothing; return the names of the steps.
 
     Two processes may open a new file at the same time: the second finds the work done. One that has content is changed
@@ -122,7 +124,7 @@ def bring_up_to_date(raw: sqlite3.Connection, *, migrate: bool = True, tell: Tel
     Args:
         raw: The only connection to it in this process, outside of a transaction.
         migrate: Whether a database that has content may be changed.
-        tell: Is told how far that is, where it takes long; None for the log.
+        on_progress: Is told how far that is, where it takes long; None for the log.
 
     Raises:
         DatabaseOlder: It lacks steps, and was not to be changed.
@@ -135,39 +137,39 @@ def bring_up_to_date(raw: sqlite3.Connection, *, migrate: bool = True, tell: Tel
     database = Database(raw, execute_plugins=False)
     # In a transaction, so that what another process applies meanwhile is seen wholly or not at all.
     with _transaction(raw, "BEGIN"):
-        is_new, lacking = _lacking(database)
-    if lacking and not is_new:
+        is_new, pending_migrations = _lacking(database)
+    if pending_migrations and not is_new:
         if not migrate:
             raise DatabaseOlder(
-                f"This database was written by an older version of this package: it lacks {', '.join(lacking)}. "
+                f"This database was written by an older version of this package: it lacks {', '.join(pending_migrations)}. "
                 "Nothing was changed. It is brought up to date when the process that dispatches from it opens it."
             )
-        _bring_forward(raw, database, Progress("Bringing the database up to date", tell))
-        return lacking
+        _bring_forward(raw, database, Progress("Bringing the database up to date", on_progress))
+        return pending_migrations
     # Not within a transaction: SQLite changes the journal's kind outside of one only.
-    if lacking or raw.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+    if pending_migrations or raw.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         # A copy that another tool has made need not keep one.
         _set_journal(raw, "WAL")
-    if lacking:
+    if pending_migrations:
         with _transaction(raw, "BEGIN IMMEDIATE"):
-            _, lacking = _lacking(database)
-            if lacking:
+            _, pending_migrations = _lacking(database)
+            if pending_migrations:
                 MIGRATIONS.apply(database)
     elif migrate:
-        remove_kept(raw)
-    return lacking
+        remove_migration_backup(raw)
+    return pending_migrations
 
 
 def _bring_forward(raw: sqlite3.Connection, database: Database, progress: Progress) -> None:
     """Apply what a database with content lacks; alone with it from before the copy until after the commit."""
     _be_alone(raw)
-    with _locked(raw), kept_meanwhile(raw, progress), _transaction(raw, "BEGIN EXCLUSIVE"):
-        _, lacking = _lacking(database)
-        for number, name in enumerate(lacking, start=1):
-            with progress.watching(raw, f"step {number} of {len(lacking)}, {name}"):
-                MIGRATIONS.apply(database, stop_before=lacking[number:])
+    with _locked(raw), backup_during_migration(raw, progress), _transaction(raw, "BEGIN EXCLUSIVE"):
+        _, pending_migrations = _lacking(database)
+        for number, name in enumerate(pending_migrations, start=1):
+            with progress.watching(raw, f"step {number} of {len(pending_migrations)}, {name}"):
+                MIGRATIONS.apply(database, stop_before=pending_migrations[number:])
         with progress.watching(raw, "looking it through"):
-            problems = problems_of(raw, quick=False)
+            problems = integrity_problems(raw, quick=False)
         if problems:
             raise StorageError(
                 f"The database was looked through after its steps and is damaged: {problems[0]}. Nothing was changed. "
@@ -247,13 +249,13 @@ class Version:
 
     Attributes:
         applied: The steps that were applied to it.
-        lacking: The steps that this version knows and it lacks.
+        pending_migrations: The steps that this version knows and it lacks.
         newer: The steps that it has and this version does not know.
         is_foreign: Whether it has tables, and none of ours.
     """
 
     applied: Sequence[str]
-    lacking: Sequence[str]
+    pending_migrations: Sequence[str]
     newer: Sequence[str]
     is_foreign: bool
 
@@ -265,7 +267,7 @@ def version_of(raw: sqlite3.Connection) -> Version:
     known = _known_names()
     return Version(
         applied=applied,
-        lacking=[migration.name for migration in MIGRATIONS.pending(database)],
+        pending_migrations=[migration.name for migration in MIGRATIONS.pending(database)],
         newer=sorted(set(applied) - known),
         is_foreign=not applied and bool(database.table_names()),
     )
@@ -289,7 +291,7 @@ def _lacking(database: Database) -> tuple[bool, Sequence[str]]:
             "This SQLite file holds the tables of something else. Nothing was changed. Name a file of its own; one "
             "that does not exist is created."
         )
-    return not version.applied, version.lacking
+    return not version.applied, version.pending_migrations
 
 
 def _known_names() -> frozenset[str]:

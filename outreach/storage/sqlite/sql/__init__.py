@@ -14,12 +14,12 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Final
 
-from outreach.working_set.kinds import AUDIT, IN_ORDER, TRAIL
+from outreach.working_set.kinds import ALL_KINDS, AUDIT, TRAIL
 
 _HEADER: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 
 _COLUMNS: Final = {
-    **{kind.table: ", ".join(f"{kind.table}.{name}" for name in kind.columns) for kind in IN_ORDER},
+    **{kind.table: ", ".join(f"{kind.table}.{name}" for name in kind.columns) for kind in ALL_KINDS},
     **{kind.table: ", ".join(kind.columns) for kind in (AUDIT, TRAIL)},
     **{f"{kind.table}_places": ", ".join("?" * len(kind.columns)) for kind in (AUDIT, TRAIL)},
 }

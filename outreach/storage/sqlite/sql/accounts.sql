@@ -12,7 +12,7 @@ SELECT {accounts} FROM accounts WHERE workspace_id = :workspace_id AND provider 
 -- For the operator; a workspace has few.
 SELECT {accounts} FROM accounts WHERE workspace_id = :workspace_id ORDER BY created_at, id
 
--- lasting_holds --
+-- unexpired_throttles --
 -- Providers that are left alone now; a row a workspace and provider at the most.
 SELECT {account_holds} FROM account_holds
 WHERE until > :now AND (:workspace_id IS NULL OR workspace_id = :workspace_id)

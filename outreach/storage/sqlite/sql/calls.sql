@@ -11,7 +11,7 @@ WHERE workspace_id = :workspace_id AND provider_call_id = :provider_call_id
 ORDER BY created_at DESC, id DESC
 LIMIT 1
 
--- open_between --
+-- open_call_between --
 -- The condition on the status is that of the index `calls_open`, word for word.
 SELECT {calls} FROM calls
 WHERE workspace_id = :workspace_id

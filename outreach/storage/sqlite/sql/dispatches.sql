@@ -14,13 +14,13 @@ CROSS JOIN dispatches INDEXED BY dispatches_by_provider_id
     AND dispatches.workspace_id = json_extract(wanted.value, '$[0]')
 ORDER BY dispatches.created_at DESC, dispatches.id DESC
 
--- alike --
+-- similar --
 -- What a record without an identifier of ours could belong to as well: workspaces may share an account.
 SELECT {dispatches} FROM dispatches INDEXED BY dispatches_to_number
 WHERE to_number = :phone
     AND created_at BETWEEN :since AND :until
     AND provider = :provider
-    AND from_number IS :sender
+    AND from_number IS :from_number
     AND id <> :dispatch_id
 ORDER BY created_at, id
 

@@ -107,7 +107,7 @@ WHERE campaign_number = :number
 ORDER BY due_at, position
 LIMIT :limit
 
--- put_off --
+-- postponed --
 -- In the order of the index `recipients_waiting_for`.
 SELECT {recipients} FROM recipients INDEXED BY recipients_waiting_for
 WHERE campaign_number = :number
@@ -117,7 +117,7 @@ WHERE campaign_number = :number
 ORDER BY due_at, position
 LIMIT :limit
 
--- waiting_with --
+-- waiting_for_phone --
 -- From a number to the few that wait with it, whatever their campaign.
 SELECT {recipients}
 FROM recipients INDEXED BY recipients_waiting_with

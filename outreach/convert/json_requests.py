@@ -1,0 +1,97 @@
+"""Single calls, single messages and changes of settings, as they are asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from outreach.convert.field_rules import (
+    Array,
+    Integer,
+    OneOf,
+    OrNull,
+    Refused,
+    Text,
+    boolean,
+    uuid,
+    variables,
+)
+from outreach.convert.request_converter import make_request_converter
+from outreach.errors import InvalidRequest
+from outreach.models.base import CARRIERS
+from outreach.models.call import NewCall
+from outreach.models.message import NewMessage
+from outreach.models.settings import SmsSettingsUpdate
+
+T = TypeVar("T")
+
+_DIALABLE: Final = Text(
+    pattern=re.compile(r"\+?[1-9][0-9]{6,14}"),
+    meaning="must be 7 to 15 digits with an optional leading +, like +14155550102",
+)
+_VARIABLE_NAME: Final = Text(
+    pattern=re.compile(r"[A-Za-z0-9_]{1,40}"), meaning="must be 1 to 40 letters, digits and underscores"
+)
+
+_read_call = make_request_converter(NewCall, {"agent_id": uuid, "to": _DIALABLE, "variables": variables})
+
+_read_message = make_request_converter(
+    NewMessage,
+    {
+        "to": _DIALABLE,
+        "body": Text(minimum=1, maximum=1600),
+        "from_number": OrNull(Text()),
+        "carrier": OrNull(OneOf(CARRIERS)),
+    },
+)
+
+_read_settings = make_request_converter(
+    SmsSettingsUpdate,
+    {
+        "footer_enabled": boolean,
+        "footer_text": Text(maximum=120),
+        "max_segments": Integer(1, 5),
+        "retry_enabled": boolean,
+        "retry_max_attempts": Integer(1, 3),
+        "retry_delay_minutes": Integer(5, 120),
+        "custom_variables": Array(_VARIABLE_NAME),
+    },
+    closed="the SMS settings",
+)
+
+
+def read_new_call(data: Any) -> NewCall:
+    """Return the call that a body of POST /calls asks for. Unknown fields are ignored.
+
+    Raises:
+        InvalidRequest: A rule of docs/interface.md#4.1 is broken; the details name each place.
+    """
+    return _read(_read_call, data)
+
+
+def read_new_message(data: Any) -> NewMessage:
+    """Return the message that a body of POST /sms asks for. Unknown fields are ignored.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each place.
+    """
+    return _read(_read_message, data)
+
+
+def read_sms_settings_update(data: Any) -> SmsSettingsUpdate:
+    """Return the change that a body of PATCH /sms/settings asks for. Unknown fields are refused.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return _read(_read_settings, data)
+
+
+def _read(reader: Callable[[Any], T], data: Any) -> T:
+    if type(data) is not dict:
+        raise InvalidRequest.at("", "The body must be a JSON object.")
+    try:
+        return reader(data)
+    except Refused as refused:
+        raise InvalidRequest(details=refused.details) from None

@@ -1,0 +1,134 @@
+"""What the interface answers with, as JSON-ready dicts (docs/interface.md#2)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from outreach.clock import format_timestamp
+from outreach.models.call import Call
+from outreach.models.campaign import Campaign, CampaignCreated
+from outreach.models.message import Message
+from outreach.models.settings import SMS_SETTINGS_FIELDS, SmsSettings
+from outreach.policy import business_hours, holidays
+
+
+def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
+    """Return a campaign: every field, null when it does not apply; `agent` only when there is one."""
+    hours, counters = campaign.business_hours, campaign.counters
+    written: dict[str, Any] = {
+        "id": campaign.id,
+        "workspace_id": campaign.workspace_id,
+        "agent_id": campaign.agent_id,
+        "name": campaign.name,
+        "description": campaign.description,
+        "status": campaign.status.value,
+        "effective_status": campaign.effective_status(now).value,
+        "schedule_type": campaign.schedule_type,
+        "scheduled_start_at": _moment(campaign.scheduled_start_at),
+        "scheduled_expires_at": _moment(campaign.scheduled_expires_at),
+        "business_hours_only": hours is not None and hours.enabled,
+        "timezone": None if hours is None else hours.timezone,
+        "total_recipients": counters.total,
+        "pending_calls": counters.pending,
+        "completed_calls": counters.completed,
+        "successful_calls": counters.successful,
+        "failed_calls": counters.failed,
+        "created_at": format_timestamp(campaign.created_at),
+        "updated_at": format_timestamp(campaign.updated_at),
+        "started_at": _moment(campaign.started_at),
+        "completed_at": _moment(campaign.completed_at),
+        "channel": campaign.channel,
+        "business_hours_config": None if hours is None else business_hours.to_json(hours),
+        "holidays_config": None if campaign.holidays is None else holidays.to_json(campaign.holidays),
+        "batch_concurrency": campaign.batch_concurrency,
+        "sip_trunk_id": campaign.trunk_id,
+        "cli_mode": campaign.cli_mode,
+        "cli_group_config": _cli_group(campaign),
+        "ivr_enabled": campaign.ivr_enabled,
+        "call_screen_enabled": campaign.call_screen_enabled,
+        "double_dial": campaign.double_dial,
+        "csv_column_headers": list(campaign.csv_column_headers),
+        "sms_mode": campaign.message_mode,
+        "sms_message_source": campaign.message_source,
+        "sms_message_body": campaign.body,
+        "sms_flow_id": campaign.flow_id,
+        "sms_carrier": campaign.carrier,
+        "sms_from_number": campaign.from_number,
+        "sms_rate_per_minute": campaign.rate_per_minute,
+    }
+    if (agent := campaign.agent) is not None:
+        written["agent"] = {
+            "id": agent.id,
+            "name": agent.name,
+            "provider": agent.provider,
+            "is_active": agent.is_active,
+        }
+    return written
+
+
+def write_campaign_created(created: CampaignCreated, *, now: datetime) -> dict[str, Any]:
+    """Return a new campaign, with how many of its contacts had opted out."""
+    written = write_campaign(created.campaign, now=now)
+    return written | {"sms_opted_out_excluded": created.opted_out_excluded}
+
+
+def write_sms_settings(settings: SmsSettings) -> dict[str, Any]:
+    """Return all SMS settings."""
+    written = {name: getattr(settings, name) for name in SMS_SETTINGS_FIELDS}
+    return written | {"custom_variables": list(settings.custom_variables)}
+
+
+def write_call_created(call: Call) -> dict[str, Any]:
+    """Return the result of POST /calls: `callId` is absent while the provider has not accepted the call."""
+    written: dict[str, Any] = {"success": True, "provider": call.provider}
+    return written if call.provider_call_id is None else written | {"callId": call.provider_call_id}
+
+
+def write_call(call: Call) -> dict[str, Any]:
+    """Return a call record."""
+    return {
+        "id": call.id,
+        "agent_id": call.agent_id,
+        "campaign_id": call.campaign_id,
+        "provider": call.provider,
+        "callId": call.provider_call_id,
+        "to": call.to,
+        "from": call.from_number,
+        "status": call.status.value,
+        "outcome": call.outcome,
+        "answered_by": call.answered_by,
+        "variables": dict(call.variables),
+        "attempt": call.attempt,
+        "error": call.error,
+        "created_at": format_timestamp(call.created_at),
+        "dialed_at": _moment(call.dialed_at),
+        "answered_at": _moment(call.answered_at),
+        "ended_at": _moment(call.ended_at),
+        "duration_seconds": call.duration_seconds,
+        "summary": call.summary,
+    }
+
+
+def write_message(message: Message) -> dict[str, Any]:
+    """Return the result of POST /sms."""
+    return {
+        "success": True,
+        "id": message.id,
+        "carrier": message.carrier,
+        "status": message.status.value,
+        "segments": message.segments,
+    }
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else format_timestamp(moment)
+
+
+def _cli_group(campaign: Campaign) -> list[dict[str, Any]] | None:
+    if campaign.cli_group is None:
+        return None
+    return [
+        {"phoneNumberId": entry.number_id, "phoneE164": entry.phone, "count": entry.count}
+        for entry in campaign.cli_group
+    ]

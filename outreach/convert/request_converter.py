@@ -1,0 +1,89 @@
+"""The strict converter of requests: cattrs builds the models, and every value passes a rule first.
+
+cattrs by itself turns `123` into `"123"` and `"abc"` into a list of letters, so its own conversions are never
+reached: each field of a model has a rule, and a model without one for a field does not get a converter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import attrs
+from cattrs import AttributeValidationNote, ClassValidationError, Converter, ForbiddenExtraKeysError
+from cattrs.gen import make_dict_structure_fn, override
+
+from outreach.convert.field_rules import (
+    MAX_DETAILS,
+    FieldRule,
+    Refused,
+    within,
+)
+from outreach.convert.json_parsing import shown
+from outreach.errors import ErrorDetail
+
+T = TypeVar("T")
+
+
+def make_request_converter(
+    cls: type[T], rules: Mapping[str, FieldRule], *, renamed: Mapping[str, str] | None = None, closed: str | None = None
+) -> Callable[[Any], T]:
+    """Return a function that makes a model of a JSON object, or refuses it with every place that is wrong.
+
+    Args:
+        cls: An attrs class.
+        rules: The rule of each field by its name in the class.
+        renamed: The JSON names of the fields that are called otherwise there.
+        closed: What to call the object when it names a field that there is not; None to ignore such fields.
+    """
+    names = {field: (renamed or {}).get(field, field) for field in rules}
+    fields = {field.name for field in attrs.fields(cls)}  # type: ignore[arg-type]
+    if fields != set(rules):
+        raise TypeError(f"{cls.__name__} has the fields {sorted(fields)}, and there are rules for {sorted(rules)}.")
+    # The options of cattrs and its overrides by field share one space of names, which its types cannot express.
+    overrides: dict[str, Any] = {
+        field: override(rename=names[field], struct_hook=_hook(rule)) for field, rule in rules.items()
+    }
+    structure = make_dict_structure_fn(
+        cls,
+        Converter(detailed_validation=True),
+        _cattrs_forbid_extra_keys=closed is not None,
+        _cattrs_detailed_validation=True,
+        **overrides,
+    )
+
+    def read(value: Any) -> T:
+        if type(value) is not dict:
+            raise Refused("must be an object")
+        try:
+            return structure(value, cls)
+        except ClassValidationError as error:
+            raise Refused.at(_details(error, names, closed)) from None
+
+    return read
+
+
+def _hook(rule: FieldRule) -> Callable[[Any, Any], Any]:
+    return lambda value, _: rule(value)
+
+
+def _details(error: ClassValidationError, names: Mapping[str, str], closed: str | None) -> list[ErrorDetail]:
+    details: list[ErrorDetail] = []
+    noted, others = error.group_exceptions()
+    for problem, note in noted:
+        details += _at_field(problem, note, names)
+    for problem in others:
+        if not isinstance(problem, ForbiddenExtraKeysError):
+            raise problem
+        details += [ErrorDetail(shown(name), f"is no field of {closed}") for name in sorted(problem.extra_fields)]
+    return details[:MAX_DETAILS]
+
+
+def _at_field(problem: Exception, note: AttributeValidationNote, names: Mapping[str, str]) -> list[ErrorDetail]:
+    name = names[note.name]
+    if isinstance(problem, Refused):
+        return within(name, problem.details)
+    if isinstance(problem, KeyError):
+        return [ErrorDetail(name, "is required")]
+    # A rule that raises anything else has a fault; it must not pass for one of the request.
+    raise problem

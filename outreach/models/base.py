@@ -1,0 +1,80 @@
+"""The fixed values of the interface for SMS carriers and campaign options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Final, Generic, Literal, TypeVar
+
+import attrs
+
+CarrierName = Literal["twilio", "telnyx", "vonage"]
+CARRIERS: Final[tuple[CarrierName, ...]] = ("twilio", "telnyx", "vonage")
+"""The SMS carriers that a campaign can name (docs/interface.md#carriers)."""
+
+Channel = Literal["sms", "call"]
+ScheduleType = Literal["immediate", "scheduled"]
+SmsMode = Literal["one_way", "conversational"]
+SmsMessageSource = Literal["custom", "flow"]
+CliMode = Literal["default", "group"]
+
+
+class Unset(Enum):
+    """The type of `UNSET`, which has no other value."""
+
+    UNSET = "UNSET"
+
+    def __repr__(self) -> str:
+        """Return its name."""
+        return "UNSET"
+
+    def __bool__(self) -> bool:
+        """Return that there is nothing."""
+        return False
+
+
+UNSET: Final = Unset.UNSET
+"""Leave a field of a change as it is; None clears it, where it can be empty."""
+
+
+def set_fields(change: object) -> dict[str, Any]:
+    """Return the fields of a change that are to be changed, by name."""
+    kind: type[Any] = type(change)
+    return {field.name: value for field in attrs.fields(kind) if (value := getattr(change, field.name)) is not UNSET}
+
+
+T = TypeVar("T")
+
+
+@attrs.frozen(kw_only=True)
+class Page(Generic[T]):
+    """One page of a list (docs/interface.md#2.5).
+
+    Attributes:
+        items: The items of this page, in the list's order.
+        page: 1-based index of this page.
+        page_size: Items a page.
+        total: Matching items across all pages.
+    """
+
+    items: Sequence[T]
+    page: int
+    page_size: int
+    total: int
+
+
+@attrs.frozen(kw_only=True)
+class JsonPage:
+    """One page of a list as JSON, as the interface answers it.
+
+    Attributes:
+        items: The array of its items, encoded.
+        page: 1-based index of this page.
+        page_size: Items a page.
+        total: Matching items across all pages.
+    """
+
+    items: bytes
+    page: int
+    page_size: int
+    total: int

@@ -1,0 +1,1 @@
+"""Workspaces, keys, accounts, request limits and idempotency."""

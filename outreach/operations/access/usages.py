@@ -1,0 +1,75 @@
+"""What a number, a trunk or a flow is in use by, in words: what is in use is not removed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+from outreach.errors import Conflict
+from outreach.models.campaign import Campaign
+from outreach.models.resources import Number
+from outreach.models.states import TERMINAL_CAMPAIGN_STATUSES, CampaignStatus
+from outreach.operations.common import workspace_of
+from outreach.policy.phones import normalise
+from outreach.working_set import Transaction
+
+_OPEN: Final = frozenset(CampaignStatus) - TERMINAL_CAMPAIGN_STATUSES
+STARTED: Final = frozenset({CampaignStatus.SCHEDULED, CampaignStatus.ACTIVE, CampaignStatus.PAUSED})
+_NAMED: Final = 3
+"""How many users are named; of the others their number is."""
+
+
+def users_of_number(tx: Transaction, number: Number) -> Sequence[str]:
+    """Return the campaigns that are not over and the active agents that send or call from a number."""
+    region = workspace_of(tx, number.workspace_id).default_region
+
+    def uses(campaign: Campaign) -> bool:
+        entries = campaign.cli_group or ()
+        own = campaign.from_number
+        if own is not None and number.phone in {own, normalise(own, region)}:
+            return True
+        return any(number.phone == entry.phone or number.id == entry.number_id for entry in entries)
+
+    agents = [
+        f"agent {agent.name!r}"
+        for agent in tx.agents.list(number.workspace_id)
+        if agent.is_active and agent.from_number == number.phone
+    ]
+    return [*_campaigns(tx, number.workspace_id, uses), *agents]
+
+
+def users_of_trunk(tx: Transaction, workspace_id: str, trunk_id: str) -> Sequence[str]:
+    """Return the campaigns that are not over and the numbers that go over a trunk."""
+    numbers = [f"number {number.phone}" for number in tx.numbers.list(workspace_id) if number.trunk_id == trunk_id]
+    return [*_campaigns(tx, workspace_id, lambda campaign: campaign.trunk_id == trunk_id), *numbers]
+
+
+def users_of_flow(
+    tx: Transaction, workspace_id: str, flow_id: str, statuses: Collection[CampaignStatus] = _OPEN
+) -> Sequence[str]:
+    """Return the campaigns in these statuses, by default those that are not over, that a flow drives."""
+    return _campaigns(tx, workspace_id, lambda campaign: campaign.flow_id == flow_id, statuses)
+
+
+def require_unused(what: str, users: Sequence[str], todo: str) -> None:
+    """Check that nothing uses a thing.
+
+    Raises:
+        Conflict: Something does; the message names it.
+    """
+    if users:
+        more = f" and {len(users) - _NAMED} more" if len(users) > _NAMED else ""
+        raise Conflict(f"{what} is in use by {', '.join(users[:_NAMED])}{more}. {todo}")
+
+
+def _campaigns(
+    tx: Transaction,
+    workspace_id: str,
+    uses: Callable[[Campaign], bool],
+    statuses: Collection[CampaignStatus] = _OPEN,
+) -> list[str]:
+    return [
+        f"campaign {campaign.name!r} ({campaign.status})"
+        for campaign in tx.campaigns.in_status(statuses, workspace_id=workspace_id)
+        if uses(campaign)
+    ]

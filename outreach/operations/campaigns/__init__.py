@@ -1,0 +1,1 @@
+"""Campaigns, their recipients and the decision trail."""

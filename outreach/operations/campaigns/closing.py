@@ -1,0 +1,74 @@
+"""Ending what is open in campaigns that are over, slice by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.models.campaign import Counters
+from outreach.models.recipient import Recipient
+from outreach.models.trail import TrailRule
+from outreach.operations.campaigns.recipients import put_recipient
+from outreach.operations.campaigns.transitions import complete_if_done
+from outreach.operations.common import campaign_unit
+from outreach.policy.settlement import close_recipient, closing_status, expire_receipt_wait
+from outreach.working_set import Transaction
+
+_EVER: Final = timedelta(days=3650)
+"""Further ahead than anything is due."""
+
+
+def close_open_recipients(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
+    """End a slice of the open recipients of a campaign that was cancelled or expired; return whether more are left.
+
+    An accepted message that only waits for its receipt ends as completed: nothing is retried any more, and a
+    receipt that comes later still counts.
+    """
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    closing = closing_status(campaign.status) if campaign else None
+    if campaign is None or closing is None:
+        return False
+    rows = tx.recipients.closable(workspace_id, campaign_id, limit=limit)
+    change = Counters()
+    for recipient in rows:
+        after = close_recipient(recipient, closing, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=TrailRule.STOP, now=now)
+    accepted: Sequence[Recipient] = ()
+    if campaign.channel == "sms" and len(rows) < limit:
+        accepted = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _EVER, limit=limit - len(rows))
+    for recipient in accepted:
+        after = expire_receipt_wait(recipient, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=TrailRule.RECEIPT_WAIT, now=now)
+    if rows or accepted:
+        tx.campaigns.add_counters(workspace_id, campaign_id, change)
+    more = len(rows) + len(accepted) == limit
+    work = tx.work.get(campaign_unit(campaign))
+    if not more and work is not None and work.due_at is not None:
+        # Nothing is left to do here, whatever is still in flight: later starts need not look at it again.
+        tx.work.schedule(campaign_unit(campaign), None)
+    return more
+
+
+def next_receipt_deadline(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> datetime | None:
+    """Return when the next wait for a receipt is over; None when nobody waits for one."""
+    first = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _EVER, limit=1)
+    return first[0].due_at if first else None
+
+
+def expire_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
+    """Complete a slice of the recipients whose receipt was waited for long enough; return whether more are left."""
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if campaign is None:
+        return False
+    rows = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now, limit=limit)
+    change = Counters()
+    for recipient in rows:
+        after = expire_receipt_wait(recipient, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=TrailRule.RECEIPT_WAIT, now=now)
+    if rows:
+        counters = tx.campaigns.add_counters(workspace_id, campaign_id, change)
+        complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
+    return len(rows) == limit

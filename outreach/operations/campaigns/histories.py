@@ -1,0 +1,235 @@
+"""What happened to a contact of a campaign: put together from the ledger, the decision trail and the register."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from outreach.errors import NotFound
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
+from outreach.models.recipient import Recipient
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.trail import ContactHistory, TrailEntry, TrailRule, TrailStep, TrailStepKind
+from outreach.models.unsubscribe import Unsubscribe
+from outreach.operations.common import campaign_of, workspace_of
+from outreach.policy.phones import normalise
+from outreach.policy.trail_rules import rule_of_outcome, rule_of_recipient
+from outreach.working_set import Transaction
+
+_LATEST: Final = 500
+"""Moves of a campaign, or of its workspace, that are looked at: the latest so many."""
+
+_NOT_THE_CONTACTS: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY, CampaignStatus.COMPLETED})
+"""Moves of a campaign that hold nobody up and let nobody go."""
+
+
+def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str) -> Sequence[ContactHistory]:
+    """Return what happened to a number in a campaign: one history for each place where it stands, by position.
+
+    Args:
+        tx: The transaction.
+        workspace_id: Whose campaign.
+        campaign_id: Which one.
+        written: The number, in any notation; what is no number is compared with what was supplied.
+
+    Raises:
+        NotFound: There is no such campaign, or the number is neither in it nor on the register, and was not left out.
+    """
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    phone = normalise(written, workspace_of(tx, workspace_id).default_region)
+    if phone is None:
+        rows = tx.recipients.without_phone(workspace_id, campaign_id, written)
+    else:
+        rows = tx.recipients.by_phone(workspace_id, campaign_id, phone)
+    told = _told_of(tx, campaign, phone) if phone is not None else ()
+    if rows:
+        shared = _shared(tx, campaign)
+        return tuple(_history(tx, campaign, recipient, told, shared) for recipient in rows)
+    on_register = [step for step in told if step.what is not TrailStepKind.REPLIED]
+    left_out = _is_stopped([step for step in on_register if step.at <= campaign.created_at])
+    if phone is None or not (left_out or _is_stopped(on_register)):
+        raise NotFound("recipient", written)
+    return (_left_out(campaign, written, phone, on_register, left_out=left_out),)
+
+
+def _told_of(tx: Transaction, campaign: Campaign, phone: str) -> Sequence[TrailStep]:
+    """Return when a number came onto the register and left it, on the campaign's channel, and its replies."""
+    entries = tx.trail.of_number(campaign.workspace_id, phone, limit=_LATEST)
+    steps = [
+        _step(entry)
+        for entry in entries
+        if entry.what is not TrailStepKind.OPTED_OUT or entry.state in {"all", campaign.channel}
+    ]
+    known = tx.register.get(campaign.workspace_id, phone)
+    if known is not None and known.stops(campaign.channel) and not _is_stopped(steps):
+        # The register is what counts, whatever the trail has of it.
+        steps.append(_opted_out(known))
+    return sorted(steps, key=lambda step: step.at)
+
+
+def _is_stopped(steps: Sequence[TrailStep]) -> bool:
+    """Return whether a number is on the register after these steps."""
+    last = next((step for step in reversed(steps) if step.what is not TrailStepKind.REPLIED), None)
+    return last is not None and last.what is TrailStepKind.OPTED_OUT
+
+
+def _left_out(
+    campaign: Campaign, written: str, phone: str, on_register: Sequence[TrailStep], *, left_out: bool
+) -> ContactHistory:
+    """Return the history of a number that is not in the campaign, and is on the register or was at its creation.
+
+    Who is on the register when a campaign is created gets no place in it, and is not noted: that such a number
+    was supplied at all is not known. One that came onto the register later was not in the campaign.
+    """
+    left = TrailStep(at=campaign.created_at, what=TrailStepKind.LEFT_OUT, rule=TrailRule.REGISTER, reason="opted_out")
+    return ContactHistory(
+        campaign_id=campaign.id,
+        position=None,
+        phone_number=written,
+        phone=phone,
+        status=None,
+        reason=None,
+        due_at=None,
+        steps=tuple(sorted([*on_register, *([left] if left_out else [])], key=lambda step: step.at)),
+    )
+
+
+def _history(
+    tx: Transaction,
+    campaign: Campaign,
+    recipient: Recipient,
+    told_of_number: Sequence[TrailStep],
+    shared: Sequence[TrailEntry],
+) -> ContactHistory:
+    own = tx.trail.of_recipient(campaign.workspace_id, campaign.id, recipient.position)
+    dispatches = tx.dispatches.of_recipient(campaign.workspace_id, campaign.id, recipient.position)
+    told = {entry.dispatch_id for entry in own if entry.what is TrailStepKind.OUTCOME}
+    derived = [
+        *_loaded(campaign, recipient, ended_later=any(entry.what is TrailStepKind.ENDED for entry in own)),
+        *(step for one in dispatches for step in _of_dispatch(one, outcome_told=one.id in told)),
+    ]
+    written = [_step(entry) for entry in own if _concerns(entry)]
+    # What was written comes after what it followed from when both are of one moment.
+    steps = sorted([*derived, *written], key=lambda step: step.at)
+    last = steps[-1].at if not recipient.is_open else None
+    around = [_step(entry) for entry in shared if last is None or entry.at <= last]
+    around += [
+        step
+        for step in told_of_number
+        if step.what is not TrailStepKind.REPLIED
+        or (campaign.created_at <= step.at and (last is None or step.at <= last))
+    ]
+    return ContactHistory(
+        campaign_id=campaign.id,
+        position=recipient.position,
+        phone_number=recipient.phone_number,
+        phone=recipient.phone,
+        status=recipient.status,
+        reason=recipient.reason,
+        due_at=recipient.due_at,
+        # A campaign that starts, pauses or closes does so before what is done to its recipients at that moment.
+        steps=tuple(sorted([*around, *steps], key=lambda step: (step.at, step.what is not TrailStepKind.LOADED))),
+    )
+
+
+def _shared(tx: Transaction, campaign: Campaign) -> Sequence[TrailEntry]:
+    """Return what happened to the campaign and its workspace, as far as it concerned the recipients."""
+    moves = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=_LATEST)
+    workspace = tx.trail.of_workspace(campaign.workspace_id, limit=_LATEST)
+    entries = [
+        *(one for one in moves if one.what is not TrailStepKind.CAMPAIGN or one.state not in _NOT_THE_CONTACTS),
+        *(one for one in workspace if one.at >= campaign.created_at),
+    ]
+    return sorted(entries, key=lambda entry: entry.number)
+
+
+def _loaded(campaign: Campaign, recipient: Recipient, *, ended_later: bool) -> Sequence[TrailStep]:
+    loaded = TrailStep(
+        at=campaign.created_at,
+        what=TrailStepKind.LOADED,
+        rule=TrailRule.LOAD,
+        state=RecipientStatus.PENDING.value,
+        step=0,
+        attempt=0,
+    )
+    if recipient.is_open or ended_later:
+        return (loaded,)
+    # It ended as it was loaded, which is not written a second time.
+    at: datetime = recipient.ended_at or campaign.created_at
+    end = TrailStep(
+        at=at,
+        what=TrailStepKind.ENDED,
+        rule=rule_of_recipient(recipient, TrailRule.LOAD),
+        state=recipient.status.value,
+        reason=recipient.reason,
+    )
+    return loaded, end
+
+
+def _of_dispatch(dispatch: Dispatch, *, outcome_told: bool) -> Sequence[TrailStep]:
+    intent = TrailStep(
+        at=dispatch.created_at,
+        what=TrailStepKind.INTENT,
+        rule=TrailRule.PACE if dispatch.channel == "sms" else TrailRule.CONCURRENCY,
+        state=DispatchState.DISPATCHING.value,
+        until=dispatch.slot_at,
+        dispatch_id=dispatch.id,
+        call_id=dispatch.call_id,
+        step=dispatch.step,
+        attempt=dispatch.attempt,
+        leg=dispatch.leg,
+    )
+    if outcome_told or dispatch.settled_at is None:
+        return (intent,)
+    outcome = TrailStep(
+        at=dispatch.settled_at,
+        what=TrailStepKind.OUTCOME,
+        rule=rule_of_outcome(dispatch.state, dispatch.reason, TrailRule.PROVIDER_ANSWER),
+        state=dispatch.state.value,
+        # What its call failed with is written there later, and told by the call's end.
+        reason=dispatch.reason if dispatch.state is not DispatchState.ACCEPTED else None,
+        dispatch_id=dispatch.id,
+        call_id=dispatch.call_id,
+        step=dispatch.step,
+        attempt=dispatch.attempt,
+        leg=dispatch.leg,
+    )
+    return intent, outcome
+
+
+def _concerns(entry: TrailEntry) -> bool:
+    """Return whether an entry tells more than its dispatch does: the end of a call that was never placed does not."""
+    return entry.what is not TrailStepKind.CALL_ENDED or entry.rule in {
+        TrailRule.PROVIDER_REPORT,
+        TrailRule.CALL_SILENCE,
+    }
+
+
+def _opted_out(entry: Unsubscribe) -> TrailStep:
+    return TrailStep(
+        at=entry.created_at,
+        what=TrailStepKind.OPTED_OUT,
+        rule=TrailRule.REGISTER,
+        state=entry.scope,
+        reason=entry.source,
+    )
+
+
+def _step(entry: TrailEntry) -> TrailStep:
+    return TrailStep(
+        at=entry.at,
+        what=entry.what,
+        rule=entry.rule,
+        state=entry.state,
+        reason=entry.reason,
+        until=entry.due_at,
+        dispatch_id=entry.dispatch_id,
+        call_id=entry.call_id,
+        step=entry.step,
+        attempt=entry.attempt,
+        leg=entry.leg,
+        repeats=entry.repeats,
+        actor=entry.actor,
+    )

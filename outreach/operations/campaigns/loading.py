@@ -1,0 +1,122 @@
+"""Creating a campaign with its contacts: chunk by chunk under a campaign that nobody sees, then published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.errors import InvalidRequest, StorageError
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.recipient import PreparedRecipient
+from outreach.models.states import RecipientStatus
+from outreach.operations.campaigns import trail
+from outreach.operations.common import record_audit
+from outreach.working_set import Transaction
+
+LOADING_LEASE: Final = timedelta(minutes=2)
+"""A loading campaign that got no chunk for this long is a leftover of a crash."""
+
+
+@attrs.frozen(kw_only=True)
+class ChunkResult:
+    """What one chunk did.
+
+    Attributes:
+        next_position: Where the next chunk goes on.
+        excluded: Contacts of the chunk that are on the register and were not written.
+        counters: What the written ones count.
+    """
+
+    next_position: int
+    excluded: int
+    counters: Counters
+
+
+def begin(tx: Transaction, campaign: Campaign, *, now: datetime) -> None:
+    """Write the campaign that the chunks go under; nobody sees it yet."""
+    tx.campaigns.insert_loading(campaign, loading_until=now + LOADING_LEASE)
+
+
+def load_chunk(
+    tx: Transaction, campaign: Campaign, chunk: Sequence[PreparedRecipient], *, position: int, now: datetime
+) -> ChunkResult:
+    """Write one chunk of contacts.
+
+    Numbers on the register are left out; a number that the campaign already has ends as a duplicate; what is
+    no number ends as invalid (docs/interface.md#invalid-numbers).
+
+    Raises:
+        StorageError: The campaign was swept away as a leftover meanwhile.
+    """
+    workspace_id = campaign.workspace_id
+    _keep(tx, campaign, now)
+    phones = {recipient.phone for recipient in chunk if recipient.phone is not None}
+    stopped = tx.register.stopped(workspace_id, campaign.channel, phones)
+    # Nobody is there yet before the first.
+    seen = set(tx.recipients.known_phones(workspace_id, campaign.id, phones - stopped)) if position else set()
+    rows: list[tuple[int, PreparedRecipient, RecipientStatus, str | None]] = []
+    excluded = pending = 0
+    for recipient in chunk:
+        phone = recipient.phone
+        if phone is None:
+            rows.append((position, recipient, RecipientStatus.SKIPPED, "invalid_number"))
+        elif phone in stopped:
+            excluded += 1
+            continue
+        elif phone in seen:
+            rows.append((position, recipient, RecipientStatus.SKIPPED, "duplicate"))
+        else:
+            seen.add(phone)
+            rows.append((position, recipient, RecipientStatus.PENDING, None))
+            pending += 1
+        position += 1
+    tx.recipients.insert(workspace_id, campaign.id, rows, now=now)
+    counters = Counters(total=len(rows), pending=pending, open=pending)
+    return ChunkResult(next_position=position, excluded=excluded, counters=counters)
+
+
+def publish(
+    tx: Transaction,
+    campaign: Campaign,
+    *,
+    loaded: Counters,
+    variable_names: tuple[str, ...] | None,
+    excluded: int,
+    since: datetime,
+    now: datetime,
+    actor: str,
+) -> tuple[Campaign, int]:
+    """Make a loaded campaign visible; return it and how many contacts were left out in all.
+
+    Numbers that came onto the register while the chunks were written are dropped first.
+
+    Raises:
+        InvalidRequest: Every contact supplied is on the register (docs/interface.md#4.3, rule 3).
+        StorageError: The campaign was swept away as a leftover meanwhile.
+    """
+    workspace_id = campaign.workspace_id
+    _keep(tx, campaign, now)
+    dropped = tx.recipients.delete_stopped_since(workspace_id, campaign.id, campaign.channel, since)
+    counters = loaded - dropped
+    excluded += dropped.total
+    if counters.total == 0:
+        raise InvalidRequest.at(
+            "recipients", "Every contact is on the workspace's unsubscribe register; there is nobody left to reach."
+        )
+    published = attrs.evolve(campaign, counters=counters, variable_names=variable_names)
+    tx.campaigns.publish(published)
+    trail.record_campaign_created(tx, published, actor=actor, now=now)
+    record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.create", subject=campaign.id)
+    return tx.campaigns.get(workspace_id, campaign.id) or published, excluded
+
+
+def _keep(tx: Transaction, campaign: Campaign, now: datetime) -> None:
+    if not tx.campaigns.extend_loading(campaign.workspace_id, campaign.id, loading_until=now + LOADING_LEASE):
+        raise StorageError(
+            f"No contacts came for {LOADING_LEASE.total_seconds():.0f} seconds, so what was loaded was taken for what "
+            "a crash had left, and was deleted. Nothing was created: load it again, from a source that does not stand "
+            "still, such as a file."
+        )

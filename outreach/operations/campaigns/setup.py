@@ -1,0 +1,67 @@
+"""The templates of a campaign, and what fills their placeholders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from outreach.errors import AccountMissing, ErrorDetail
+from outreach.models.campaign import Campaign
+from outreach.models.states import WorkspaceMode
+from outreach.models.workspace import Workspace
+from outreach.operations.campaigns.recipients import steps_of
+from outreach.operations.common import settings_of
+from outreach.policy.rendering import CONTACT_FIELDS, unfilled
+from outreach.working_set import Transaction
+
+
+def templates_of(tx: Transaction, campaign: Campaign) -> Sequence[str]:
+    """Return the texts that an SMS campaign sends, in their order; a calling campaign has none of its own."""
+    if campaign.channel == "call":
+        return ()
+    steps = steps_of(tx, campaign)
+    if steps is None:
+        return (campaign.body or "",)
+    return tuple(step.body or "" for step in steps if step.kind == "send")
+
+
+def unknown_placeholders(tx: Transaction, campaign: Campaign) -> tuple[str, ...]:
+    """Return the names that a campaign's contacts are to be told by and that nothing fills, each once.
+
+    Those are no field of a contact, no variable of any of its contacts and none that the workspace declares, and have
+    no fallback. Of a calling campaign they are the placeholders that its agent expects; names that begin with an
+    underscore are the engine's own (`docs/voice-variables.md`). Nothing is told where the variables are not known.
+    """
+    if campaign.variable_names is None:
+        return ()
+    known = {*CONTACT_FIELDS, *campaign.variable_names, *settings_of(tx, campaign.workspace_id).custom_variables}
+    if campaign.channel == "call":
+        agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
+        expected = (agent.placeholders if agent is not None else None) or ()
+        return tuple(name for name in dict.fromkeys(expected) if name not in known and not name.startswith("_"))
+    found = (name for template in templates_of(tx, campaign) for name in unfilled(template, known))
+    return tuple(dict.fromkeys(found))
+
+
+def missing_account(tx: Transaction, workspace: Workspace, provider: str) -> ErrorDetail | None:
+    """Return what a workspace lacks to send by a provider, with a sentence; None when it lacks nothing."""
+    if workspace.mode is WorkspaceMode.SANDBOX:
+        return None
+    if provider == "simulator":
+        return ErrorDetail(
+            "agent.provider",
+            "The workspace is live, and simulator is for sandboxes alone: take an agent with a real voice provider.",
+        )
+    if tx.accounts.of_provider(workspace.id, provider) is None:
+        return ErrorDetail(f"account.{provider}", f"The workspace is live and has no account at {provider}.")
+    return None
+
+
+def require_account(tx: Transaction, workspace: Workspace, provider: str) -> None:
+    """Check that a workspace can send by a provider.
+
+    Raises:
+        AccountMissing: It cannot; the message says why.
+    """
+    lack = missing_account(tx, workspace, provider)
+    if lack is not None:
+        raise AccountMissing(lack.message, workspace_id=workspace.id, provider=provider)

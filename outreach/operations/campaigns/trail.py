@@ -1,0 +1,285 @@
+"""Writing the decision trail, in the transaction of what it tells of.
+
+What the ledger keeps anyway is not written a second time: that a contact was loaded, that an intent was committed,
+and a provider's first and last word on it stand in the recipient's and the dispatch's own rows.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from outreach.models.call import Call
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
+from outreach.models.message import InboundMessage
+from outreach.models.recipient import Recipient
+from outreach.models.reports import MessageReport
+from outreach.models.states import CampaignAction, CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.models.trail import UNCLEAR, TrailEntry, TrailRule, TrailStepKind
+from outreach.models.unsubscribe import Unsubscribe
+from outreach.policy.trail_rules import rule_of_move, rule_of_outcome, rule_of_recipient
+from outreach.working_set import Transaction
+
+ENGINE: Final = "engine"
+"""The actor of what nobody asked for."""
+
+_LATEST: Final = 50
+"""Entries of a campaign among which its latest pause is looked for."""
+
+_MAY_CHANGE: Final = frozenset({DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP})
+"""Outcomes that a later one may write over."""
+
+
+def record_recipient(
+    tx: Transaction,
+    workspace_id: str,
+    before: Recipient,
+    after: Recipient,
+    *,
+    rule: TrailRule,
+    now: datetime,
+    dispatch: Dispatch | None = None,
+) -> None:
+    """Tell that a recipient waits or has ended; what else becomes of it is told by its dispatches.
+
+    To be put off again for the same reason makes no new entry, or a campaign that waits for a month would have one
+    for each of a million people and every night.
+    """
+    told = (after.status, after.reason, after.due_at) != (before.status, before.reason, before.due_at)
+    if not told or (after.is_open and after.status is not RecipientStatus.WAITING):
+        return
+    waits = after.status is RecipientStatus.WAITING
+    again = before.status is RecipientStatus.WAITING and before.reason == after.reason and before.step == after.step
+    if waits and again and after.due_at is not None:
+        tx.trail.prolong(workspace_id, before.campaign_id, before.position, after.due_at)
+        return
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=workspace_id,
+            what=TrailStepKind.HELD if waits else TrailStepKind.ENDED,
+            rule=rule_of_recipient(after, rule),
+            state=after.status.value,
+            reason=after.reason,
+            campaign_id=before.campaign_id,
+            position=before.position,
+            dispatch_id=dispatch.id if dispatch is not None else None,
+            step=dispatch.step if dispatch is not None else before.step,
+            attempt=dispatch.attempt if dispatch is not None else before.attempts,
+            leg=dispatch.leg if dispatch is not None else before.leg,
+            due_at=after.due_at,
+        )
+    )
+
+
+def record_outcome(tx: Transaction, before: Dispatch, settled: Dispatch, *, by: TrailRule, now: datetime) -> None:
+    """Tell what became of a campaign's dispatch, where its own row will not tell it for good."""
+    settled_once = before.state is DispatchState.DISPATCHING and settled.state not in _MAY_CHANGE
+    if settled.campaign_id is None or (settled_once and by is TrailRule.PROVIDER_ANSWER):
+        return
+    tx.trail.append(
+        _of_dispatch(
+            settled,
+            at=now,
+            what=TrailStepKind.OUTCOME,
+            rule=rule_of_outcome(settled.state, settled.reason, by),
+            state=settled.state.value,
+            reason=settled.reason,
+        )
+    )
+
+
+def record_message_report(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: datetime) -> None:
+    """Tell what a carrier reported of a message that it had accepted."""
+    tx.trail.append(
+        _of_dispatch(
+            dispatch,
+            at=now,
+            what=TrailStepKind.REPORTED,
+            rule=TrailRule.PROVIDER_REPORT,
+            state=event.status.value,
+            reason=event.reason,
+        )
+    )
+
+
+def record_call(tx: Transaction, dispatch: Dispatch | None, call: Call, *, rule: TrailRule, now: datetime) -> None:
+    """Tell how far a call has come, or that it has ended."""
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=call.workspace_id,
+            what=TrailStepKind.REPORTED if call.is_open else TrailStepKind.CALL_ENDED,
+            rule=rule,
+            state=call.status.value,
+            reason=call.outcome or call.error,
+            campaign_id=call.campaign_id,
+            position=call.position,
+            call_id=call.id,
+            dispatch_id=dispatch.id if dispatch is not None else None,
+            step=dispatch.step if dispatch is not None else None,
+            attempt=dispatch.attempt if dispatch is not None else call.attempt,
+            leg=dispatch.leg if dispatch is not None else None,
+        )
+    )
+
+
+def record_campaign_status(
+    tx: Transaction, moved: Campaign, step: CampaignAction, *, actor: str, detail: str | None, now: datetime
+) -> None:
+    """Tell that a campaign has moved."""
+    rule = rule_of_move(step, by_engine=actor == ENGINE, pause_reason=moved.pause_reason)
+    _of_campaign(tx, moved, rule=rule, reason=detail, actor=actor, now=now)
+
+
+def last_pause_number(tx: Transaction, campaign: Campaign) -> int:
+    """Return the number of the entry that tells of a campaign's latest pause; 0 where that was long ago."""
+    latest = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=_LATEST)
+    return max((entry.number for entry in latest if entry.state == CampaignStatus.PAUSED), default=0)
+
+
+def record_campaign_created(tx: Transaction, campaign: Campaign, *, actor: str, now: datetime) -> None:
+    """Tell that a campaign is there."""
+    _of_campaign(tx, campaign, rule=TrailRule.LOAD, reason=None, actor=actor, now=now)
+
+
+def is_closure_recorded(
+    tx: Transaction, campaign: Campaign, *, rule: TrailRule, until: datetime, since: datetime | None = None
+) -> bool:
+    """Return whether it has been told that a campaign reaches nobody until then, or by the same rule since a moment."""
+    last = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=1)
+    if not last or (last[0].what, last[0].rule) != (TrailStepKind.HELD, rule):
+        return False
+    return last[0].due_at == until or (since is not None and last[0].at >= since)
+
+
+def record_campaign_closure(
+    tx: Transaction,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    rule: TrailRule,
+    until: datetime,
+    now: datetime,
+    since: datetime | None = None,
+) -> None:
+    """Tell that a campaign reaches nobody until then, once for each time that it closes."""
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if campaign is None or is_closure_recorded(tx, campaign, rule=rule, until=until, since=since):
+        return
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=workspace_id,
+            what=TrailStepKind.HELD,
+            rule=rule,
+            state=campaign.status.value,
+            campaign_id=campaign_id,
+            due_at=until,
+        )
+    )
+
+
+def record_workspace_status(
+    tx: Transaction, workspace_id: str, status: WorkspaceStatus, *, reason: str | None, actor: str, now: datetime
+) -> None:
+    """Tell that a workspace may work, or may not, or that it has other rules of contact: those are the reason."""
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=workspace_id,
+            what=TrailStepKind.WORKSPACE,
+            rule=TrailRule.WORKSPACE,
+            state=status.value,
+            reason=reason,
+            actor=_who(actor),
+        )
+    )
+
+
+def record_opt_out(tx: Transaction, entry: Unsubscribe, *, actor: str) -> None:
+    """Tell that a number has come onto the register, or is stopped on more channels than before."""
+    tx.trail.append(
+        TrailEntry(
+            at=entry.created_at,
+            workspace_id=entry.workspace_id,
+            what=TrailStepKind.OPTED_OUT,
+            rule=TrailRule.REGISTER,
+            state=entry.scope,
+            reason=entry.source,
+            actor=_who(actor),
+            phone=entry.phone,
+        )
+    )
+
+
+def record_opt_in(tx: Transaction, entry: Unsubscribe, *, actor: str, now: datetime) -> None:
+    """Tell that a number has been taken off the register."""
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=entry.workspace_id,
+            what=TrailStepKind.OPTED_IN,
+            rule=TrailRule.REGISTER,
+            actor=_who(actor),
+            phone=entry.phone,
+        )
+    )
+
+
+def record_reply(tx: Transaction, message: InboundMessage) -> None:
+    """Tell that somebody has written back, and whether a person has to read what they want."""
+    tx.trail.append(
+        TrailEntry(
+            at=message.received_at,
+            workspace_id=message.workspace_id,
+            what=TrailStepKind.REPLIED,
+            rule=TrailRule.PROVIDER_REPORT,
+            reason=UNCLEAR if message.unclear else None,
+            message_id=message.id,
+            phone=message.from_number,
+        )
+    )
+
+
+def _of_campaign(
+    tx: Transaction, campaign: Campaign, *, rule: TrailRule, reason: str | None, actor: str, now: datetime
+) -> None:
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=campaign.workspace_id,
+            what=TrailStepKind.CAMPAIGN,
+            rule=rule,
+            state=campaign.status.value,
+            reason=reason,
+            campaign_id=campaign.id,
+            actor=_who(actor),
+        )
+    )
+
+
+def _of_dispatch(
+    dispatch: Dispatch, *, at: datetime, what: TrailStepKind, rule: TrailRule, state: str, reason: str | None
+) -> TrailEntry:
+    return TrailEntry(
+        at=at,
+        workspace_id=dispatch.workspace_id,
+        what=what,
+        rule=rule,
+        state=state,
+        reason=reason,
+        campaign_id=dispatch.campaign_id,
+        position=dispatch.position,
+        call_id=dispatch.call_id,
+        message_id=dispatch.message_id,
+        dispatch_id=dispatch.id,
+        step=dispatch.step,
+        attempt=dispatch.attempt,
+        leg=dispatch.leg,
+    )
+
+
+def _who(actor: str) -> str | None:
+    return None if actor == ENGINE else actor

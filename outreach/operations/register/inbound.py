@@ -1,0 +1,256 @@
+"""Messages that people write to us: stored once, obeyed at once, answered at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+
+from outreach.clock import format_timestamp
+from outreach.ids import IdSource
+from outreach.models.base import CARRIERS, CarrierName
+from outreach.models.message import InboundMessage, Message, ReplyPurpose
+from outreach.models.states import MessageStatus, WorkspaceMode
+from outreach.models.unsubscribe import KEYWORD, Unsubscribe
+from outreach.models.workspace import Workspace
+from outreach.operations.campaigns import trail
+from outreach.operations.common import record_audit, reply_settings_of
+from outreach.operations.register.entries import (
+    block_reason,
+    hold_number,
+    put_on_register,
+    release_number,
+    skip_waiting_recipients,
+    take_off_register,
+)
+from outreach.operations.waves.singles import create_message
+from outreach.policy.opt_out.keywords import (
+    KeywordMatch,
+    carrier_replies_to,
+    keyword_of,
+    may_mean_stop,
+)
+from outreach.policy.opt_out.words import words_of
+from outreach.policy.phones import normalise, parse_inbound_sender
+from outreach.policy.rendering import CONFIRMATION_DEADLINE, HELP_INTERVAL, reply_text
+from outreach.policy.texts import quoted, storable
+from outreach.protocols.adapter import InboundMessageEvent
+from outreach.working_set import AlreadyExists, Transaction
+
+_MAX_EVIDENCE_LENGTH: Final = 200
+"""Characters of a message that the register keeps."""
+
+_MAX_NUMBER_LENGTH: Final = 64
+_MAX_ID_LENGTH: Final = 255
+
+
+def receive(
+    tx: Transaction,
+    workspace: Workspace,
+    text: InboundMessageEvent,
+    *,
+    provider: str | None,
+    carrier_start_words: Collection[str] | None,
+    ids: IdSource,
+    now: datetime,
+) -> InboundMessage | None:
+    """Take in a message that somebody wrote to a workspace's number; return it, None for one that is there already.
+
+    STOP is in force with this transaction, so that nothing that commits later reaches the number; a START lifts only
+    what a keyword set. Both count in the order in which they were written, whatever order they arrive in; of a STOP
+    and a START of one moment the STOP is the later one. The answer is queued in the same transaction.
+
+    Args:
+        tx: The transaction.
+        workspace: Whose number was written to.
+        text: The message. One without an identifier of its provider is taken in as often as it comes.
+        provider: The carrier that brings it; None for a program that names none.
+        carrier_start_words: What the carrier takes for START where it answers STOP, START and HELP by itself, at the number that
+            was written to; None where it does not. Where it does, nothing is answered here but a STOP that is none of
+            the carriers' words (`policy.opt_out.keywords.carrier_replies_to`), and no other START lifts an entry: the carrier's
+            own block would stay.
+        ids: Where identifiers come from.
+        now: The time of the commit.
+    """
+    who = parse_inbound_sender(text.from_number, workspace.default_region)
+    sender = who.phone or storable(text.from_number[:_MAX_NUMBER_LENGTH])
+    entry = tx.register.get(workspace.id, sender)
+    opted_out_by_keyword = entry is not None and entry.source == KEYWORD
+    reading = _read(text, opted_out_by_keyword=opted_out_by_keyword)
+    if who.channel is not None and reading is not None and reading.keyword != "stop":
+        # Whoever writes STOP on another channel wants no more from us; a START there is none for SMS and calls.
+        reading = None
+    # To obey it would ask the carrier for what it refuses, and make the entry one that no START lifts.
+    lifts_nothing = (
+        carrier_start_words is not None and reading is not None and _is_no_own_start(text, reading, carrier_start_words)
+    )
+    if lifts_nothing:
+        reading = None
+    message = InboundMessage(
+        id=ids(),
+        workspace_id=workspace.id,
+        from_number=sender,
+        to=storable(text.to[:_MAX_NUMBER_LENGTH]),
+        body=storable(text.body),
+        provider=provider,
+        provider_id=storable(text.provider_id[:_MAX_ID_LENGTH]) or None,
+        keyword=None if reading is None else reading.keyword,
+        unclear=reading is None and (may_mean_stop(text.body) or (lifts_nothing and opted_out_by_keyword)),
+        # A clock that goes before ours must not make a later keyword look the older one.
+        written_at=min(text.at, now),
+        received_at=now,
+    )
+    try:
+        tx.inbound.insert(message)
+    except AlreadyExists:
+        return None
+    trail.record_reply(tx, message)
+    if message.unclear and who.phone is not None:
+        hold_number(tx, workspace.id, sender, _evidence(message, None), now)
+    if who.phone is not None and reading is not None:
+        answer = _obey(tx, message, reading, entry, now)
+        # A carrier that answers by itself knows its own words of STOP only: what else is one is ours to confirm.
+        answered = text.replied_by_carrier or (
+            carrier_start_words is not None and (reading.keyword != "stop" or carrier_replies_to(text.body))
+        )
+        # An answer by SMS would come from a number that the person has not written to.
+        if answer is not None and who.channel is None and not answered:
+            _reply(tx, workspace, message, answer, ids=ids, now=now)
+    return message
+
+
+def _read(text: InboundMessageEvent, *, opted_out_by_keyword: bool) -> KeywordMatch | None:
+    """Return what a message wants: an opt-out in anybody's reading, else what the carrier took it for, else ours."""
+    ours = keyword_of(text.body, opted_out_by_keyword=opted_out_by_keyword)
+    if text.keyword is None or (ours is not None and ours.keyword == "stop"):
+        return ours
+    return KeywordMatch(text.keyword, "exact")
+
+
+def _is_no_own_start(text: InboundMessageEvent, reading: KeywordMatch, carrier_start_words: Collection[str]) -> bool:
+    """Return whether a message is a START to us alone: the carrier neither says that it took it for one nor does so."""
+    return (
+        reading.keyword == "start"
+        and text.keyword != "start"
+        and " ".join(words_of(text.body)) not in carrier_start_words
+    )
+
+
+def _obey(
+    tx: Transaction, message: InboundMessage, reading: KeywordMatch, entry: Unsubscribe | None, now: datetime
+) -> ReplyPurpose | None:
+    """Do what a message wants; return what is to be answered, None for nothing."""
+    if reading.keyword == "stop":
+        return "opt_out_confirmation" if _stop(tx, message, reading, entry, now) else None
+    if reading.keyword == "start":
+        return "opt_in_confirmation" if _start(tx, message, entry, now) else None
+    answered = tx.messages.last_reply(message.workspace_id, message.from_number, "help")
+    return "help" if answered is None or answered <= now - HELP_INTERVAL else None
+
+
+def _stop(
+    tx: Transaction, message: InboundMessage, reading: KeywordMatch, entry: Unsubscribe | None, now: datetime
+) -> bool:
+    """Put a number on the register; return whether messages could reach it before."""
+    newest_start = tx.inbound.last_keyword(message.workspace_id, message.from_number, "start")
+    # A START from ahead of now was taken in before the clock was set back: nobody can say that it is the later one.
+    if newest_start is not None and message.written_at < newest_start <= now:
+        return False
+    after = put_on_register(
+        tx,
+        Unsubscribe(
+            workspace_id=message.workspace_id,
+            phone=message.from_number,
+            scope="all",
+            source=KEYWORD,
+            evidence=_evidence(message, reading),
+            created_at=now,
+        ),
+    )
+    if after != entry:
+        skip_waiting_recipients(tx, message.workspace_id, [message.from_number], now=now)
+        _note(tx, message, "unsubscribes.add", now)
+    return entry is None or not entry.stops("sms")
+
+
+def _start(tx: Transaction, message: InboundMessage, entry: Unsubscribe | None, now: datetime) -> bool:
+    """Take a number off the register that a keyword put there; return whether it was so."""
+    if release_number(tx, message.workspace_id, message.from_number, now=now):
+        # Whoever writes START has decided what the earlier message meant.
+        return False
+    newest_stop = tx.inbound.last_keyword(message.workspace_id, message.from_number, "stop")
+    if entry is None or entry.source != KEYWORD or (newest_stop is not None and newest_stop >= message.written_at):
+        return False
+    take_off_register(tx, message.workspace_id, message.from_number, now=now)
+    _note(tx, message, "unsubscribes.remove", now)
+    return True
+
+
+def _evidence(message: InboundMessage, reading: KeywordMatch | None) -> str:
+    carrier = " ".join(name for name in (message.provider, message.provider_id) if name) or "no carrier"
+    written = quoted(message.body, _MAX_EVIDENCE_LENGTH)
+    tier = "unclear" if reading is None else reading.tier
+    return f"wrote {written} ({tier}; {carrier}), {format_timestamp(message.written_at)}"
+
+
+def _note(tx: Transaction, message: InboundMessage, action: str, now: datetime) -> None:
+    record_audit(
+        tx,
+        now=now,
+        workspace_id=message.workspace_id,
+        actor="engine",
+        action=action,
+        subject=message.id,
+        detail=KEYWORD,
+    )
+
+
+def _reply(
+    tx: Transaction,
+    workspace: Workspace,
+    message: InboundMessage,
+    purpose: ReplyPurpose,
+    *,
+    ids: IdSource,
+    now: datetime,
+) -> None:
+    """Queue the answer, from the number that was written to and by the same carrier; or none where it may not go."""
+    settings = reply_settings_of(tx, workspace.id)
+    carrier, sender = _way_back(tx, workspace, message)
+    send_until = message.written_at + CONFIRMATION_DEADLINE if purpose != "help" else None
+    late = send_until is not None and now >= send_until
+    if not settings.enabled or carrier is None or late:
+        return
+    if block_reason(tx, workspace.id, "sms", message.from_number, purpose) is not None:
+        return
+    reply = reply_text(settings, purpose, workspace.name)
+    create_message(
+        tx,
+        Message(
+            id=ids(),
+            workspace_id=workspace.id,
+            to=message.from_number,
+            from_number=sender,
+            carrier=carrier,
+            body=reply.text,
+            segments=reply.segments,
+            status=MessageStatus.QUEUED,
+            purpose=purpose,
+            send_until=send_until,
+            created_at=now,
+        ),
+        now=now,
+    )
+
+
+def _way_back(tx: Transaction, workspace: Workspace, message: InboundMessage) -> tuple[CarrierName | None, str]:
+    """Return the carrier and the number of ours that an answer goes by; no carrier when none can be told."""
+    # A short code is no phone number, and is sent from as it is.
+    sender = normalise(message.to, workspace.default_region) or message.to
+    for name in CARRIERS:
+        if name == message.provider:
+            return name, sender
+    number = tx.numbers.by_phone(workspace.id, sender)
+    if number is not None and number.carrier is not None:
+        return number.carrier, sender
+    return ("twilio" if workspace.mode is WorkspaceMode.SANDBOX else None), sender

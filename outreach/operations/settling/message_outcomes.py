@@ -1,0 +1,88 @@
+"""What outcomes and reports do to single messages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import attrs
+
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.message import Message
+from outreach.models.reports import MessageReport
+from outreach.models.states import DispatchState, MessageStatus
+from outreach.models.work import WorkUnit
+from outreach.operations.common import quarantine_reason
+from outreach.policy.dispatch_history import REACHED_NOBODY, earlier_acceptance, is_authoritative
+from outreach.working_set import Transaction
+
+
+def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: datetime) -> None:
+    """Merge the outcome of a dispatch into its message."""
+    message = _spoken_for(tx, dispatch)
+    if message is None:
+        return
+    unit = WorkUnit("message", message.workspace_id, message.id)
+    standing = _standing(tx, dispatch, outcome)
+    if standing is not None:
+        tx.messages.update(_accepted(message, standing, now))
+        tx.work.schedule(unit, None)
+        return
+    match outcome.state:
+        case DispatchState.ACCEPTED:
+            after = _accepted(message, dispatch, now)
+        case DispatchState.REFUSED:
+            after = attrs.evolve(
+                message, status=MessageStatus.FAILED, reason=outcome.reason or "rejected", ended_at=now
+            )
+        case DispatchState.UNKNOWN:
+            after = attrs.evolve(message, status=MessageStatus.UNKNOWN, reason=outcome.reason)
+        case DispatchState.UNCONFIRMED:
+            after = attrs.evolve(message, status=MessageStatus.UNCONFIRMED, reason=outcome.reason, ended_at=now)
+        case state if (
+            state is not DispatchState.GIVEN_UP and (held := quarantine_reason(tx, dispatch.epoch)) is not None
+        ):
+            # Where the database was before it may be asked again too, and the contact reached twice.
+            after = attrs.evolve(message, status=MessageStatus.CANCELED, reason=held, ended_at=now)
+        case _:
+            tx.messages.update(
+                attrs.evolve(message, status=MessageStatus.QUEUED, reason=outcome.reason, attempts=message.attempts - 1)
+            )
+            # How long it waits is decided where it would be committed again: no longer than until it is stale.
+            tx.work.schedule(unit, now)
+            return
+    tx.messages.update(after)
+    tx.work.schedule(unit, None)
+
+
+def apply_receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport) -> None:
+    """Merge a delivery receipt that moved the status up."""
+    message = _spoken_for(tx, dispatch)
+    if message is not None:
+        reason = (event.reason or "rejected") if event.status is MessageStatus.FAILED else None
+        tx.messages.update(attrs.evolve(message, status=event.status, reason=reason))
+
+
+def _spoken_for(tx: Transaction, dispatch: Dispatch) -> Message | None:
+    """Return the message, when this dispatch speaks for it."""
+    message = tx.messages.get(dispatch.workspace_id, dispatch.message_id or "")
+    if message is None or dispatch.try_number == message.tries:
+        return message
+    return message if is_authoritative(dispatch, tx.dispatches.of_message(message.workspace_id, message.id)) else None
+
+
+def _standing(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
+    if outcome.state not in REACHED_NOBODY or dispatch.try_number == 1:
+        return None
+    return earlier_acceptance(dispatch, tx.dispatches.of_message(dispatch.workspace_id, dispatch.message_id or ""))
+
+
+def _accepted(message: Message, dispatch: Dispatch, now: datetime) -> Message:
+    return attrs.evolve(
+        message,
+        # One that had been put back has spent its attempt after all.
+        attempts=max(message.attempts, dispatch.attempt),
+        status=dispatch.report or MessageStatus.ACCEPTED,
+        reason="rejected" if dispatch.report is MessageStatus.FAILED else None,
+        provider_id=dispatch.provider_id,
+        ended_at=now,
+    )

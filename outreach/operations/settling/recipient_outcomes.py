@@ -1,0 +1,274 @@
+"""What outcomes and reports do to the recipients of campaigns."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import attrs
+
+from outreach.models.call import Call
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
+from outreach.models.recipient import Recipient
+from outreach.models.reports import MessageReport
+from outreach.models.resources import FlowStep
+from outreach.models.states import (
+    IN_FLIGHT_RECIPIENT_STATUSES,
+    CallStatus,
+    DispatchState,
+    MessageStatus,
+    RecipientStatus,
+)
+from outreach.models.trail import TrailRule
+from outreach.operations.campaigns.recipients import advance_in_flow, put_recipient, steps_of
+from outreach.operations.campaigns.transitions import complete_if_done
+from outreach.operations.common import call_settings_of, campaign_unit, settings_of
+from outreach.policy.call_settlement import apply_late_analysis, end_call, settle_call_recipient
+from outreach.policy.dispatch_history import (
+    REACHED_NOBODY,
+    earlier_acceptance,
+    is_authoritative,
+    is_earlier_acceptance,
+)
+from outreach.policy.settlement import (
+    TRANSIENT_FAILURES,
+    Backoff,
+    ended_recipient,
+    fail_attempt,
+    may_continue,
+    recipient_after_receipt,
+    settle_recipient,
+)
+from outreach.policy.trail_rules import rule_of_outcome
+from outreach.working_set import Transaction
+
+
+def settle(
+    tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, backoff: Backoff, now: datetime, *, by: TrailRule
+) -> None:
+    """Merge the outcome of a dispatch into its recipient; `by` is who told it."""
+    found = _spoken_for(tx, dispatch)
+    if found is None:
+        return
+    recipient, campaign = found
+    standing = _standing(tx, dispatch, outcome)
+    if standing is not None:
+        dispatch, outcome = standing, DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=standing.provider_id)
+    # One that was given up and now is known to have been heard has spent its attempt after all, and is its leg.
+    heard = outcome.state in {DispatchState.ACCEPTED, DispatchState.REFUSED}
+    spent = max(recipient.attempts, dispatch.attempt)
+    before = attrs.evolve(recipient, attempts=spent, leg=dispatch.leg) if heard else recipient
+    if dispatch.channel == "call":
+        after = settle_call_recipient(
+            before,
+            outcome,
+            campaign=campaign.status,
+            settings=call_settings_of(tx, dispatch.workspace_id),
+            backoff=backoff,
+            now=now,
+        )
+    else:
+        after = settle_recipient(
+            before,
+            outcome,
+            campaign=campaign.status,
+            settings=settings_of(tx, dispatch.workspace_id),
+            backoff=backoff,
+            now=now,
+        )
+    steps = steps_of(tx, campaign)
+    if steps is not None and outcome.state is DispatchState.ACCEPTED and may_continue(recipient, campaign.status):
+        # The last message of a flow waits for its receipt as any other does.
+        after = _next_step(tx, campaign, before, steps, now) or after
+    rule = rule_of_outcome(outcome.state, outcome.reason, by)
+    update_recipient(tx, recipient, after, campaign, rule=rule, now=now, dispatch=dispatch)
+    if standing is not None:
+        _catch_up(tx, standing, now)
+
+
+def apply_receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: datetime) -> None:
+    """Merge a delivery receipt that moved the status up; only the latest dispatch speaks for its recipient."""
+    found = _spoken_for(tx, dispatch) or _waits_behind(tx, dispatch)
+    if found is not None:
+        _merge_receipt(tx, *found, dispatch, event, now)
+
+
+def _merge_receipt(
+    tx: Transaction, recipient: Recipient, campaign: Campaign, dispatch: Dispatch, event: MessageReport, now: datetime
+) -> None:
+    settings = settings_of(tx, dispatch.workspace_id)
+    steps = steps_of(tx, campaign)
+    after = None
+    if recipient.status is RecipientStatus.WAITING and recipient.step > dispatch.step:
+        if event.status is not MessageStatus.FAILED:
+            return
+        # It waits for its next step, and the last one has failed: back to that one, for another attempt or its end.
+        back = attrs.evolve(recipient, step=dispatch.step, attempts=dispatch.attempt, tries=0)
+        reason = event.reason or "rejected"
+        after = fail_attempt(back, reason, campaign=campaign.status, settings=settings, now=now)
+    elif recipient.status is RecipientStatus.WAITING and event.status is MessageStatus.DELIVERED and steps is not None:
+        # It waits to try the step again, which has succeeded after all.
+        after = _next_step(tx, campaign, recipient, steps, now)
+    if after is None:
+        after = recipient_after_receipt(
+            recipient, event.status, event.reason, campaign=campaign.status, settings=settings, now=now
+        )
+    if after != recipient:
+        update_recipient(tx, recipient, after, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
+
+
+def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
+    """Merge the end of a call into its recipient."""
+    found = _spoken_for(tx, dispatch)
+    if found is None:
+        return
+    recipient, campaign = found
+    # What was put back meanwhile has spent its attempt after all.
+    spent = attrs.evolve(recipient, attempts=max(recipient.attempts, dispatch.attempt))
+    if call.status is CallStatus.UNCONFIRMED:
+        after = ended_recipient(attrs.evolve(spent, tries=0), RecipientStatus.UNCONFIRMED, call.error, now)
+    elif call.status is CallStatus.CANCELED:
+        # Somebody took it back at the provider: nobody was called, and nobody is to be because of that.
+        taken_back = attrs.evolve(spent, dispatched=True, successful=False, tries=0)
+        after = ended_recipient(taken_back, RecipientStatus.FAILED, "canceled_at_provider", now)
+    else:
+        after = end_call(
+            spent,
+            call.outcome,
+            campaign=campaign.status,
+            double_dial=bool(campaign.double_dial),
+            settings=call_settings_of(tx, dispatch.workspace_id),
+            now=now,
+            reason=_why_failed(dispatch, call),
+        )
+    update_recipient(tx, recipient, after, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
+
+
+def call_analysed(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
+    """Merge a verdict that came after the end of the call into its recipient."""
+    found = _spoken_for(tx, dispatch)
+    if found is None:
+        return
+    recipient, campaign = found
+    after = apply_late_analysis(recipient, call.outcome)
+    if after != recipient:
+        update_recipient(tx, recipient, after, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
+
+
+def update_recipient(
+    tx: Transaction,
+    before: Recipient,
+    after: Recipient,
+    campaign: Campaign,
+    *,
+    rule: TrailRule,
+    now: datetime,
+    dispatch: Dispatch | None = None,
+) -> None:
+    """Write a recipient, the counters with it, and what follows for its campaign.
+
+    Whoever has opted out meanwhile does not begin to wait: it would only be skipped when it is due.
+    """
+    waits = after.status is RecipientStatus.WAITING and after.phone is not None
+    if waits and tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}):
+        after, rule = ended_recipient(after, RecipientStatus.SKIPPED, "opted_out", now), TrailRule.REGISTER
+    change = put_recipient(tx, campaign.workspace_id, before, after, rule=rule, now=now, dispatch=dispatch)
+    counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
+    left = before.status in IN_FLIGHT_RECIPIENT_STATUSES and after.status not in IN_FLIGHT_RECIPIENT_STATUSES
+    # A place that has become free may be another one's, whatever became of who had it.
+    if not campaign.is_terminal and (after.status is RecipientStatus.WAITING or (campaign.channel == "call" and left)):
+        tx.work.schedule(campaign_unit(campaign), now)
+    if counters.open == 0:
+        complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
+
+
+def _why_failed(dispatch: Dispatch, call: Call) -> str | None:
+    """Return the failure class of a call that failed; somebody who has answered is not called again, whatever broke."""
+    passes = dispatch.reason in TRANSIENT_FAILURES
+    answered = call.answered_at is not None or call.answered_by is not None
+    return None if dispatch.reason == ASSUMED_SENT or (passes and answered) else dispatch.reason
+
+
+def _next_step(
+    tx: Transaction, campaign: Campaign, recipient: Recipient, steps: tuple[FlowStep, ...], now: datetime
+) -> Recipient | None:
+    """Return a recipient after a step has been sent; None when that was the last thing that its flow does."""
+    sent = attrs.evolve(recipient, dispatched=True, successful=True)
+    after = advance_in_flow(tx, campaign, sent, recipient.step + 1, steps, now)
+    return None if after.status is RecipientStatus.COMPLETED and after.reason is None else after
+
+
+def _waits_behind(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
+    """Return a recipient that has come past the step of a dispatch, with nothing sent to it since."""
+    found = _of(tx, dispatch)
+    if found is None or found[0].step <= dispatch.step or found[0].status in IN_FLIGHT_RECIPIENT_STATUSES:
+        return None
+    others = tx.dispatches.of_recipient(dispatch.workspace_id, dispatch.campaign_id or "", dispatch.position or 0)
+    behind = [other for other in others if other.step > dispatch.step]
+    if any(other.state not in REACHED_NOBODY for other in behind):
+        return None
+    if found[0].status is RecipientStatus.FAILED:
+        # What it has failed with is a later step; that an earlier one was delivered does not mend it.
+        return None
+    return found if is_authoritative(dispatch, [other for other in others if other.step == dispatch.step]) else None
+
+
+def _catch_up(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
+    """Merge what was reported while a later dispatch spoke for the recipient: now this is the one that stands."""
+    found = _of(tx, dispatch)
+    if found is not None and found[0].step != dispatch.step:
+        found = _waits_behind(tx, dispatch)
+    if dispatch.report is not None and found is not None:
+        event = MessageReport(
+            workspace_id=dispatch.workspace_id,
+            provider=dispatch.provider,
+            dispatch_id=dispatch.id,
+            provider_id=dispatch.provider_id,
+            status=dispatch.report,
+            at=now,
+        )
+        # Whatever came of those between, which no longer count.
+        _merge_receipt(tx, *found, dispatch, event, now)
+    call = tx.calls.get(dispatch.workspace_id, dispatch.call_id) if dispatch.call_id is not None else None
+    if call is not None and not call.is_open:
+        call_ended(tx, dispatch, call, now)
+
+
+def _spoken_for(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
+    """Return the recipient and its campaign, when this dispatch speaks for it."""
+    found = _of(tx, dispatch)
+    if found is None or found[0].step != dispatch.step:
+        return None
+    recipient, campaign = found
+    # While it is the one under way nothing else needs to be looked at; that is so for nearly every outcome.
+    under_way = (recipient.attempts, recipient.leg, recipient.tries) == (
+        dispatch.attempt,
+        dispatch.leg,
+        dispatch.try_number,
+    )
+    if (
+        under_way
+        or is_authoritative(dispatch, siblings := _siblings(tx, dispatch))
+        or is_earlier_acceptance(dispatch, siblings)
+    ):
+        return recipient, campaign
+    return None
+
+
+def _of(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
+    if dispatch.campaign_id is None or dispatch.position is None:
+        return None
+    recipient = tx.recipients.get(dispatch.workspace_id, dispatch.campaign_id, dispatch.position)
+    campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
+    return None if recipient is None or campaign is None else (recipient, campaign)
+
+
+def _standing(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
+    if outcome.state not in REACHED_NOBODY or (dispatch.attempt, dispatch.try_number) == (1, 1):
+        return None
+    return earlier_acceptance(dispatch, _siblings(tx, dispatch))
+
+
+def _siblings(tx: Transaction, dispatch: Dispatch) -> list[Dispatch]:
+    others = tx.dispatches.of_recipient(dispatch.workspace_id, dispatch.campaign_id or "", dispatch.position or 0)
+    return [other for other in others if other.step == dispatch.step]

@@ -1,0 +1,274 @@
+"""Committing the next waves of campaigns, under every check again (docs/delivery-contract.md#rule-3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+
+import attrs
+
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.plans import (
+    Advance,
+    DecisionBasis,
+    Ending,
+    Intent,
+    Postponement,
+    Wave,
+    WaveResult,
+)
+from outreach.models.recipient import Recipient
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.models.trail import TrailRule
+from outreach.models.unsubscribe import HELD
+from outreach.models.work import CampaignRunState
+from outreach.models.workspace import Workspace
+from outreach.operations.campaigns.recipients import (
+    advance_without_sending,
+    end_recipient,
+    is_stopped_by_reply,
+    postpone_recipient,
+    steps_of,
+)
+from outreach.operations.campaigns.transitions import complete_if_done
+from outreach.operations.common import require_lease, settings_of
+from outreach.operations.register.entries import HELD_RECHECK_AFTER, UNCLEAR_REPLY
+from outreach.operations.waves import provider_throttles
+from outreach.operations.waves.intents import (
+    IntentDraft,
+    draft_intent,
+    insert_intents,
+    mark_dispatching,
+)
+from outreach.operations.waves.pace import frequency_capped_until, sender_pace
+from outreach.operations.waves.planning import prefetch_campaigns
+from outreach.policy.call_settlement import second_leg_is_late
+from outreach.policy.contact_hours import CONTACT_HOURS, FREQUENCY_CAP, contact_rules_key
+from outreach.policy.pacing import next_slot
+from outreach.working_set import Transaction
+
+_STALE: Final = WaveResult(stale=True, changed=False, dispatches=())
+
+
+@attrs.define(kw_only=True)
+class _Begun:
+    """A wave of which is decided what is written: the change of its counters until now, and its intents."""
+
+    wave: Wave
+    campaign: Campaign
+    change: Counters
+    changed: bool
+    drafts: Sequence[IntentDraft]
+
+
+def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[[], datetime]) -> Sequence[WaveResult]:
+    """Commit the intents and endings of many campaigns, each checked again.
+
+    docs/delivery-contract.md#rule-1 to #rule-4.
+
+    A wave that has been committed before is told of once more: those whose operation it was may have gone away before
+    they could be told, and others ask for theirs again.
+
+    Raises:
+        LeaseLost: The worker's epoch is not the present one; nothing was committed.
+    """
+    for epoch in {wave.epoch for wave in waves}:
+        require_lease(tx, epoch)
+    # The time of the commit, not of the decision: the operation may have waited for its turn.
+    now = clock_now()
+    prefetch_campaigns(tx, [(wave.workspace_id, wave.campaign_id) for wave in waves])
+    tx.recipients.prefetch(
+        [(wave.workspace_id, wave.campaign_id, one.position) for wave in waves for one in wave.recipients]
+    )
+    tx.register.prefetch((wave.workspace_id, phone) for wave in waves for phone in _numbers(wave))
+    tx.dispatches.prefetch((wave.workspace_id, intent.dispatch_id) for wave in waves for intent in wave.intents)
+    contacted: set[tuple[str, str]] = set()
+    begun = [_committed_before(tx, wave) or _begin(tx, wave, contacted, now) for wave in waves]
+    opened = insert_intents(tx, [draft for one in begun if isinstance(one, _Begun) for draft in one.drafts])
+    done = [_finish(tx, one, opened, now) if isinstance(one, _Begun) else one for one in begun]
+    # Counted last: a stop of this very operation, such as the end of the campaign, is not one that comes after.
+    stops = tx.stops.count()
+    return [
+        attrs.evolve(committed, stops=stops) if isinstance(one, _Begun) else committed
+        for one, committed in zip(begun, done, strict=True)
+    ]
+
+
+def _committed_before(tx: Transaction, wave: Wave) -> WaveResult | None:
+    """Return what a wave did that is in the ledger already; None where it is not."""
+    known = (tx.dispatches.get(wave.workspace_id, intent.dispatch_id) for intent in wave.intents)
+    made = tuple(one for one in known if one is not None and one.state is DispatchState.DISPATCHING)
+    # Without the number of stops of that commit: all of them are looked at anew before their requests.
+    return WaveResult(stale=False, changed=True, dispatches=made) if made else None
+
+
+def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: datetime) -> _Begun | WaveResult:
+    """Decide anew about a wave, and write all of it but its intents; where it is stale, nothing.
+
+    Args:
+        tx: The transaction.
+        wave: What was decided before.
+        contacted: The numbers that intents are for which are not in the ledger yet; those of this wave are added.
+        now: When.
+    """
+    campaign = tx.campaigns.get(wave.workspace_id, wave.campaign_id)
+    workspace = tx.workspaces.get(wave.workspace_id)
+    if campaign is None or workspace is None or now > wave.latest:
+        return _STALE
+    if not _still_holds(tx, campaign, workspace, wave.basis, now):
+        return _STALE
+    if (
+        wave.intents
+        and provider_throttles.active_throttle(tx, wave.workspace_id, wave.intents[0].provider, now) is not None
+    ):
+        return _STALE
+    standing = tx.register.restrictions(wave.workspace_id, campaign.channel, _numbers(wave))
+    run = tx.runs.get(wave.workspace_id, wave.campaign_id) or CampaignRunState(
+        workspace_id=wave.workspace_id, campaign_id=wave.campaign_id, owner_epoch=wave.epoch, next_slot_at=None
+    )
+    known = run
+    pace = sender_pace(tx, campaign, now)
+    moments = (next_slot(run.next_slot_at, now, wave.spacing), pace.next_slot_at if pace else None)
+    slot = max(now, wave.not_before, *(moment for moment in moments if moment is not None))
+    apart = max(wave.spacing, pace.spacing) if pace else wave.spacing
+    places = _places(tx, campaign)
+    steps = steps_of(tx, campaign)
+    change = Counters()
+    changed = bool(wave.endings or wave.postponements or wave.advances)
+    for ending in wave.endings:
+        change += end_recipient(tx, wave.workspace_id, ending, now)
+    postponed: list[Postponement] = []
+    for held in wave.postponements:
+        if standing.get(held.recipient.phone or "") == "stopped":
+            change += end_recipient(tx, wave.workspace_id, _opted_out(held.recipient), now)
+        else:
+            postponed.append(held)
+    for going in wave.advances:
+        change += advance_without_sending(tx, campaign, going, now)
+    drafts: list[IntentDraft] = []
+    for intent in wave.intents:
+        if standing.get(intent.to) == HELD:
+            postponed.append(_holding(intent, now + HELD_RECHECK_AFTER, TrailRule.REGISTER, UNCLEAR_REPLY))
+            continue
+        if intent.to in standing:
+            change += end_recipient(tx, wave.workspace_id, _opted_out(intent.recipient), now)
+            changed = True
+            continue
+        if steps is not None and is_stopped_by_reply(tx, campaign, intent.recipient, steps):
+            change += end_recipient(tx, wave.workspace_id, _replied(intent.recipient), now)
+            changed = True
+            continue
+        if second_leg_is_late(intent.recipient, now):
+            # It was in time when it was decided on; the commit has waited for its turn.
+            change += advance_without_sending(tx, campaign, _drop(intent.recipient), now)
+            changed = True
+            continue
+        if workspace.frequency_cap is not None and (workspace.id, intent.to) in contacted:
+            # What goes to the same number by this very commit counts too, and is not in the ledger yet.
+            continue
+        capped = frequency_capped_until(tx, wave.workspace_id, intent.to, now)
+        if capped is not None:
+            postponed.append(_holding(intent, capped, TrailRule.FREQUENCY_CAP, FREQUENCY_CAP))
+            continue
+        far = slot > min(now + wave.look_ahead, now + wave.intent_lifetime)
+        if far or slot >= wave.latest or len(drafts) >= places:
+            break
+        if intent.latest is not None and slot >= intent.latest:
+            # Its evening comes before its slot. It is decided about again then; left due, it would be asked about
+            # without a pause until then, and others behind it not at all.
+            postponed.append(_holding(intent, intent.latest, TrailRule.CONTACT_HOURS, CONTACT_HOURS))
+            continue
+        drafted = draft_intent(tx, wave, campaign, run, intent, slot, now)
+        if drafted is None:
+            continue
+        one, run = drafted
+        drafts.append(one)
+        contacted.add((workspace.id, intent.to))
+        slot += apart
+    for held in postponed:
+        change += _put_off(tx, campaign, held, now)
+    if postponed:
+        run = attrs.evolve(run, held_under=contact_rules_key(workspace))
+    if drafts:
+        last = drafts[-1].dispatch.slot_at
+        run = attrs.evolve(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing)
+        if pace is not None:
+            tx.runs.put_sender_slot(wave.workspace_id, pace.phone, last + pace.spacing)
+    if run != known:
+        tx.runs.put(run)
+    return _Begun(wave=wave, campaign=campaign, change=change, changed=changed or bool(postponed), drafts=drafts)
+
+
+def _finish(tx: Transaction, begun: _Begun, opened: frozenset[str], now: datetime) -> WaveResult:
+    """Write what follows from the intents of a wave that went into the ledger."""
+    entered = [one for one in begun.drafts if one.dispatch.id in opened]
+    change = begun.change
+    for one in entered:
+        change += mark_dispatching(tx, one)
+    if change != Counters():
+        campaign = begun.campaign
+        counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
+        if counters.open == 0:
+            complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
+    return WaveResult(
+        stale=False, changed=begun.changed or bool(entered), dispatches=tuple(one.dispatch for one in entered)
+    )
+
+
+def _numbers(wave: Wave) -> set[str]:
+    return {intent.to for intent in wave.intents} | {held.recipient.phone or "" for held in wave.postponements}
+
+
+def _opted_out(recipient: Recipient) -> Ending:
+    return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="opted_out", rule=TrailRule.REGISTER)
+
+
+def _replied(recipient: Recipient) -> Ending:
+    return Ending(recipient=recipient, status=RecipientStatus.COMPLETED, reason="replied", rule=TrailRule.FLOW)
+
+
+def _drop(recipient: Recipient) -> Advance:
+    return Advance(recipient=recipient, kind="drop_second_leg")
+
+
+def _put_off(tx: Transaction, campaign: Campaign, held: Postponement, now: datetime) -> Counters:
+    """Let a recipient wait; the second call of a double dial waits for nothing, and is dropped instead."""
+    if held.recipient.leg == 2:
+        return advance_without_sending(tx, campaign, _drop(held.recipient), now)
+    return postpone_recipient(tx, campaign.workspace_id, held, now)
+
+
+def _holding(intent: Intent, until: datetime, rule: TrailRule, reason: str) -> Postponement:
+    return Postponement(recipient=intent.recipient, due_at=until, reason=reason, rule=rule)
+
+
+def _still_holds(
+    tx: Transaction, campaign: Campaign, workspace: Workspace, basis: DecisionBasis, now: datetime
+) -> bool:
+    return (
+        campaign.status is CampaignStatus.ACTIVE
+        and campaign.revision == basis.campaign
+        and workspace.status is WorkspaceStatus.ACTIVE
+        and workspace.revision == basis.workspace
+        and settings_of(tx, campaign.workspace_id).revision == basis.settings
+        and _agent_still_holds(tx, campaign, basis)
+        # Ahead of it where the clock was set back after its start.
+        and (campaign.scheduled_start_at is None or now >= campaign.scheduled_start_at)
+        and (campaign.scheduled_expires_at is None or now < campaign.scheduled_expires_at)
+    )
+
+
+def _agent_still_holds(tx: Transaction, campaign: Campaign, basis: DecisionBasis) -> bool:
+    if campaign.agent_id is None:
+        return basis.agent is None
+    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id)
+    return agent is not None and agent.revision == basis.agent and agent.is_active and agent.can_place_calls
+
+
+def _places(tx: Transaction, campaign: Campaign) -> float:
+    """Return how many more may be in flight; a call that may be ringing takes a place until that is known."""
+    if campaign.channel == "sms":
+        return math.inf
+    return campaign.batch_concurrency - tx.recipients.in_flight(campaign.workspace_id, campaign.id)

@@ -1,0 +1,208 @@
+"""Opening dispatches: intents, committed before a provider hears of them (docs/delivery-contract.md#rule-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import attrs
+
+from outreach.models.call import Call
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.dispatch import Dispatch
+from outreach.models.plans import Intent, Wave
+from outreach.models.recipient import Recipient
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.models.trail import TrailRule
+from outreach.models.work import CampaignRunState
+from outreach.operations.campaigns.recipients import put_recipient, unchanged_recipient
+from outreach.operations.register.entries import UNCLEAR_REPLY, block_reason, is_number_held
+from outreach.operations.waves import provider_throttles
+from outreach.policy.call_settlement import second_leg_deadline
+from outreach.policy.pacing import next_caller_id
+from outreach.working_set import Transaction
+
+
+@attrs.frozen(kw_only=True)
+class IntentDraft:
+    """An intent that is about to be written.
+
+    Attributes:
+        before: The recipient as it is.
+        after: The recipient once it is written.
+        call: The record of a call; None for a message.
+    """
+
+    dispatch: Dispatch
+    before: Recipient
+    after: Recipient
+    call: Call | None
+
+
+def draft_intent(
+    tx: Transaction,
+    wave: Wave,
+    campaign: Campaign,
+    run: CampaignRunState,
+    intent: Intent,
+    slot: datetime,
+    now: datetime,
+) -> tuple[IntentDraft, CampaignRunState] | None:
+    """Return the intent of one message or call, and what the run remembers then; nothing is written.
+
+    None when the recipient is not as it was when it was decided on.
+    """
+    current = unchanged_recipient(tx, wave.workspace_id, intent.recipient)
+    if current is None or (current.due_at is not None and current.due_at > now):
+        # It was due by a clock that has been set back since.
+        return None
+    # The second call of a double dial belongs to the first one's attempt.
+    attempt = current.attempts + 1 if current.leg == 1 else current.attempts
+    caller, run = _caller(campaign, run, current, intent)
+    bounds = (wave.latest, now + wave.intent_lifetime, intent.latest, second_leg_deadline(current))
+    dispatch = Dispatch(
+        id=intent.dispatch_id,
+        workspace_id=wave.workspace_id,
+        channel=campaign.channel,
+        campaign_id=wave.campaign_id,
+        position=current.position,
+        call_id=intent.call_id,
+        step=current.step,
+        attempt=attempt,
+        leg=current.leg,
+        try_number=current.tries + 1,
+        provider=intent.provider,
+        from_number=caller,
+        to=intent.to,
+        body=intent.body,
+        segments=intent.segments,
+        slot_at=slot,
+        valid_until=min(bound for bound in bounds if bound is not None),
+        epoch=wave.epoch,
+        created_at=now,
+    )
+    after = attrs.evolve(
+        current,
+        status=RecipientStatus.DISPATCHING,
+        reason=None,
+        due_at=None,
+        attempts=attempt,
+        tries=current.tries + 1,
+        caller_id=caller if campaign.cli_mode == "group" else None,
+    )
+    call = None if intent.call_id is None or campaign.agent_id is None else _call(dispatch, campaign.agent_id, intent)
+    return IntentDraft(dispatch=dispatch, before=current, after=after, call=call), run
+
+
+def insert_intents(tx: Transaction, drafts: Sequence[IntentDraft]) -> frozenset[str]:
+    """Write many intents at once; return the identifiers of those that went in.
+
+    The ledger itself forbids a second open dispatch; the recipient's state is behind then, and is left alone. The slot
+    that was meant for it is not made up for.
+    """
+    for one in drafts:
+        if one.call is not None:
+            tx.calls.insert(one.call)
+    opened = frozenset(dispatch.id for dispatch in tx.dispatches.open([one.dispatch for one in drafts]))
+    for one in drafts:
+        if one.call is not None and one.dispatch.id not in opened:
+            at = one.dispatch.created_at
+            tx.calls.update(attrs.evolve(one.call, status=CallStatus.CANCELED, error="dispatch_open", ended_at=at))
+    return opened
+
+
+def mark_dispatching(tx: Transaction, opened: IntentDraft) -> Counters:
+    """Note with its recipient that an intent was written; return the change of the counters."""
+    dispatch = opened.dispatch
+    rule = TrailRule.PACE if dispatch.channel == "sms" else TrailRule.CONCURRENCY
+    return put_recipient(
+        tx,
+        dispatch.workspace_id,
+        opened.before,
+        opened.after,
+        rule=rule,
+        now=dispatch.created_at,
+        dispatch=dispatch,
+    )
+
+
+def _caller(
+    campaign: Campaign, run: CampaignRunState, recipient: Recipient, intent: Intent
+) -> tuple[str | None, CampaignRunState]:
+    """Return the number to call from; one of a group is assigned at the first dispatch and kept for retries."""
+    if campaign.cli_mode != "group" or not campaign.cli_group:
+        return intent.from_number, run
+    if recipient.caller_id is not None:
+        return recipient.caller_id, run
+    return next_caller_id(campaign.cli_group, run.assigned), attrs.evolve(run, assigned=run.assigned + 1)
+
+
+def _call(dispatch: Dispatch, agent_id: str, intent: Intent) -> Call:
+    return Call(
+        id=intent.call_id or "",
+        workspace_id=dispatch.workspace_id,
+        agent_id=agent_id,
+        campaign_id=dispatch.campaign_id,
+        position=dispatch.position,
+        provider=dispatch.provider,
+        to=dispatch.to,
+        from_number=dispatch.from_number,
+        status=CallStatus.DISPATCHING,
+        variables=intent.variables,
+        attempt=dispatch.attempt,
+        tries=1,
+        created_at=dispatch.created_at,
+    )
+
+
+def withdrawal_reasons(
+    tx: Transaction, intents: Sequence[tuple[Dispatch, int | None]], now: datetime
+) -> Sequence[str | None]:
+    """Return why each of some committed intents must not be sent after all; None where nothing stands against it.
+
+    Args:
+        tx: The transaction.
+        intents: Each with the number of stops at its commit, as far as it is known: without another one since nothing
+            needs to be looked at.
+        now: When.
+    """
+    stops = tx.stops.count()
+    doubtful = [dispatch for dispatch, known in intents if known != stops]
+    prefetch_for_last_check(tx, doubtful)
+    return [
+        None
+        if known == stops
+        else withdrawal_reason(tx, dispatch) or provider_throttles.throttle_reason(tx, dispatch, now)
+        for dispatch, known in intents
+    ]
+
+
+def prefetch_for_last_check(tx: Transaction, dispatches: Sequence[Dispatch]) -> None:
+    """Read what `withdrawal_reason` looks at for many dispatches, all at once."""
+    tx.dispatches.prefetch((dispatch.workspace_id, dispatch.id) for dispatch in dispatches)
+    tx.register.prefetch((dispatch.workspace_id, dispatch.to) for dispatch in dispatches)
+
+
+def withdrawal_reason(tx: Transaction, dispatch: Dispatch) -> str | None:
+    """Return why a committed intent must not be sent after all; None when nothing stands against it.
+
+    Read immediately before the request, so that a stop that has committed since the intent is heard.
+    """
+    workspace = tx.workspaces.get(dispatch.workspace_id)
+    if workspace is None or workspace.status is not WorkspaceStatus.ACTIVE:
+        return "workspace_unavailable"
+    message = tx.messages.get(dispatch.workspace_id, dispatch.message_id) if dispatch.message_id else None
+    purpose = message.purpose if message is not None else "message"
+    forbidden = block_reason(tx, dispatch.workspace_id, dispatch.channel, dispatch.to, purpose)
+    if forbidden is not None:
+        return forbidden
+    if dispatch.campaign_id is not None:
+        if is_number_held(tx, dispatch.workspace_id, dispatch.to):
+            return UNCLEAR_REPLY
+        campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
+        if campaign is None or campaign.status is not CampaignStatus.ACTIVE:
+            return "campaign_stopped"
+    current = tx.dispatches.get(dispatch.workspace_id, dispatch.id)
+    if current is None or current.state is not DispatchState.DISPATCHING:
+        return "settled_elsewhere"
+    return None

@@ -1,0 +1,165 @@
+"""Taking and keeping the right to dispatch from a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+import attrs
+
+from outreach.models.campaign import Campaign, PauseReason
+from outreach.models.plans import sender_key
+from outreach.models.resources import Number
+from outreach.models.states import CampaignAction, CampaignStatus
+from outreach.models.work import DatabaseHome, HighWaterMark, Lease
+from outreach.operations.campaigns.transitions import move
+from outreach.operations.common import record_audit, require_lease
+from outreach.operations.waves import clock_steps
+from outreach.policy.pacing import first_slot, spacing
+from outreach.working_set import Transaction
+
+
+@attrs.frozen(kw_only=True)
+class Takeover:
+    """What taking over a database found.
+
+    Attributes:
+        epoch: The new epoch.
+        paused_campaigns: Campaigns that were paused because the database is a copy or was restored.
+        reason: Why; None when nothing was held back.
+        spacings: The paces that an earlier worker may have kept until now, by their key, each with the time that lies
+            between its last start and the first one of the new worker.
+    """
+
+    epoch: int
+    paused_campaigns: Sequence[Campaign]
+    reason: PauseReason | None
+    spacings: Mapping[str, timedelta]
+
+
+def take_over(tx: Transaction, *, home: DatabaseHome | None, noted: HighWaterMark | None, now: datetime) -> Takeover:
+    """Take the lease under a new epoch.
+
+    A database that has moved to another host or path, or that is older than what was noted beside it, does
+    not start sending: its active and scheduled campaigns are paused until an operator resumes them
+    (docs/delivery-contract.md#rule-10).
+
+    No message of the new epoch starts sooner after one of the old than the pace allows,
+    because every start of the old worker lies before now.
+    """
+    current = tx.leases.current()
+    epoch = (current.epoch if current else 0) + 1
+    known = tx.leases.home()
+    reason: PauseReason | None = None
+    if known is not None and home is not None and known != home:
+        reason = "moved"
+    elif _is_behind(tx, noted, current):
+        reason = "restored"
+    if noted is not None:
+        epoch = max(epoch, noted.epoch + 1)
+    paused_campaigns: list[Campaign] = []
+    if reason is not None:
+        running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
+        paused_campaigns = [
+            move(tx, campaign, CampaignAction.PAUSE, now=now, actor="engine", pause_reason=reason)
+            for campaign in running
+        ]
+    spacings: dict[str, timedelta] = {}
+    # Paused and scheduled ones too: they may be running again a moment from now.
+    for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED}):
+        spacings.update(_respace(tx, campaign, epoch, now))
+    for workspace in tx.workspaces.list():
+        for number in tx.numbers.list(workspace.id):
+            spacings.update(_respace_number(tx, number, now))
+    back = clock_steps.measure_setback(tx, now)
+    if back is not None:
+        clock_steps.repair_after_clock_step(tx, back, epoch=epoch, now=now)
+    else:
+        # What was asked for by a wrong time while nobody dispatched has left nothing else that tells of it.
+        clock_steps.correct_due_times(tx, now=now)
+    if home is not None:
+        tx.leases.set_home(home)
+    held_reason, held_epoch = (current.held_reason, current.held_epoch) if current is not None else (None, None)
+    if reason is not None:
+        held_reason, held_epoch = reason, epoch
+    tx.leases.put(
+        Lease(
+            epoch=epoch,
+            home=home,
+            renewed_at=now,
+            steady_since=now,
+            steady_until=now,
+            held_reason=held_reason,
+            held_epoch=held_epoch,
+        )
+    )
+    record_audit(tx, now=now, workspace_id=None, actor="engine", action="lease.take", subject=str(epoch), detail=reason)
+    return Takeover(epoch=epoch, paused_campaigns=tuple(paused_campaigns), reason=reason, spacings=spacings)
+
+
+def high_water(tx: Transaction, epoch: int) -> HighWaterMark:
+    """Return how far the database has come."""
+    lease = tx.leases.current()
+    return HighWaterMark(
+        database=tx.leases.database_id(),
+        epoch=epoch,
+        change=tx.work.last_change(),
+        renewed_at=lease.renewed_at if lease is not None and lease.epoch == epoch else None,
+    )
+
+
+def renew(tx: Transaction, *, epoch: int, now: datetime, back: timedelta | None = None) -> HighWaterMark:
+    """Renew the lease; return how far the database has come.
+
+    Args:
+        tx: The transaction.
+        epoch: Whose lease.
+        now: The present moment, as the clock showed it when it was looked at for a step.
+        back: By how much the clock was set back since the last time; nothing where it was set forth alone, and None
+            where it was not set.
+
+    Raises:
+        LeaseLost: Another worker has taken over.
+    """
+    lease = require_lease(tx, epoch)
+    if back:
+        clock_steps.repair_after_clock_step(tx, back, epoch=epoch, now=now)
+    # It never goes back under an epoch: a note with a later heartbeat says that the database was restored.
+    latest = max(now, lease.renewed_at + timedelta(microseconds=1))
+    since = lease.steady_since if back is None else now
+    tx.leases.put(attrs.evolve(lease, renewed_at=latest, steady_since=since, steady_until=now))
+    return high_water(tx, epoch)
+
+
+def _is_behind(tx: Transaction, mark: HighWaterMark | None, lease: Lease | None) -> bool:
+    """Return whether a database is older than what was noted of it; a note of another database says nothing."""
+    if mark is None or mark.database != tx.leases.database_id():
+        return False
+    if mark.epoch > (lease.epoch if lease else 0) or mark.change > tx.work.last_change():
+        return True
+    # A heartbeat is committed before it is noted, so that a file that is what it was is never behind.
+    same = lease is not None and lease.epoch == mark.epoch
+    return same and mark.renewed_at is not None and lease is not None and mark.renewed_at > lease.renewed_at
+
+
+def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> Mapping[str, timedelta]:
+    run = tx.runs.get(campaign.workspace_id, campaign.id)
+    if run is None:
+        return {}
+    slot, spacings = run.next_slot_at, {}
+    if campaign.channel == "sms":
+        # The places in flight are the pace of calls, and those that are taken stand in the ledger.
+        spacings[campaign.id] = spacing(campaign.rate_per_minute or 1)
+        slot = first_slot(slot, now, spacings[campaign.id])
+    # What else it remembers, such as how far the caller IDs of a group have gone round, stays.
+    tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=slot))
+    return spacings
+
+
+def _respace_number(tx: Transaction, number: Number, now: datetime) -> Mapping[str, timedelta]:
+    taken = tx.runs.sender_slot(number.workspace_id, number.phone)
+    if number.rate_per_minute is None or taken is None:
+        return {}
+    apart = spacing(number.rate_per_minute)
+    tx.runs.put_sender_slot(number.workspace_id, number.phone, first_slot(taken, now, apart))
+    return {sender_key(number.workspace_id, number.phone): apart}

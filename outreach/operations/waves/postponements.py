@@ -1,0 +1,54 @@
+"""Recipients that the workspace's rules of contact put off, and what becomes of them when the rules change."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import attrs
+
+from outreach.models.trail import TrailRule
+from outreach.operations.campaigns.recipients import put_recipient
+from outreach.operations.waves import clock_steps
+from outreach.policy.contact_hours import (
+    CONTACT_HOURS,
+    FREQUENCY_CAP,
+    are_contact_rules_outdated,
+    contact_rules_key,
+)
+from outreach.working_set import Transaction
+
+
+def release_postponed(
+    tx: Transaction, workspace_id: str, campaign_id: str, *, receipt: timedelta, now: datetime, limit: int
+) -> None:
+    """Make a slice of those that wait under outdated rules due again; the rules of now decide about them then.
+
+    The campaign stays outdated until nobody is left. What waits for another reason keeps its time, unless that was
+    noted by a clock that has been set back since.
+
+    Args:
+        tx: The transaction.
+        workspace_id: Whose campaign.
+        campaign_id: Which.
+        receipt: How long a receipt is waited for.
+        now: The present moment.
+        limit: How many recipients at the most.
+    """
+    run, workspace = tx.runs.get(workspace_id, campaign_id), tx.workspaces.get(workspace_id)
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if run is None or workspace is None or campaign is None or not are_contact_rules_outdated(run, workspace):
+        return
+    left = limit
+    back = clock_steps.recorded_setback(run)
+    if back is not None:
+        for before, after in clock_steps.shorten_waits(tx, campaign, back, receipt=receipt, now=now, limit=limit):
+            put_recipient(tx, workspace_id, before, after, rule=TrailRule.DEFERRAL, now=now)
+            left -= 1
+    for reason in (CONTACT_HOURS, FREQUENCY_CAP):
+        for recipient in tx.recipients.postponed(workspace_id, campaign_id, reason, now, limit=left):
+            put_recipient(
+                tx, workspace_id, recipient, attrs.evolve(recipient, due_at=now), rule=TrailRule(reason), now=now
+            )
+            left -= 1
+    if left:
+        tx.runs.put(attrs.evolve(run, held_under=contact_rules_key(workspace)))

@@ -1,0 +1,302 @@
+"""Single calls and messages: creating them, and committing their intents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from outreach.errors import AgentInactive, AgentNotOutbound, CallInProgress, RecipientUnsubscribed
+from outreach.models.base import Channel
+from outreach.models.call import Call
+from outreach.models.dispatch import Dispatch
+from outreach.models.message import Message, Purpose
+from outreach.models.resources import Agent
+from outreach.models.states import CallStatus, DispatchState, MessageStatus, WorkspaceStatus
+from outreach.models.trail import TrailRule
+from outreach.models.work import WorkUnit
+from outreach.models.workspace import Workspace
+from outreach.operations.campaigns import trail
+from outreach.operations.common import require_lease
+from outreach.operations.register.entries import block_reason
+from outreach.operations.waves import provider_throttles
+from outreach.operations.waves.pace import pace_of_number
+from outreach.policy.dispatch_history import REACHED_NOBODY
+from outreach.policy.settlement import Backoff
+from outreach.working_set import AlreadyExists, Transaction
+
+_CANCELED_BY: Final[Mapping[str, TrailRule]] = MappingProxyType(
+    {
+        "stale": TrailRule.STALE,
+        "opted_out": TrailRule.REGISTER,
+        "agent_unavailable": TrailRule.AGENT,
+        "moved": TrailRule.COPIED_FILE,
+        "restored": TrailRule.COPIED_FILE,
+    }
+)
+"""The rule behind each reason for which a queued call is canceled."""
+
+SLOT_LEAD_TIME: Final = timedelta(seconds=2)
+"""How long before its slot a single message takes it: earlier than any campaign does, so that none is before it for
+longer than a slot."""
+
+_LOOK_AGAIN: Final = timedelta(seconds=5)
+"""While a workspace may not work, its singles are looked at this often."""
+
+
+@attrs.frozen(kw_only=True)
+class IntentTerms:
+    """Under what terms an intent is committed.
+
+    Attributes:
+        epoch: The worker's epoch.
+        latest: No request may start later.
+        lifetime: How long after the commit it may start.
+        stale_after: One that waited longer than this is canceled instead.
+        backoff: How long one that was deferred waits.
+        not_before: The sending number may not start another one earlier, whatever the ledger says; None for any time.
+    """
+
+    dispatch_id: str
+    epoch: int
+    latest: datetime
+    lifetime: timedelta
+    stale_after: timedelta
+    backoff: Backoff
+    not_before: datetime | None = None
+
+
+def require_outbound_agent(agent: Agent) -> None:
+    """Check that an agent may place calls now.
+
+    Raises:
+        AgentInactive: It is switched off.
+        AgentNotOutbound: It may not call out.
+    """
+    if not agent.is_active:
+        raise AgentInactive(f"Agent {agent.name!r} is inactive. Activate it, or choose another one.")
+    if not agent.can_place_calls:
+        raise AgentNotOutbound(f"Agent {agent.name!r} is an inbound agent and allow_outbound is not set.")
+
+
+def create_call(tx: Transaction, call: Call, *, now: datetime) -> Call:
+    """Queue a call.
+
+    Raises:
+        RecipientUnsubscribed: The number is on the register for calls.
+        CallInProgress: The agent has an open call to this number.
+    """
+    if tx.register.stopped(call.workspace_id, "call", {call.to}):
+        raise RecipientUnsubscribed("The number is on the workspace's unsubscribe register for calls.")
+    if tx.calls.open_call_between(call.workspace_id, call.agent_id, call.to) is not None:
+        raise CallInProgress("This agent already has an open call to this number. Wait for it to end.")
+    tx.calls.insert(call)
+    tx.work.schedule(WorkUnit("call", call.workspace_id, call.id), now)
+    return call
+
+
+def create_message(tx: Transaction, message: Message, *, now: datetime) -> Message:
+    """Queue a message.
+
+    Raises:
+        RecipientUnsubscribed: The register forbids it, as it does every message to a number on it that somebody asks
+            for; answers to keywords have a rule of their own (`operations.register.entries.block_reason`).
+    """
+    if block_reason(tx, message.workspace_id, "sms", message.to, message.purpose) is not None:
+        raise RecipientUnsubscribed("The number is on the workspace's unsubscribe register for SMS.")
+    tx.messages.insert(message)
+    tx.work.schedule(WorkUnit("message", message.workspace_id, message.id), now)
+    return message
+
+
+def commit_message(
+    tx: Transaction, workspace_id: str, message_id: str, terms: IntentTerms, *, clock_now: Callable[[], datetime]
+) -> Dispatch | None:
+    """Commit the intent of a queued message; None when it is not to be sent (any more).
+
+    Raises:
+        LeaseLost: The worker's epoch is not the present one.
+    """
+    require_lease(tx, terms.epoch)
+    now = clock_now()
+    message = tx.messages.get(workspace_id, message_id)
+    if message is None or message.status is not MessageStatus.QUEUED:
+        return None
+    unit = WorkUnit("message", workspace_id, message_id)
+    before = tx.dispatches.of_message(workspace_id, message_id)
+    stale_at = message.send_until
+    if stale_at is None:
+        stale_at = terms.stale_after + _waits_since(message.created_at, before)
+    reason = _obstacle(tx, workspace_id, "sms", message.to, message.purpose, stale_at, now)
+    if reason is not None:
+        _cancel_message(tx, message, reason, now)
+        return None
+    look_again = _look_again(tx, workspace_id, message.carrier, now) or _backs_off_until(before, terms.backoff, now)
+    if look_again is not None:
+        tx.work.schedule(unit, min(stale_at, look_again))
+        return None
+    pace = pace_of_number(tx, workspace_id, message.from_number, now)
+    slot = now if pace is None else max(now, pace.next_slot_at or now, terms.not_before or now)
+    # An intent lives from its commit on: its slot must come within its life.
+    ahead = min(SLOT_LEAD_TIME, terms.lifetime / 2)
+    if slot > now + ahead:
+        tx.work.schedule(unit, min(stale_at, slot - ahead))
+        return None
+    valid_until = min(terms.latest, now + terms.lifetime, message.send_until or terms.latest)
+    if slot >= valid_until:
+        # The lease or the time for an answer is over before its slot comes: it would take the slot and not be sent.
+        tx.work.schedule(unit, min(stale_at, slot))
+        return None
+    dispatch = Dispatch(
+        id=terms.dispatch_id,
+        workspace_id=workspace_id,
+        channel="sms",
+        message_id=message_id,
+        attempt=message.attempts + 1,
+        try_number=message.tries + 1,
+        provider=message.carrier,
+        from_number=message.from_number,
+        to=message.to,
+        body=message.body,
+        segments=message.segments,
+        slot_at=slot,
+        valid_until=valid_until,
+        epoch=terms.epoch,
+        created_at=now,
+    )
+    if not _insert(tx, dispatch):
+        return None
+    if pace is not None:
+        tx.runs.put_sender_slot(workspace_id, pace.phone, slot + pace.spacing)
+    tx.messages.update(
+        attrs.evolve(message, status=MessageStatus.DISPATCHING, attempts=message.attempts + 1, tries=message.tries + 1)
+    )
+    return dispatch
+
+
+def commit_call(
+    tx: Transaction, workspace_id: str, call_id: str, terms: IntentTerms, *, clock_now: Callable[[], datetime]
+) -> tuple[Dispatch, Agent] | None:
+    """Commit the intent of a queued call; None when it is not to be placed (any more).
+
+    Raises:
+        LeaseLost: The worker's epoch is not the present one.
+    """
+    require_lease(tx, terms.epoch)
+    now = clock_now()
+    call = tx.calls.get(workspace_id, call_id)
+    if call is None or call.status is not CallStatus.QUEUED:
+        return None
+    unit = WorkUnit("call", workspace_id, call_id)
+    agent = tx.agents.get(workspace_id, call.agent_id)
+    before = tx.dispatches.of_call(workspace_id, call_id)
+    stale_at = terms.stale_after + _waits_since(call.created_at, before)
+    reason = _obstacle(tx, workspace_id, "call", call.to, "message", stale_at, now)
+    if reason is None and (agent is None or not agent.is_active or not agent.can_place_calls):
+        reason = "agent_unavailable"
+    if reason is not None or agent is None:
+        _cancel_call(tx, call, reason or "agent_unavailable", now)
+        return None
+    look_again = _look_again(tx, workspace_id, call.provider, now) or _backs_off_until(before, terms.backoff, now)
+    if look_again is not None:
+        tx.work.schedule(unit, min(stale_at, look_again))
+        return None
+    dispatch = Dispatch(
+        id=terms.dispatch_id,
+        workspace_id=workspace_id,
+        channel="call",
+        call_id=call_id,
+        attempt=call.attempt,
+        try_number=call.tries + 1,
+        provider=call.provider,
+        from_number=call.from_number,
+        to=call.to,
+        slot_at=now,
+        valid_until=min(terms.latest, now + terms.lifetime),
+        epoch=terms.epoch,
+        created_at=now,
+    )
+    if not _insert(tx, dispatch):
+        return None
+    tx.calls.update(attrs.evolve(call, status=CallStatus.DISPATCHING, tries=call.tries + 1))
+    return dispatch, agent
+
+
+def cancel_queued_singles(tx: Transaction, *, reason: str, now: datetime) -> int:
+    """Cancel every queued single call and message, in a database that was moved or restored; return how many."""
+    held = 0
+    for work in tx.work.due():
+        if work.unit.kind == "message":
+            message = tx.messages.get(work.unit.workspace_id, work.unit.id)
+            if message is not None and message.status is MessageStatus.QUEUED:
+                _cancel_message(tx, message, reason, now)
+                held += 1
+        elif work.unit.kind == "call":
+            call = tx.calls.get(work.unit.workspace_id, work.unit.id)
+            if call is not None and call.status is CallStatus.QUEUED:
+                _cancel_call(tx, call, reason, now)
+                held += 1
+    return held
+
+
+def _look_again(tx: Transaction, workspace_id: str, provider: str, now: datetime) -> datetime | None:
+    """Return when to look again at one that may not go now, whoever it is for; None when it may."""
+    workspace: Workspace | None = tx.workspaces.get(workspace_id)
+    if workspace is None or workspace.status is not WorkspaceStatus.ACTIVE:
+        return now + _LOOK_AGAIN
+    hold = provider_throttles.active_throttle(tx, workspace_id, provider, now)
+    return hold.until if hold is not None else None
+
+
+def _backs_off_until(before: Sequence[Dispatch], backoff: Backoff, now: datetime) -> datetime | None:
+    """Return until when one waits whose latest request reached nobody; None when it waits no more.
+
+    A time that the provider named is the hold of its account, which keeps more than this one waiting.
+    """
+    last = before[-1] if before else None
+    if last is None or last.settled_at is None or last.state not in REACHED_NOBODY:
+        return None
+    until = last.settled_at + backoff.delay(last.try_number, None)
+    # What was settled ahead of now was so before the clock was set back: how much of its wait is left nobody knows.
+    return until if last.settled_at <= now < until else None
+
+
+def _obstacle(
+    tx: Transaction,
+    workspace_id: str,
+    channel: Channel,
+    to: str,
+    purpose: Purpose,
+    stale_at: datetime,
+    now: datetime,
+) -> str | None:
+    return "stale" if now >= stale_at else block_reason(tx, workspace_id, channel, to, purpose)
+
+
+def _waits_since(created_at: datetime, dispatches: Sequence[Dispatch]) -> datetime:
+    """Return since when a call or message has been waiting: an operator's decision to try it again begins anew."""
+    given_up = (one.settled_at for one in dispatches if one.state is DispatchState.GIVEN_UP and one.settled_at)
+    return max((created_at, *given_up))
+
+
+def _insert(tx: Transaction, dispatch: Dispatch) -> bool:
+    try:
+        tx.dispatches.insert(dispatch)
+    except AlreadyExists:
+        return False
+    return True
+
+
+def _cancel_message(tx: Transaction, message: Message, reason: str, now: datetime) -> None:
+    tx.messages.update(attrs.evolve(message, status=MessageStatus.CANCELED, reason=reason, ended_at=now))
+    tx.work.schedule(WorkUnit("message", message.workspace_id, message.id), None)
+
+
+def _cancel_call(tx: Transaction, call: Call, reason: str, now: datetime) -> None:
+    canceled = attrs.evolve(call, status=CallStatus.CANCELED, error=reason, ended_at=now)
+    tx.calls.update(canceled)
+    trail.record_call(tx, None, canceled, rule=_CANCELED_BY.get(reason, TrailRule.STOP), now=now)
+    tx.work.schedule(WorkUnit("call", call.workspace_id, call.id), None)

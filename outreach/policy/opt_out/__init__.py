@@ -1,0 +1,1 @@
+"""Whether a message asks for no more messages."""

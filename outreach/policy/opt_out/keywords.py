@@ -1,0 +1,346 @@
+"""What somebody who writes to us wants: STOP, START, HELP, or something else.
+
+Two tiers. *Exact*: the whole message is one of the words, whatever its case, punctuation, quotes, emoji, accents,
+width and spacing; so a carrier reads it (CTIA messaging principles, 5.1.3; 47 CFR 64.1200(a)(10) names the words).
+*Phrase*: a message of at most five words, politeness not counted, that begins or ends with such a word or holds a
+phrase such as "do not text me"; or, however long it is, a sentence in it that says so in plain words
+(`outreach.policy.opt_out.phrases`). Any wording that a reasonable person understands has to be honoured (the same rule), and
+one contact too few costs less than one too many. Only an opt-out is read from a phrase: START and HELP are exact.
+What somebody quotes is not read for a phrase (`outreach.policy.opt_out.words`).
+
+What holds a word of opting out and is in neither tier is for a person to read (`may_mean_stop`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, Literal
+
+import attrs
+
+from outreach.models.message import Keyword
+from outreach.policy.opt_out.phrases import sentence_asks_to_stop
+from outreach.policy.opt_out.refusals import STOP_SIGNS, consists_of, may_refuse
+from outreach.policy.opt_out.words import (
+    MAX_CHARACTERS,
+    Words,
+    is_reaction,
+    own_text,
+    phrases,
+    split_digits,
+    to_latin,
+    without_courtesies,
+    without_politeness,
+    words_of,
+)
+
+MatchKind = Literal["exact", "phrase"]
+
+MAX_WORDS: Final = 5
+"""Longer messages are somebody's own words, for a person to read."""
+
+
+@attrs.frozen
+class KeywordMatch:
+    """What a message was taken for.
+
+    Attributes:
+        keyword: What is wanted.
+        tier: Whether the whole message says just that, or was understood so.
+    """
+
+    keyword: Keyword
+    tier: MatchKind
+
+
+_STOP: Final = phrases(
+    # 47 CFR 64.1200(a)(10), and what Twilio, Telnyx, Vonage and AWS take for it by themselves.
+    *("stop", "stop all", "unsubscribe", "cancel", "end", "quit", "revoke", "opt out", "remove", "remove me", "td"),
+    *("unsub", "stop it", "stop now", "no more", "discontinue", "delete me", "cease", "cease and desist"),
+    *("unsubcribe", "unsuscribe", "unsubscibe", "unsubsribe", "st0p"),  # As people mistype them.
+    *("arret", "arrêter", "arrêtez", "désabonner", "désinscription"),  # French
+    *("alto", "pare", "parar", "baja", "dar de baja", "cancelar", "no más", "basta", "ya basta"),  # Spanish, Portuguese
+    *("sair", "remover", "descadastrar"),  # Portuguese
+    *("stopp", "abmelden", "abbestellen", "abbestellung"),  # German; the first Swedish and Norwegian too
+    *("annulla", "cancella", "disiscrivi"),  # Italian
+    *("afmelden", "uitschrijven", "stoppen"),  # Dutch
+    *("avsluta", "afmeld", "avmeld"),  # Swedish, Danish, Norwegian
+    *("стоп", "отписаться", "отписка"),  # Russian
+    *("停止", "配信停止", "ストップ"),  # Japanese
+    *("退订", "退訂", "取消订阅", "取消訂閱", "停止发送", "不要再发", "別再傳"),  # Chinese
+    *("配信解除", "解除", "やめて"),  # Japanese
+    *("توقف", "قف", "أوقف", "إيقاف", "ايقاف", "الغاء", "إلغاء", "إلغاء الاشتراك", "الغاء الاشتراك", "كفى"),  # Arabic
+    *("הסר", "הסירו", "הסר אותי", "הסירו אותי", "עצור", "תפסיק", "תפסיקו", "די", "להסרה", "בטל"),  # Hebrew
+    *("중지", "정지", "그만", "수신거부", "수신 거부", "구독취소", "구독 취소", "멈춰", "해지"),  # Korean
+    *("रोकें", "रुको", "रोको", "बंद करो", "बंद करें", "बंद", "बस करो"),  # Hindi
+    *("বন্ধ", "বন্ধ করুন", "থামুন", "থামাও"),  # Bengali
+    *("بند", "بند کرو", "بند کریں", "روکو", "رک جاؤ"),  # Urdu
+    *("ਬੰਦ", "ਬੰਦ ਕਰੋ", "ਰੋਕੋ"),  # Punjabi
+    *("थांबा", "बंद करा", "థాపు", "ఆపు", "ఆపండి", "நிறுத்து", "நிறுத்துங்கள்", "બંધ", "બંધ કરો", "ನಿಲ್ಲಿಸಿ", "നിർത്തുക"),
+    *("توقف کنید", "لغو", "بس کنید", "متوقف", "بس است"),  # Persian
+    *("dur", "durdur", "iptal", "iptal et", "ret", "ç\u0131k", "abonelikten ç\u0131k"),  # Turkish
+    *("berhenti", "hentikan", "batal", "keluar", "stop langganan", "henti"),  # Indonesian, Malay
+    *("dừng", "dừng lại", "ngừng", "hủy", "huỷ", "từ chối", "tuchoi"),  # Vietnamese
+    *("หยุด", "ยกเลิก", "เลิก"),  # Thai
+    *("itigil", "tigil", "ihinto", "tama na"),  # Filipino
+    *("przestań", "wypisz", "wypisz mnie", "rezygnuję", "rezygnacja", "zatrzymaj", "stop sms"),  # Polish
+    *("зупинити", "відписатися", "досить", "припинити", "отпишись", "отпишите", "прекратите", "хватит"),
+    *("σταμάτα", "σταματήστε", "διακοπή", "διαγραφή"),  # Greek
+    *("dezabonare", "opreste", "oprește", "opriți", "renunț"),  # Romanian
+    *("leiratkozás", "leiratkozom", "odhlásit", "zrušit", "odhlásiť", "odjava", "prekini", "отпиши", "спри"),
+    *("simama", "sitisha", "ondoa"),  # Swahili
+    *("στοπ", "סטופ", "להסיר", "스톱", "스탑", "取消", "拒收", "停止して", "थांबवा", "हटाओ"),
+    *("band karo", "band karen", "band kar do", "ruko", "rok do", "رکو"),  # Hindi and Urdu in Latin letters
+    *("ရပ်", "ရပ်ပါ", "ବନ୍ଦ", "ବନ୍ଦ କରନ୍ତୁ", "रोक्नुहोस्", "बन्द गर्नुहोस्", "بند کړئ"),  # Burmese, Odia, Nepali, Pashto
+    *("to'xtat", "to'xtating", "dayand\u0131r", "jooji", "dhaabi", "dhaabaa"),  # Uzbek, Azerbaijani, Somali, Oromo
+    *("ajanony", "hunong", "misa", "slutt", "stans", "avbryt"),  # Malagasy, Cebuano, Zulu, Norwegian and Swedish
+    *("daina", "dakata", "da duro", "kwụsị", "አቁም", "ማቆም"),  # Hausa, Yoruba, Igbo, Amharic
+    *("raus", "aufhören", "schluss", "keine sms", "genug"),  # German
+    *("stop", "basta così", "smettila", "rimuovi", "rimuovimi"),  # Italian
+    *("cancelem", "chega", "descadastre", "parem", "pare de enviar"),  # Portuguese
+    *("detener", "eliminar", "desuscribir", "desuscribirme", "bórrame", "quítame"),  # Spanish
+    *("arrête", "arretez", "stoppez", "désabonnement", "désabonnez-moi", "désinscrire"),  # French
+    *("lopeta", "peruuta", "stanna", "sluta", "lopettakaa", "avregistrera", "avanmäl"),  # Finnish, Swedish
+    *("cancel all", "end all", "end texts", "end messages", "stop messages", "stop texts", "unsubscribed"),
+    *("annuler", "me désabonner", "hör auf", "hören sie auf", "bitte löschen", "löschen", "löschen sie meine nummer"),
+    *("para ya", "detente", "cancelar suscripción", "cancelar inscrição", "denme de baja", "sair da lista"),
+    *("fermati", "smettetela", "cancellami", "cancellatemi", "disiscrivimi", "rimuovetemi", "ophouden", "hou op"),
+    *("afmeld mig", "meld meg av", "przestańcie", "zastavit", "přestaň", "přestaňte", "prestaň", "prestaňte"),
+    *("odhlásiť ma", "állj", "leállítás", "stop mesaje", "остановите", "остановись", "перестаньте", "отпишите меня"),
+    *("отпиши ме", "зупиніть", "припиніть", "відпишіть мене", "спрете", "престани", "prestani", "prestanite"),
+    *("odjavi me", "одјави ме", "durdurun", "iptal edin", "توقفوا", "أوقفوا", "ايقاف الرسائل", "متوقف کنید", "הסרה"),
+    *("להסיר מהרשימה", "बंद कीजिए", "रुकिए", "நிறுத்தவும்", "રોકો", "നിർത്തൂ", "停止してください", "やめてください"),
+    *(
+        "止めて",
+        "退会",
+        "그만해",
+        "그만 보내세요",
+        "수신 거부합니다",
+        "ngừng gửi",
+        "hủy đăng ký",
+        "די כבר",
+        "หยุดส่ง",
+        "เลิกส่ง",
+    ),
+    *("itigil mo na", "berhenti langganan", "ka daina", "别再发了", "不要再发了", "不要發了", "别发了"),
+)
+
+_CARRIERS_STOP: Final = phrases(
+    *("stop", "stop all", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout"),
+)
+"""What the carriers take for STOP by themselves, all of them together (Twilio, Telnyx, Vonage)."""
+
+_DISGUISES: Final = str.maketrans(
+    "$50\N{OCTAGONAL SIGN}\N{NO ENTRY}\N{NO ENTRY SIGN}\N{HEAVY LARGE CIRCLE}\u04e8\u04e9\ua731\u1d1b\u1d0f\u1d18",
+    "ssooooo" + "oo" + "stop",
+)
+"""What stands for a letter of STOP that it looks like: `$T0P`, `ST\N{OCTAGONAL SIGN}P`, small capitals."""
+
+_STRETCHED: Final = re.compile(r"(.)\1+")
+_CRY: Final = re.compile(r"\b(?!stoop\b)s+t+o+p+\b", re.IGNORECASE)
+"""STOP with letters repeated, within a message; a stoop is what people sit on."""
+
+_STOP_STRETCHED: Final = frozenset(
+    {"stop", "stopal", "unsubscribe", "unsub", "quit", "cancel", "end", "remove", "st0p", "стоп", "στοπ"}
+)
+"""Words with each letter once, however often it is written: `stoooppp`."""
+
+_STOP_JOINED: Final = frozenset("".join(words) for words in _STOP)
+"""Spaces and punctuation inside do not matter for an opt-out: `opt-out`, `STOPALL`, `S.T.O.P.`"""
+
+_CARRIERS_STOP_JOINED: Final = frozenset("".join(words) for words in _CARRIERS_STOP)
+_MAX_CRY_LENGTH: Final = 60
+
+_START: Final = phrases("start", "unstop", "un stop", "subscribe", "join")
+_START_WHEN_STOPPED: Final = phrases("yes")
+"""An ordinary answer of anybody but who has opted out by keyword."""
+
+_HELP: Final = phrases("help", "info", "aide", "ayuda", "ajuda", "hilfe", "aiuto")
+
+_TELLING: Final = frozenset(
+    {"stop", "stopp", "stopall", "unsubscribe", "unsub", "quit", "revoke", "optout", "arret", "arretez", "стоп"}
+)
+"""Words that make a short message an opt-out when it begins or ends with one; `end` and `cancel` have other uses."""
+
+_INSIDE: Final = phrases(
+    *("stop texting", "stop messaging", "stop calling", "stop sending", "stop contacting", "stop these", "stop this"),
+    *("stop it", "un subscribe"),
+    *("do not text", "do not message", "do not contact", "do not call", "do not send me", "do not write"),
+    *("don't text", "don't message", "don't contact", "don't call", "don't send me", "don't write"),
+    *("no more texts", "no more messages", "no more calls", "no more sms"),
+    *(
+        "take me off",
+        "remove me",
+        "remove my number",
+        "remove my name",
+        "delete my number",
+        "lose my number",
+        "leave me alone",
+    ),
+    *("opt out", "opt me out", "revoke my", "revoke consent", "unsubscribe me"),
+    *("darme de baja", "dar de baja", "no me escriban", "no mas mensajes", "no más mensajes"),
+    *("ne plus recevoir", "keine sms mehr", "keine nachrichten mehr"),
+)
+
+
+_ON_THE_WAY: Final = phrases("by", "over", "in", "at", "off", "near", "along")
+"""After `stop` at the beginning: `stop by tomorrow`."""
+
+_STOPS: Final = phrases(
+    *("bus", "tram", "train", "metro", "subway", "truck", "taxi", "pit", "rest", "full", "non", "next", "last"),
+    *("first", "the", "a", "one", "my", "our", "your", "which", "what"),
+)
+"""Before `stop` at the end: `I am at the stop`."""
+
+_OTHER_USES: Final = phrases(
+    *(f"quit {whose} job" for whose in ("my", "the", "this", "that", "a", "his", "her", "your")),
+    *(f"no more {what} {why}" for what in ("texts", "messages", "calls", "sms") for why in ("needed", "necessary")),
+    *("stop sign", "stop light", "stop lights", "stop loss", "stop and shop", "stop shop"),
+)
+"""Of a word that opts out where it stands alone."""
+
+_ALONE_ONLY: Final = frozenset(
+    word
+    for text in (
+        *("td", "די", "बंद", "بند", "ਬੰਦ", "બંધ", "বন্ধ", "ବନ୍ଦ", "قف", "dur", "ret", "raus", "genug", "schluss", "chega"),
+        *("misa", "ruko", "stans", "取消", "basta", "sair", "huy"),
+    )
+    for word in words_of(text)
+)
+"""Words that say nothing within a longer message: there they are everyday ones."""
+
+_OPT_OUT_WORDS: Final = (
+    frozenset(words[0] for words in _STOP if len(words) == 1)
+    | _TELLING
+    | {"stopping", "stopped", "opt", "opting", "opted", "unsubscribed", "unsubscribing", "removed", "canceled"}
+    | {"cancelled", "quitting", "revoked", "delete", "discontinued", "harassing", "harassment", "spamming"}
+) - _ALONE_ONLY
+"""Words that opt out where they stand alone, and their forms."""
+
+_UNWILLING: Final = phrases(
+    *("block me", "block you", "blocking you", "go away", "fuck off", "report you", "i will sue", "i'll sue"),
+    *("want off", "want out", "taken off", "get me off", "no longer interested", "text me again", "call me again"),
+)
+"""Who writes so may want no more messages: for a person to read."""
+
+_MAX_PHRASE_WORDS: Final = max(len(phrase) for phrase in _INSIDE | _OTHER_USES | _UNWILLING)
+
+_NEGATIONS: Final = phrases(
+    *("don't", "do not", "never", "un", "don't you dare", "no need to", "not going to", "not trying to"),
+    *("not asking to", "not asking you to", "never asked to", "never asked you to", "never wanted to"),
+    *(
+        f"{who} {no}"
+        for who in ("i", "we")
+        for no in ("didn't", "did not", "won't", "will not", "wouldn't", "would not")
+    ),
+    *(
+        f"{no} {verb} to"
+        for no in ("don't", "do not", "didn't", "did not")
+        for verb in ("want", "want you", "wish", "mean", "need", "intend", "plan", "ask", "ask you")
+    ),
+)
+"""Right before a word they turn it round: `don't stop`, `do not remove me`, `I don't want to unsubscribe`.
+
+`They won't stop` and `I can't unsubscribe` are none: in doubt a short message counts."""
+
+_MAX_NEGATION_WORDS: Final = max(len(phrase) for phrase in _NEGATIONS)
+
+
+def keyword_of(text: str, *, opted_out_by_keyword: bool = False) -> KeywordMatch | None:
+    """Return what a message wants; None when it is no keyword.
+
+    Args:
+        text: The message as it came.
+        opted_out_by_keyword: Whether its sender has opted out by a keyword: then `yes` takes that back.
+    """
+    words = words_of(text)
+    if words in _STOP or "".join(words) in _STOP_JOINED or _is_stop_otherwise(text, words):
+        return KeywordMatch("stop", "exact")
+    if words in _START or (opted_out_by_keyword and words in _START_WHEN_STOPPED):
+        return KeywordMatch("start", "exact")
+    if words in _HELP:
+        return KeywordMatch("help", "exact")
+    if is_reaction(text):
+        return None
+    own = _CRY.sub("stop", own_text(text))
+    understood = _asks_to_stop(words_of(own)) or sentence_asks_to_stop(own)
+    return KeywordMatch("stop", "phrase") if understood else None
+
+
+def _is_stop_otherwise(text: str, words: Words) -> bool:
+    """Return whether a message is a sign of STOP alone, or the word with letters repeated or of another script."""
+    if not words:
+        return consists_of(text, STOP_SIGNS)
+    if to_latin("".join(words_of(text.translate(_DISGUISES)))) in _CARRIERS_STOP_JOINED:
+        return True
+    joined = to_latin("".join(words))
+    # The Cyrillic letter that looks like a C sounds as an S: `CTOP`.
+    spellings = {"".join(words), joined, joined.replace("c", "s")}
+    if not spellings.isdisjoint(_CARRIERS_STOP_JOINED):
+        return True
+    # A long word is no cry, whatever its letters are.
+    return len(joined) <= _MAX_CRY_LENGTH and any(_STRETCHED.sub(r"\1", one) in _STOP_STRETCHED for one in spellings)
+
+
+def carrier_replies_to(text: str) -> bool:
+    """Return whether carriers that answer STOP by themselves answer this message: it is one of their words.
+
+    They know single words, and not `please stop`, `remove me` or `arret`. A word with punctuation counts as theirs:
+    better no confirmation than two.
+    """
+    return words_of(text) in _CARRIERS_STOP
+
+
+def may_mean_stop(text: str) -> bool:
+    """Return whether a message holds a word of opting out: one that was taken for no keyword is a person's to read."""
+    words = words_of(_CRY.sub("stop", text[:MAX_CHARACTERS]))
+    if is_reaction(text):
+        return False
+    # `Bus stop12`: whatever a number is glued to.
+    if not _OPT_OUT_WORDS.isdisjoint((*words, *split_digits(words))):
+        return True
+    return any(run in _INSIDE or run in _UNWILLING for _, run in _runs(words)) or may_refuse(text)
+
+
+def _asks_to_stop(words: Words) -> bool:
+    if _once("".join(without_courtesies(words))) in _STOP_JOINED:
+        # `Please cancel`: the word stands alone but for courtesies.
+        return True
+    words = without_politeness(words)
+    if _is_numbered(words):
+        return True
+    words = tuple(word for at, word in enumerate(words) if word not in _TELLING or words[at - 1 : at] != (word,))
+    if not 0 < len(words) <= MAX_WORDS or any(run in _OTHER_USES for _, run in _runs(words)):
+        return False
+    if any(words[at] in _TELLING and not _negated(words, at) for at in {0, len(words) - 1}) and not _is_a_place(words):
+        return True
+    return any(phrase in _INSIDE and not _negated(words, at) for at, phrase in _runs(words))
+
+
+def _once(joined: str) -> str:
+    """Return what a text repeats from its first to its last letter, once: `stop` of `stopstopstop`."""
+    return joined[: (joined * 2).find(joined, 1)]
+
+
+def _is_numbered(words: Words) -> bool:
+    """Return whether a message is words of STOP and numbers in one: `STOP1`, `2STOP`, `STOP2END` (stop to end)."""
+    parts = split_digits(words) if len(words) == 1 else ()
+    own = [part for part in parts if not part.isdecimal()]
+    return not _TELLING.isdisjoint(own) and all(part in _TELLING or (part,) in _STOP for part in own)
+
+
+def _is_a_place(words: Words) -> bool:
+    """Return whether a short message is about a stop, or about stopping, on somebody's way."""
+    begins = words[:1] == ("stop",) and words[1:2] in _ON_THE_WAY
+    return begins or (words[-1:] == ("stop",) and words[-2:-1] in _STOPS)
+
+
+def _runs(words: Words) -> Iterator[tuple[int, Words]]:
+    for at in range(len(words)):
+        for length in range(1, min(_MAX_PHRASE_WORDS, len(words) - at) + 1):
+            yield at, words[at : at + length]
+
+
+def _negated(words: Words, at: int) -> bool:
+    return any(words[max(at - length, 0) : at] in _NEGATIONS for length in range(1, _MAX_NEGATION_WORDS + 1))

@@ -1,0 +1,81 @@
+"""Accounts opened for work: their credentials, one HTTP client for all, and where providers call back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from outreach.clock import Clock
+from outreach.models.account import Account
+from outreach.protocols.adapter import Connection
+from outreach.vault import Vault
+from outreach.wire.client import redact_http_logs
+
+if TYPE_CHECKING:
+    import httpx
+
+_CONNECT_SECONDS: Final = 10.0
+_KEPT_SECONDS: Final = 4.0
+"""An idle connection is given up before a provider gives it up: a request that is written into a connection that is
+just being closed is one of which nobody knows what became."""
+
+_MAX_CONNECTIONS: Final = 100
+
+
+class AccountConnections:
+    """Opens accounts for adapters.
+
+    Args:
+        vault: Opens the credentials.
+        clock: Where the time comes from.
+        answer_seconds: How long a provider has to answer; the engine gives a request up by then as well.
+        public_url: Where this server is reached from outside, without a slash at its end; None for nowhere.
+    """
+
+    def __init__(self, *, vault: Vault, clock: Clock, answer_seconds: float, public_url: str | None) -> None:
+        self._vault = vault
+        self._clock = clock
+        self._answer_seconds = answer_seconds
+        self._public_url = public_url.rstrip("/") if public_url else None
+        self._http: httpx.AsyncClient | None = None
+
+    def callback_url(self, account_id: str) -> str | None:
+        """Return where the provider of an account is to call back; None while no public address is set."""
+        return f"{self._public_url}/webhooks/{account_id}" if self._public_url else None
+
+    def connection(self, account: Account) -> Connection:
+        """Open an account.
+
+        Raises:
+            ConfigError: The key that its credentials were encrypted with is not at hand.
+        """
+        return Connection(
+            workspace_id=account.workspace_id,
+            account_id=account.id,
+            credentials=self._vault.open(account.id, account.sealed, provider=account.provider),
+            http=self._client(),
+            clock=self._clock,
+            callback_url=self.callback_url(account.id),
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections that are open."""
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+
+    def _client(self) -> httpx.AsyncClient:
+        if self._http is None:
+            # Here and not above: who sends to the simulators alone never loads it.
+            import httpx
+
+            from outreach.wire.client import ProviderClient
+
+            redact_http_logs()
+            self._http = ProviderClient(
+                # No retry and no redirect: one request is one request (docs/delivery-contract.md#rule-5).
+                transport=None,
+                follow_redirects=False,
+                timeout=httpx.Timeout(self._answer_seconds, connect=min(_CONNECT_SECONDS, self._answer_seconds)),
+                limits=httpx.Limits(max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS),
+            )
+        return self._http

@@ -1,0 +1,132 @@
+"""Which carrier or voice provider a workspace's dispatch goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Generic, TypeVar
+
+import attrs
+
+from outreach.errors import ConfigError
+from outreach.models.account import Account
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.states import WorkspaceMode
+from outreach.models.workspace import Workspace
+from outreach.protocols.carrier import Carrier
+from outreach.protocols.storage import Storage
+from outreach.protocols.voice import VoiceProvider
+from outreach.providers.connections import AccountConnections
+from outreach.providers.registry import carrier_adapter, voice_adapter
+
+T = TypeVar("T")
+
+
+class ProviderPool:
+    """Finds who carries a dispatch out.
+
+    Args:
+        sandbox_carrier: Takes every message of a sandbox, whatever carrier is named.
+        sandbox_voice: Takes every call of a sandbox, whatever provider is named.
+        storage: Where the accounts of live workspaces are.
+        connections: Opens them.
+    """
+
+    def __init__(
+        self,
+        *,
+        sandbox_carrier: Carrier,
+        sandbox_voice: VoiceProvider,
+        storage: Storage,
+        connections: AccountConnections,
+    ) -> None:
+        self._sandbox_carrier = sandbox_carrier
+        self._sandbox_voice = sandbox_voice
+        self._storage = storage
+        self._connections = connections
+        self._carriers = _Connected[Carrier]()
+        self._voices = _Connected[VoiceProvider]()
+
+    async def carrier(self, workspace: Workspace, name: str) -> Carrier:
+        """Return the carrier for a workspace's message.
+
+        Raises:
+            ConfigError: The workspace is live and has no account for it, or one that cannot be opened.
+        """
+        if workspace.mode is WorkspaceMode.SANDBOX:
+            return self._sandbox_carrier
+        account = await self._account(workspace, name)
+        known = self._carriers.get(account)
+        if known is None:
+            known = carrier_adapter(name).connect(self._connections.connection(account))
+            self._carriers.put(account, known)
+        return known
+
+    async def voice(self, workspace: Workspace, name: str) -> VoiceProvider:
+        """Return the voice provider for a workspace's call.
+
+        Raises:
+            ConfigError: The workspace is live and has no account for it, or one that cannot be opened.
+        """
+        if workspace.mode is WorkspaceMode.SANDBOX:
+            return self._sandbox_voice
+        account = await self._account(workspace, name)
+        known = self._voices.get(account)
+        if known is None:
+            known = voice_adapter(name).connect(self._connections.connection(account))
+            self._voices.put(account, known)
+        return known
+
+    async def _account(self, workspace: Workspace, name: str) -> Account:
+        # Read each time: one that was removed, or has other credentials now, is not used any more.
+        account = await self._storage.read(lambda tx: tx.accounts.of_provider(workspace.id, name))
+        if account is None:
+            raise ConfigError(f"Workspace {workspace.id} is live and has no account at {name}.")
+        return account
+
+
+class _Connected(Generic[T]):
+    """What was made for each account, with the revision that it was made for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[int, T]] = {}
+
+    def get(self, account: Account) -> T | None:
+        """Return what was made for an account as it is now; None when nothing was."""
+        known = self._made.get(account.id)
+        return known[1] if known is not None and known[0] == account.revision else None
+
+    def put(self, account: Account, made: T) -> None:
+        """Keep what was made for an account, in place of what was made for an earlier revision."""
+        self._made[account.id] = (account.revision, made)
+
+
+SendRequest = Callable[[], Awaitable[DispatchOutcome]]
+"""Makes the one request."""
+
+ResolveProvider = Callable[[], Awaitable[SendRequest]]
+"""Finds who is asked, and returns what asks: before the last checks, so that nothing lies between these and the
+request. Raises `ConfigError` where there is nobody."""
+
+
+def account_key(workspace_id: str, provider: str) -> str:
+    """Return whose places requests to a provider take (`runners.fair_limiter`)."""
+    return f"{workspace_id}/{provider}"
+
+
+@attrs.frozen(kw_only=True)
+class ProviderRequest:
+    """One request to make.
+
+    Attributes:
+        resolve_provider: Finds who is asked.
+        account: Whose place it has; see `account_key`.
+        paces: The paces that it keeps, by key, each with the time between two starts.
+        stops: How many stops there had been at its commit; None where that is not known, and all is looked at anew.
+    """
+
+    dispatch: Dispatch
+    resolve_provider: ResolveProvider
+    account: str
+    paces: Mapping[str, timedelta] = attrs.field(factory=dict)
+    stops: int | None = None

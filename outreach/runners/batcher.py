@@ -1,0 +1,118 @@
+"""Asking together: what many tasks ask for at the same time is answered by one operation."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar, cast
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+class _PendingItem(Generic[Q, A]):
+    """One item, who waits for its answer, and what came of it."""
+
+    def __init__(self, item: Q) -> None:
+        self.item = item
+        self.called = anyio.Event()
+        self.leads = False
+        self.answer: A | None = None
+        self.error: Exception | None = None
+
+
+class Batcher(Generic[Q, A]):
+    """Collects questions, and has each batch of them answered by one call.
+
+    While a batch is answered the next one collects. There is no task of its own: of those who wait one sees to the
+    next batch. When that one is cancelled the others' questions are asked again, and where a batch fails each item
+    is asked by itself, so that nobody suffers from another's. A item has to bear that.
+
+    Args:
+        answer: Returns the answers to some questions, in their order. What it raises for one alone is that one's error.
+        max_size: How many questions a batch has at the most.
+        size: How many a item counts for.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[Sequence[Q]], Awaitable[Sequence[A]]],
+        *,
+        max_size: int,
+        size: Callable[[Q], int] = lambda _: 1,
+    ) -> None:
+        self._answer = answer
+        self._max_size = max_size
+        self._size = size
+        self._waiting: deque[_PendingItem[Q, A]] = deque()
+        self._answering = False
+
+    async def submit(self, item: Q) -> A:
+        """Return the answer to a item."""
+        asked: _PendingItem[Q, A] = _PendingItem(item)
+        self._waiting.append(asked)
+        if self._answering:
+            await self._wait(asked)
+        else:
+            self._answering = asked.leads = True
+        if asked.leads:
+            await self._lead(asked)
+        if asked.error is not None:
+            raise asked.error
+        return cast("A", asked.answer)
+
+    async def _wait(self, asked: _PendingItem[Q, A]) -> None:
+        try:
+            await asked.called.wait()
+        except BaseException:
+            if asked in self._waiting:
+                self._waiting.remove(asked)
+            if asked.leads:
+                self._hand_over()
+            raise
+
+    async def _lead(self, own: _PendingItem[Q, A]) -> None:
+        """Have a batch answered, that of one's own item among them."""
+        batch: list[_PendingItem[Q, A]] = []
+        try:
+            # Those who ask in this turn of the loop come along.
+            await checkpoint()
+            left = self._max_size
+            while self._waiting and (not batch or self._size(self._waiting[0].item) <= left):
+                batch.append(self._waiting.popleft())
+                left -= self._size(batch[-1].item)
+            await self._answer_all(batch)
+        except BaseException:
+            self._waiting.extendleft(reversed(batch))
+            self._waiting.remove(own)
+            batch = []
+            raise
+        finally:
+            for asked in batch:
+                asked.called.set()
+            self._hand_over()
+
+    async def _answer_all(self, batch: Sequence[_PendingItem[Q, A]]) -> None:
+        try:
+            answers = await self._answer([asked.item for asked in batch])
+            for asked, answer in zip(batch, answers, strict=True):
+                asked.answer, asked.error = answer, None
+        except Exception as error:
+            if len(batch) == 1:
+                batch[0].error = error
+                return
+            # All at once: where it is nobody's own trouble, such as a database that is blocked, nobody waits in turn.
+            async with anyio.create_task_group() as tasks:
+                for asked in batch:
+                    tasks.start_soon(self._answer_all, [asked])
+
+    def _hand_over(self) -> None:
+        """Let one of those who wait see to the next batch."""
+        if self._waiting:
+            self._waiting[0].leads = True
+            self._waiting[0].called.set()
+        else:
+            self._answering = False

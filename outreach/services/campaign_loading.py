@@ -1,0 +1,461 @@
+"""Creating campaigns together with their contacts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from functools import partial
+
+import anyio
+import attrs
+import orjson
+
+from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
+from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
+from outreach.models.hours import HolidayCalendar
+from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.recipient import PreparedRecipient
+from outreach.models.states import CampaignStatus
+from outreach.models.workspace import Workspace
+from outreach.operations.campaigns import loading
+from outreach.operations.campaigns.setup import unknown_placeholders
+from outreach.operations.campaigns.transitions import missing_setup, setup_status
+from outreach.operations.common import agent_of, campaign_of, flow_of, trunk_of, workspace_of
+from outreach.policy.holidays import extend_calendar
+from outreach.services.campaign_validation import check_new_call_campaign, check_new_sms_campaign
+from outreach.services.contact_hash import HashedContacts
+from outreach.services.contacts import RecipientSource, VariableNameCollector, chunks
+from outreach.services.context import ServiceContext
+from outreach.services.idempotency import (
+    Idempotency,
+    IdempotencyGuard,
+    finished,
+    library_request,
+)
+from outreach.services.run_concurrently import run_concurrently
+from outreach.working_set import Transaction
+
+Make = Callable[[RecipientSource, IdempotencyGuard[CampaignCreated]], Awaitable[CampaignCreated]]
+
+
+class CampaignLoader:
+    """Creates campaigns: all of a campaign and its contacts, or nothing."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+        self._keys = Idempotency(context)
+        self._running = 0
+        self._closing = False
+        self._idle = anyio.Event()
+
+    def open(self) -> None:
+        """Let campaigns be loaded, again or for the first time."""
+        self._closing = False
+
+    async def close(self, *, grace_seconds: float) -> None:
+        """Let no campaign be loaded any more; wait until those that were are deleted, at most for the grace."""
+        self._closing = True
+        with anyio.move_on_after(grace_seconds):
+            while self._running:
+                self._idle = anyio.Event()
+                await self._idle.wait()
+
+    async def create_sms(
+        self,
+        workspace_id: str,
+        campaign: NewSmsCampaign,
+        recipients: RecipientSource,
+        *,
+        idempotency_key: str | None = None,
+        actor: str = "library",
+    ) -> CampaignCreated:
+        """Create an SMS campaign with its contacts (docs/interface.md#4.3). Nothing is sent by this.
+
+        Args:
+            workspace_id: Whose campaign it is.
+            campaign: Everything but the contacts.
+            recipients: At least one contact, each a `NewRecipient` or a mapping with its fields; any number of them,
+                they are never all in memory.
+            idempotency_key: Names this one campaign, such as `order-42`: within a day the same key makes no other one,
+                and returns it as it is then. The same contacts have to come with it, in the same order.
+            actor: Who does it, for the audit trail.
+
+        Raises:
+            NotFound: There is no such workspace.
+            SmsCampaignsDisabled: SMS campaigns are not turned on for it.
+            InvalidRequest: A rule is broken, a flow is not the workspace's, every contact is opted out, or the key was
+                used with other content.
+            RequestInProgress: The first call with this key still runs.
+        """
+        make = self._sms(workspace_id, campaign, actor)
+        return await self._keyed(workspace_id, "campaigns.create_sms", idempotency_key, campaign, recipients, make)
+
+    async def create_sms_response(
+        self,
+        workspace_id: str,
+        campaign: NewSmsCampaign,
+        recipients: RecipientSource,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[CampaignCreated], StoredAnswer],
+        actor: str,
+    ) -> StoredAnswer:
+        """Create an SMS campaign for an HTTP server, and return what it answers; a key replays the first answer.
+
+        Raises:
+            OutreachError: See `sms`.
+        """
+        make = self._sms(workspace_id, campaign, actor)
+        return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
+
+    def _sms(self, workspace_id: str, campaign: NewSmsCampaign, actor: str) -> Make:
+        check_new_sms_campaign(campaign)
+
+        def draft(tx: Transaction) -> Campaign:
+            _require_sms(workspace_of(tx, workspace_id))
+            if campaign.flow_id is not None:
+                _require_flow(tx, workspace_id, campaign.flow_id)
+            return self._sms_draft(workspace_id, campaign, self._context.now())
+
+        return partial(self._create, workspace_id, draft, actor)
+
+    async def create_call(
+        self,
+        workspace_id: str,
+        campaign: NewCallCampaign,
+        recipients: RecipientSource,
+        *,
+        idempotency_key: str | None = None,
+        actor: str = "library",
+    ) -> CampaignCreated:
+        """Create a calling campaign with its contacts; see `sms` for the arguments.
+
+        Raises:
+            NotFound: There is no such workspace, or it has no such agent or trunk.
+            InvalidRequest: A rule is broken, every contact is opted out, or the key was used with other content.
+            RequestInProgress: The first call with this key still runs.
+        """
+        make = self._call(workspace_id, campaign, actor)
+        return await self._keyed(workspace_id, "campaigns.create_call", idempotency_key, campaign, recipients, make)
+
+    async def create_call_response(
+        self,
+        workspace_id: str,
+        campaign: NewCallCampaign,
+        recipients: RecipientSource,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[CampaignCreated], StoredAnswer],
+        actor: str,
+    ) -> StoredAnswer:
+        """Create a calling campaign for an HTTP server, and return what it answers; a key replays the first answer.
+
+        Raises:
+            OutreachError: See `call`.
+        """
+        make = self._call(workspace_id, campaign, actor)
+        return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
+
+    def _call(self, workspace_id: str, campaign: NewCallCampaign, actor: str) -> Make:
+        check_new_call_campaign(campaign)
+
+        def draft(tx: Transaction) -> Campaign:
+            workspace_of(tx, workspace_id)
+            agent_of(tx, workspace_id, campaign.agent_id)
+            if campaign.trunk_id is not None:
+                trunk_of(tx, workspace_id, campaign.trunk_id)
+            return self._call_draft(workspace_id, campaign, self._context.now())
+
+        return partial(self._create, workspace_id, draft, actor)
+
+    async def check_sms_enabled(self, workspace_id: str) -> None:
+        """Check that SMS campaigns are turned on, before a body is even looked at.
+
+        Raises:
+            SmsCampaignsDisabled: They are not.
+        """
+        await self._context.storage.read(lambda tx: _require_sms(workspace_of(tx, workspace_id)))
+
+    async def _keyed(
+        self,
+        workspace_id: str,
+        operation: str,
+        idempotency_key: str | None,
+        campaign: NewSmsCampaign | NewCallCampaign,
+        recipients: RecipientSource,
+        make: Make,
+    ) -> CampaignCreated:
+        """Create a campaign for a program that embeds the engine."""
+        request = library_request(operation, idempotency_key, campaign)
+        if request is None:
+            return await make(recipients, IdempotencyGuard())
+        contacts = HashedContacts(recipients)
+
+        def render(created: CampaignCreated) -> StoredAnswer:
+            stored = {"id": created.campaign.id, "excluded": created.opted_out_excluded, "contacts": contacts.digest}
+            return StoredAnswer(body=orjson.dumps(stored))
+
+        made = await self._keys.once(workspace_id, request, render=render, make=partial(make, contacts.each()))
+        if not isinstance(made, StoredAnswer):
+            return made
+        stored = orjson.loads(made.body)
+        if await contacts.read_all() != stored["contacts"]:
+            raise InvalidRequest.at(request.where, "was used before with other contacts; use a new key")
+
+        def read(tx: Transaction) -> CampaignCreated:
+            found = campaign_of(tx, workspace_id, stored["id"])
+            return _created(tx, found, stored["excluded"])
+
+        return await self._context.storage.read(read)
+
+    async def _create(
+        self,
+        workspace_id: str,
+        draft: Callable[[Transaction], Campaign],
+        actor: str,
+        recipients: RecipientSource,
+        once: IdempotencyGuard[CampaignCreated],
+    ) -> CampaignCreated:
+        context = self._context
+        # Before anything of this object is touched that belongs to the engine's loop.
+        context.loop_guard.require()
+        size = context.config.insert_batch_size
+
+        def look(tx: Transaction) -> str | None:
+            draft(tx)
+            return workspace_of(tx, workspace_id).default_region
+
+        async def region() -> str | None:
+            return await context.storage.read(look)
+
+        self._running += 1
+        try:
+            async with aclosing(chunks(recipients, default_region=region, size=size)) as source:
+                first = await _next(source)
+                # A chunk that is not full is the last one.
+                if len(first) < size:
+                    return await self._create_at_once(draft, first, once, actor)
+                return await self._create_in_chunks(draft, first, source, once, actor)
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
+
+    async def _create_at_once(
+        self,
+        draft: Callable[[Transaction], Campaign],
+        contacts: Sequence[PreparedRecipient],
+        once: IdempotencyGuard[CampaignCreated],
+        actor: str,
+    ) -> CampaignCreated:
+        """Write a campaign of few contacts in one transaction."""
+        variables = VariableNameCollector()
+        variables.see(contacts)
+
+        def create(tx: Transaction) -> CampaignCreated:
+            campaign, now = draft(tx), self._context.now()
+            if not contacts:
+                raise InvalidRequest.at("recipients", "must have at least 1 element")
+            loading.begin(tx, campaign, now=now)
+            loaded = loading.load_chunk(tx, campaign, contacts, position=0, now=now)
+            return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, once, actor)
+
+        self._go_on()
+        return await self._context.storage.write(create)
+
+    async def _create_in_chunks(
+        self,
+        draft: Callable[[Transaction], Campaign],
+        first: Sequence[PreparedRecipient],
+        rest: AsyncIterator[Sequence[PreparedRecipient]],
+        once: IdempotencyGuard[CampaignCreated],
+        actor: str,
+    ) -> CampaignCreated:
+        """Write a campaign chunk by chunk; nobody sees it before its last transaction."""
+        context = self._context
+
+        def begin(tx: Transaction) -> Campaign:
+            campaign = draft(tx)
+            loading.begin(tx, campaign, now=context.now())
+            return campaign
+
+        campaign = await context.storage.write(begin)
+        try:
+            variables = VariableNameCollector()
+            loaded, excluded = await self._load(campaign, first, rest, once, variables)
+            return await context.storage.write(
+                lambda tx: self._publish(tx, campaign, loaded, excluded, variables, once, actor)
+            )
+        except BaseException:
+            # Whatever went wrong, cancellation included: nothing of the campaign stays.
+            with anyio.CancelScope(shield=True):
+                await self._discard(campaign.workspace_id, campaign.id)
+            raise
+
+    def _publish(
+        self,
+        tx: Transaction,
+        campaign: Campaign,
+        loaded: Counters,
+        excluded: int,
+        variables: VariableNameCollector,
+        once: IdempotencyGuard[CampaignCreated],
+        actor: str,
+    ) -> CampaignCreated:
+        published, left_out = loading.publish(
+            tx,
+            # By what holds now: the agent may have changed since the loading began.
+            attrs.evolve(campaign, status=setup_status(tx, campaign)),
+            loaded=loaded,
+            variable_names=variables.names(),
+            excluded=excluded,
+            since=campaign.created_at,
+            now=self._context.now(),
+            actor=actor,
+        )
+        return finished(tx, _created(tx, published, left_out), once)
+
+    async def _load(
+        self,
+        campaign: Campaign,
+        first: Sequence[PreparedRecipient],
+        rest: AsyncIterator[Sequence[PreparedRecipient]],
+        once: IdempotencyGuard[CampaignCreated],
+        variables: VariableNameCollector,
+    ) -> tuple[Counters, int]:
+        context = self._context
+        position = excluded = 0
+        loaded = Counters()
+        chunk = first
+        while chunk:
+            self._go_on()
+
+            def write(
+                tx: Transaction, chunk: Sequence[PreparedRecipient] = chunk, position: int = position
+            ) -> loading.ChunkResult:
+                once.keep(tx)
+                return loading.load_chunk(tx, campaign, chunk, position=position, now=context.now())
+
+            async def go_on(chunk: Sequence[PreparedRecipient] = chunk) -> Sequence[PreparedRecipient]:
+                variables.see(chunk)
+                return await _next(rest)
+
+            # The next chunk is fetched while this one is written: neither the source nor the writer waits.
+            result, chunk = await run_concurrently(partial(context.storage.write, write, bulk=True), go_on)
+            position = result.next_position
+            excluded += result.excluded
+            loaded = loaded + result.counters
+        return loaded, excluded
+
+    def _go_on(self) -> None:
+        if self._closing:
+            raise StorageError("The engine is being closed; the campaign was not created.")
+
+    async def _discard(self, workspace_id: str, campaign_id: str) -> None:
+        """Delete what was written of a campaign that never became visible, in slices."""
+        limit = self._context.config.insert_batch_size
+        try:
+            while not await self._context.storage.write(
+                lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=limit), bulk=True
+            ):
+                pass
+        except StorageError:
+            # What made the creation fail must be told, not this; a dispatcher sweeps what is left.
+            self._context.log_throttle.problem(
+                ("discard_failed",),
+                "left",
+                "What was loaded of campaign %s could not be deleted yet.",
+                campaign_id,
+                action="discard_failed",
+                campaign_id=campaign_id,
+            )
+
+    def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, now: datetime) -> Campaign:
+        hours = new.business_hours
+        return Campaign(
+            id=self._context.ids(),
+            workspace_id=workspace_id,
+            channel="sms",
+            name=new.name,
+            description=new.description,
+            status=CampaignStatus.DRAFT,
+            schedule_type=new.schedule_type,
+            scheduled_start_at=new.scheduled_start_at if new.schedule_type == "scheduled" else None,
+            scheduled_expires_at=new.scheduled_expires_at,
+            business_hours=hours,
+            holidays=_filled(new.holidays, now),
+            batch_concurrency=hours.batch_concurrency if hours else 10,
+            csv_column_headers=tuple(new.csv_column_headers),
+            message_mode=new.message_mode,
+            message_source=new.message_source,
+            body=new.body,
+            flow_id=new.flow_id,
+            carrier=new.carrier,
+            from_number=new.from_number or None,
+            rate_per_minute=new.rate_per_minute,
+            created_at=now,
+            updated_at=now,
+        )
+
+    def _call_draft(self, workspace_id: str, new: NewCallCampaign, now: datetime) -> Campaign:
+        hours = new.business_hours
+        concurrency = new.batch_concurrency or (hours.batch_concurrency if hours else 10)
+        return Campaign(
+            id=self._context.ids(),
+            workspace_id=workspace_id,
+            channel="call",
+            name=new.name,
+            description=new.description,
+            status=CampaignStatus.DRAFT,
+            agent_id=new.agent_id,
+            schedule_type=new.schedule_type,
+            scheduled_start_at=new.scheduled_start_at if new.schedule_type == "scheduled" else None,
+            scheduled_expires_at=new.scheduled_expires_at,
+            business_hours=hours,
+            holidays=_filled(new.holidays, now),
+            batch_concurrency=concurrency,
+            trunk_id=new.trunk_id,
+            cli_mode=new.cli_mode,
+            cli_group=None if new.cli_group is None else tuple(new.cli_group),
+            ivr_enabled=new.ivr_enabled,
+            call_screen_enabled=new.call_screen_enabled,
+            double_dial=new.double_dial,
+            csv_column_headers=tuple(new.csv_column_headers),
+            created_at=now,
+            updated_at=now,
+        )
+
+
+async def _next(source: AsyncIterator[Sequence[PreparedRecipient]]) -> Sequence[PreparedRecipient]:
+    """Return the next chunk; an empty one after the last."""
+    async for chunk in source:
+        return chunk
+    return ()
+
+
+def _created(tx: Transaction, campaign: Campaign, excluded: int) -> CampaignCreated:
+    return CampaignCreated(
+        campaign=campaign,
+        opted_out_excluded=excluded,
+        missing=missing_setup(tx, campaign),
+        unknown_placeholders=unknown_placeholders(tx, campaign),
+    )
+
+
+def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
+    try:
+        flow_of(tx, workspace_id, flow_id)
+    except NotFound:
+        raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow") from None
+
+
+def _require_sms(workspace: Workspace) -> None:
+    if not workspace.sms_campaigns_enabled:
+        raise SmsCampaignsDisabled(
+            "SMS campaigns are not enabled for this workspace. An organization owner can turn them on."
+        )
+
+
+def _filled(calendar: HolidayCalendar | None, now: datetime) -> HolidayCalendar | None:
+    return None if calendar is None else extend_calendar(calendar, now.year)

@@ -1,0 +1,191 @@
+"""The bounds of a campaign that is to be created or changed, for those that no converter has read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, get_args
+
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.base import (
+    CARRIERS,
+    CliMode,
+    ScheduleType,
+    SmsMessageSource,
+    SmsMode,
+)
+from outreach.models.campaign import CallerIdAllocation, Campaign, NewCallCampaign, NewSmsCampaign
+from outreach.models.hours import DAYS, BusinessHours, HolidayCalendar
+from outreach.policy.opening import is_zone
+from outreach.policy.texts import text_problem
+from outreach.services.validation import check_kind, choice_problem
+
+_MAX_NAME_LENGTH: Final = 100
+_MAX_DESCRIPTION_LENGTH: Final = 500
+_MAX_MESSAGE_LENGTH: Final = 1600
+_MAX_RATE: Final = 600
+_MAX_CONCURRENCY: Final = 40
+_MAX_TURNS: Final = 1_000_000
+
+
+def check_new_sms_campaign(campaign: NewSmsCampaign) -> None:
+    """Check an SMS campaign by the rules of docs/interface.md#4.3.
+
+    A body has been through them when it was read; a program that embeds the engine makes the campaign itself.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each.
+    """
+    check_kind("campaign", campaign, NewSmsCampaign)
+    details = _shared_problems(campaign)
+    details += _text("message_body", campaign.body, 0, _MAX_MESSAGE_LENGTH)
+    details += _text("sms_from_number", campaign.from_number, 0, None)
+    details += _choice("sms_mode", campaign.message_mode, get_args(SmsMode))
+    details += _choice("sms_message_source", campaign.message_source, get_args(SmsMessageSource))
+    if campaign.carrier is not None:
+        details += _choice("sms_carrier", campaign.carrier, CARRIERS)
+    details += _integer("sms_rate_per_minute", campaign.rate_per_minute, _MAX_RATE)
+    if campaign.message_source == "custom" and campaign.body is None:
+        details.append(ErrorDetail("message_body", "is required when sms_message_source is custom"))
+    if campaign.message_source == "flow" and campaign.flow_id is None:
+        details.append(ErrorDetail("sms_flow_id", "is required when sms_message_source is flow"))
+    _refuse(details)
+
+
+def check_new_call_campaign(campaign: NewCallCampaign) -> None:
+    """Check a calling campaign by the same rules as its body; see `check_new_sms_campaign`.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each.
+    """
+    check_kind("campaign", campaign, NewCallCampaign)
+    details = _shared_problems(campaign)
+    details += _choice("cli_mode", campaign.cli_mode, get_args(CliMode))
+    if campaign.batch_concurrency is not None:
+        details += _integer("batch_concurrency", campaign.batch_concurrency, _MAX_CONCURRENCY)
+    if campaign.cli_mode == "group" and not campaign.cli_group:
+        details.append(ErrorDetail("cli_group_config", "must have at least 1 element when cli_mode is group"))
+    details += _rotation("cli_group_config", campaign.cli_group)
+    for name in ("ivr_enabled", "call_screen_enabled", "double_dial"):
+        details += _kind(name, getattr(campaign, name), bool, "True or False")
+    _refuse(details)
+
+
+def _shared_problems(campaign: NewSmsCampaign | NewCallCampaign) -> list[ErrorDetail]:
+    details = _text("name", campaign.name, 1, _MAX_NAME_LENGTH)
+    details += _text("description", campaign.description, 0, _MAX_DESCRIPTION_LENGTH)
+    details += _headers("csv_column_headers", campaign.csv_column_headers)
+    details += _choice("schedule_type", campaign.schedule_type, get_args(ScheduleType))
+    return details + _time_problems(campaign)
+
+
+def check_times(campaign: Campaign) -> None:
+    """Check when a campaign that was changed is to run: its start and expiry, business hours and holidays.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each.
+    """
+    _refuse(_time_problems(campaign))
+
+
+def check_description(description: object) -> None:
+    """Check what people wrote about a campaign.
+
+    Raises:
+        InvalidRequest: It is no text, or too long.
+    """
+    _refuse(_text("description", description, 0, _MAX_DESCRIPTION_LENGTH))
+
+
+def _time_problems(campaign: NewSmsCampaign | NewCallCampaign | Campaign) -> list[ErrorDetail]:
+    details: list[ErrorDetail] = []
+    if campaign.business_hours is not None:
+        details += _hours("business_hours", campaign.business_hours)
+    if campaign.holidays is not None:
+        details += _kind("holidays", campaign.holidays, HolidayCalendar)
+    start, expiry = campaign.scheduled_start_at, campaign.scheduled_expires_at
+    unusable = _moment("scheduled_start_at", start) + _moment("scheduled_expires_at", expiry)
+    if unusable or campaign.schedule_type != "scheduled":
+        return details + unusable
+    if start is None:
+        details.append(ErrorDetail("scheduled_start_at", "is required when schedule_type is scheduled"))
+    elif expiry is not None and expiry <= start:
+        details.append(ErrorDetail("scheduled_expires_at", "must be later than scheduled_start_at"))
+    return details
+
+
+def _hours(path: str, hours: BusinessHours) -> list[ErrorDetail]:
+    wrong = _kind(path, hours, BusinessHours)
+    if wrong:
+        return wrong
+    # Found out when they are written, and not by a campaign that is active for ever and reaches nobody.
+    details: list[ErrorDetail] = []
+    if not is_zone(hours.timezone):
+        details.append(ErrorDetail(f"{path}.timezone", "must be a time zone such as America/New_York"))
+    details += [
+        ErrorDetail(f"{path}.schedule.{day}", f"must be one of {', '.join(DAYS)}")
+        for day in hours.schedule
+        if day not in DAYS
+    ]
+    return details + _integer(f"{path}.batch_concurrency", hours.batch_concurrency, _MAX_CONCURRENCY)
+
+
+def _text(path: str, value: Any, least: int, most: int | None) -> list[ErrorDetail]:
+    if value is None and least == 0:
+        return []
+    if not isinstance(value, str):
+        return [ErrorDetail(path, "must be a string")]
+    problem = text_problem(value)
+    if problem is None and (len(value) < least or (most is not None and len(value) > most)):
+        problem = f"must have {least} to {most} characters, not {len(value)}"
+    return [ErrorDetail(path, problem)] if problem else []
+
+
+def _integer(path: str, value: Any, most: int) -> list[ErrorDetail]:
+    # A boolean is an integer to Python, and to nobody else.
+    right = type(value) is int and 1 <= value <= most
+    return [] if right else [ErrorDetail(path, f"must be an integer from 1 to {most}")]
+
+
+def _choice(path: str, value: object, choices: Sequence[str]) -> list[ErrorDetail]:
+    problem = choice_problem(value, choices)
+    return [ErrorDetail(path, problem)] if problem else []
+
+
+def _kind(path: str, value: object, kind: type, called: str | None = None) -> list[ErrorDetail]:
+    if isinstance(value, kind):
+        return []
+    return [ErrorDetail(path, f"must be {called or f'an outreach.{kind.__name__}'}, not {type(value).__name__}")]
+
+
+def _headers(path: str, headers: object) -> list[ErrorDetail]:
+    # A text is a sequence of texts to Python, and no list of headers to anybody.
+    if isinstance(headers, str) or not isinstance(headers, Sequence):
+        return [ErrorDetail(path, f"must be several texts, such as a list of them, not {type(headers).__name__}")]
+    return [problem for n, header in enumerate(headers) for problem in _text(f"{path}[{n}]", header, 0, None)]
+
+
+def _rotation(path: str, group: object) -> list[ErrorDetail]:
+    if group is None:
+        return []
+    if isinstance(group, str) or not isinstance(group, Sequence):
+        return [ErrorDetail(path, f"must be a list of outreach.CallerIdAllocation, not {type(group).__name__}")]
+    details = []
+    for index, entry in enumerate(group):
+        wrong = _kind(f"{path}[{index}]", entry, CallerIdAllocation)
+        details += wrong or _integer(f"{path}[{index}].count", entry.count, _MAX_TURNS)
+    return details
+
+
+def _moment(path: str, moment: datetime | None) -> list[ErrorDetail]:
+    if moment is None:
+        return []
+    wrong = _kind(path, moment, datetime, "a datetime")
+    if wrong or moment.utcoffset() is not None:
+        return wrong
+    return [ErrorDetail(path, "must tell its offset from UTC: use datetime(..., tzinfo=UTC)")]
+
+
+def _refuse(details: Sequence[ErrorDetail]) -> None:
+    if details:
+        raise InvalidRequest(details=details)

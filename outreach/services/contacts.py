@@ -1,0 +1,205 @@
+"""Making contacts ready to be written: checked, numbers normalised, variables as JSON text."""
+
+from __future__ import annotations
+
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from typing import Any, Final
+
+import orjson
+
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.recipient import NewRecipient, PreparedRecipient
+from outreach.policy.phones import normalise
+from outreach.policy.texts import text_problem
+
+_TEXTS: Final = ("phone_number", "first_name", "last_name", "email", "company")
+_FIELDS: Final = (*_TEXTS, "custom_variables")
+
+
+def prepare_recipient(
+    recipient: NewRecipient, default_region: str | None, *, path: str = "recipients[]"
+) -> PreparedRecipient:
+    """Return a contact ready to be written.
+
+    Raises:
+        InvalidRequest: A text is empty where it must not be, or cannot be stored everywhere; the path says where.
+    """
+    if recipient.phone_number == "":
+        raise InvalidRequest.at(f"{path}.phone_number", "must have at least 1 character")
+    for name in _TEXTS:
+        value = getattr(recipient, name)
+        problem = None if value is None and name != "phone_number" else text_problem(value)
+        if problem is not None:
+            raise InvalidRequest.at(f"{path}.{name}", problem)
+    return PreparedRecipient(
+        recipient.phone_number,
+        normalise(recipient.phone_number, default_region),
+        recipient.first_name,
+        recipient.last_name,
+        recipient.email,
+        recipient.company,
+        _variables(recipient, path),
+    )
+
+
+def _variables(recipient: NewRecipient, path: str) -> str | None:
+    if not recipient.custom_variables:
+        return None
+    try:
+        text = orjson.dumps(dict(recipient.custom_variables)).decode()
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest.at(f"{path}.custom_variables", f"cannot be stored as JSON: {error}") from None
+    # orjson refuses lone surrogates by itself, and writes NUL as an escape.
+    if "\\u0000" in text and "\x00" in _all_text(recipient.custom_variables):
+        raise InvalidRequest.at(f"{path}.custom_variables", "must not contain NUL (U+0000)")
+    return text
+
+
+def _all_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return "".join(_all_text(key) + _all_text(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return "".join(_all_text(item) for item in value)
+    return ""
+
+
+Contact = NewRecipient | Mapping[str, Any]
+"""A contact as `create` takes it: a model, or a mapping with the same fields, such as a row of `csv.DictReader`."""
+
+RecipientSource = (
+    AsyncIterable[Contact | PreparedRecipient | Sequence[PreparedRecipient]]
+    | Iterable[Contact | PreparedRecipient | Sequence[PreparedRecipient]]
+)
+"""Contacts as `create` takes them: one by one, or in chunks that were prepared elsewhere."""
+
+Supplied = NewRecipient | Sequence[PreparedRecipient]
+"""What comes of a source: a contact, or a chunk of prepared ones."""
+
+
+async def chunks(
+    source: RecipientSource, *, default_region: Callable[[], Awaitable[str | None]], size: int
+) -> AsyncGenerator[Sequence[PreparedRecipient], None]:
+    """Cut contacts into chunks of `size`, the last one of what is left, preparing those that are not prepared.
+
+    Args:
+        source: The contacts.
+        default_region: Returns where local numbers belong; asked for the first contact that is not prepared.
+        size: How many make a chunk.
+
+    Raises:
+        InvalidRequest: One is no contact, or breaks a rule; the path says which one and where.
+    """
+    batch: list[PreparedRecipient] = []
+    index = 0
+    regions: list[str | None] = []
+    async for item in iter_contacts(source):
+        if isinstance(item, NewRecipient):
+            regions = regions or [await default_region()]
+            batch.append(prepare_recipient(item, regions[0], path=f"recipients[{index}]"))
+            index += 1
+        else:
+            batch.extend(item)
+            index += len(item)
+        while len(batch) >= size:
+            yield batch[:size]
+            batch = batch[size:]
+    if batch:
+        yield batch
+
+
+async def iter_contacts(source: RecipientSource) -> AsyncIterator[Supplied]:
+    """Go through contacts as they are supplied, one by one or in chunks that were prepared elsewhere.
+
+    Raises:
+        InvalidRequest: The source is none, or something in it is no contact.
+    """
+    index = 0
+    async for item in _each(source):
+        supplied = _supplied(item, index)
+        index += 1 if isinstance(supplied, NewRecipient) else len(supplied)
+        yield supplied
+
+
+async def _each(source: object) -> AsyncIterator[object]:
+    if isinstance(source, AsyncIterable):
+        async for item in source:
+            yield item
+    elif isinstance(source, Iterable) and not isinstance(source, str | bytes | Mapping | PreparedRecipient):
+        for item in source:
+            yield item
+    else:
+        raise InvalidRequest.at(
+            "recipients", f"must be contacts, one after the other, such as a list of them, not {type(source).__name__}"
+        )
+
+
+def _supplied(item: object, index: int) -> Supplied:
+    if isinstance(item, NewRecipient):
+        return item
+    if isinstance(item, PreparedRecipient):
+        return (item,)
+    if isinstance(item, Mapping):
+        return _from_mapping(item, index)
+    if isinstance(item, list | tuple) and all(isinstance(one, PreparedRecipient) for one in item):
+        return item
+    raise InvalidRequest.at(
+        f"recipients[{index}]",
+        f"must be an outreach.NewRecipient, or a mapping with its fields, not {type(item).__name__}",
+    )
+
+
+def _from_mapping(given: Mapping[Any, Any], index: int) -> NewRecipient:
+    """Return the contact that a mapping describes, by the rules of docs/interface.md#2.3."""
+    details = [
+        ErrorDetail(
+            f"recipients[{index}].{name}",
+            f"is no field of a contact ({', '.join(_FIELDS)}); other values stand in custom_variables, by their names",
+        )
+        for name in given
+        if name not in _FIELDS
+    ]
+    if "phone_number" not in given:
+        details.append(ErrorDetail(f"recipients[{index}].phone_number", "is required"))
+    variables = given.get("custom_variables")
+    if variables is not None and not isinstance(variables, Mapping):
+        path = f"recipients[{index}].custom_variables"
+        details.append(ErrorDetail(path, f"must be values by name, not {type(variables).__name__}"))
+    if details:
+        raise InvalidRequest(details=details)
+    return NewRecipient(**{**given, "custom_variables": variables or {}})
+
+
+MAX_NAMES: Final = 1000
+"""Contacts that have more names between them are no list with columns: then their names are not known."""
+
+
+class VariableNameCollector:
+    """Gathers names, chunk by chunk; the texts of a chunk are read at once, which takes under a microsecond each."""
+
+    def __init__(self) -> None:
+        self._names: set[str] | None = set()
+
+    def see(self, chunk: Iterable[PreparedRecipient]) -> None:
+        """Take in the names of some contacts."""
+        if self._names is None:
+            return
+        # Many have the same.
+        texts = {contact.custom_variables for contact in chunk if contact.custom_variables is not None}
+        self._names.update(*orjson.loads(f"[{','.join(texts)}]"))
+        if len(self._names) > MAX_NAMES:
+            self._names = None
+
+    def names(self) -> tuple[str, ...] | None:
+        """Return the names, sorted and without the spaces around them; None where there are too many."""
+        return None if self._names is None else tuple(sorted({name.strip() for name in self._names}))

@@ -1,0 +1,272 @@
+"""The request limit of each workspace: counted in storage in blocks, spent here one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import datetime
+from typing import Final, Literal
+
+import attrs
+
+from outreach.errors import OutreachError, RateLimited, StorageBusy
+from outreach.models.http import RateLimitState
+from outreach.models.workspace import Workspace
+from outreach.operations.access import request_limits as operations
+from outreach.operations.access.request_limits import (
+    Grant,
+    UnsettledRequests,
+    is_in_window,
+    reset_seconds,
+)
+from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
+
+_WAIT_SECONDS: Final = 1.0
+"""How long a request waits for a block. It is counted in an instant unless somebody else holds the database."""
+
+_MAX_WAIT_SECONDS: Final = 3.0
+"""How long it waits in all, where what may be let in without a block has been, too."""
+
+_SETTLING_SECONDS: Final = 1.0
+"""How long every process has to count what it has let in, once that can be written again."""
+
+_USED_BEFORE_ASKING_AHEAD: Final = 4
+"""Whoever asks now and then is granted one at a time, and keeps none from other processes."""
+
+_MAX_ROUNDS: Final = 10
+_MAX_WORKSPACES: Final = 10_000
+
+_log = logging.getLogger(__name__)
+
+
+@attrs.define(eq=False, kw_only=True)
+class _Book:
+    """What this process knows of one workspace's minute.
+
+    Attributes:
+        seen_limit: The workspace's limit when the last block was asked for.
+        grant: The latest block; None before the first one, and where there is no limit.
+        unlimited: Whether storage said that there is none.
+        left: What has been granted and not spent.
+        used: What has been spent in this minute.
+        used_before: The same in the minute before.
+        waiting: Requests that wait for a block.
+        asking: The request for a block that is on its way.
+        late: Whether nothing could be written when a block was last asked for.
+        unused: What is to be given back with the next block.
+        uncounted: What was let in without being counted.
+    """
+
+    seen_limit: int
+    grant: Grant | None = None
+    unlimited: bool = False
+    left: int = 0
+    used: int = 0
+    used_before: int = 0
+    waiting: int = 0
+    asking: asyncio.Task[None] | None = None
+    late: bool = False
+    unused: UnsettledRequests | None = None
+    uncounted: UnsettledRequests | None = None
+
+    def follow(self, limit: int) -> None:
+        """Begin anew where the operator has changed the limit; what is left is given back."""
+        if limit == self.seen_limit:
+            return
+        if self.grant is not None and self.left:
+            self.unused = UnsettledRequests(count=self.left, since=self.grant.since)
+        self.seen_limit, self.grant, self.left, self.unlimited = limit, None, 0, False
+
+    def spend(self, now: datetime) -> RateLimitState | None:
+        """Take one request from what has been granted; None where nothing is.
+
+        Raises:
+            RateLimited: Nothing will be in this minute.
+        """
+        grant = self.grant
+        if grant is None or not grant.is_current(now):
+            return None
+        reset = grant.reset_seconds(now)
+        if not self.left:
+            if not grant.ungranted:
+                raise RateLimited(limit=grant.limit, retry_after_seconds=reset)
+            return None
+        self.left -= 1
+        self.used += 1
+        return RateLimitState(limit=grant.limit, remaining=self.left + grant.ungranted, reset_seconds=reset)
+
+    def wants_more(self) -> bool:
+        """Whether the next block should be asked for before this one is spent."""
+        grant = self.grant
+        return (
+            grant is not None
+            and self.asking is None
+            and self.used >= _USED_BEFORE_ASKING_AHEAD
+            and self.left <= self.used // 4
+            and grant.can_request_ahead
+        )
+
+    def take_in(self, grant: Grant | None, *, limit: int, settled: UnsettledRequests | None) -> None:
+        """Note a block that has been counted."""
+        if settled is not None and self.uncounted is not None and settled.since == self.uncounted.since:
+            rest = self.uncounted.count - settled.count
+            self.uncounted = attrs.evolve(self.uncounted, count=rest) if rest else None
+        if limit != self.seen_limit:
+            # Asked for under another limit than that of now: counted, and given back.
+            self.unused = None if grant is None else UnsettledRequests(count=grant.count, since=grant.since)
+            return
+        self.unlimited = grant is None
+        if grant is None or self.grant is None or grant.since != self.grant.since:
+            self.used_before, self.used, self.left = self.used, 0, 0
+        self.grant = grant
+        self.left += 0 if grant is None else grant.count
+
+
+class RateLimiter:
+    """Counts requests against the limits of their workspaces.
+
+    Storage counts a block before its requests come, so that all processes together never let in more than the limit;
+    what a process has been granted it spends without writing. While nothing can be written, each process lets in an
+    eighth of what the minute has left, and counts that afterwards.
+    """
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+        self._books: dict[str, _Book] = {}
+
+    async def acquire(self, workspace: Workspace) -> RateLimitState | None:
+        """Count one request against the workspace's limit; None where there is no limit.
+
+        Raises:
+            RateLimited: The limit is used up.
+            StorageBusy: Nothing could be written for a while, and what may be let in meanwhile has been.
+        """
+        # What has been granted belongs to the engine's loop.
+        self._context.loop_guard.require()
+        if workspace.request_limit is None:
+            return None
+        book = self._book(workspace.id, workspace.request_limit)
+        loop = asyncio.get_running_loop()
+        gives_up_at = loop.time() + _MAX_WAIT_SECONDS
+        for _ in range(_MAX_ROUNDS):
+            quota = book.spend(self._context.now())
+            if quota is not None:
+                if book.wants_more():
+                    self._ask(workspace.id, book)
+                return quota
+            asking = self._ask(workspace.id, book)
+            quota = await self._lend(workspace.id, workspace.request_limit, book) if book.late else None
+            if quota is not None:
+                return quota
+            left = gives_up_at - loop.time()
+            if left <= 0:
+                break
+            book.waiting += 1
+            try:
+                await asyncio.wait({asking}, timeout=left if book.late else min(left, _WAIT_SECONDS))
+            finally:
+                book.waiting -= 1
+            if book.unlimited:
+                return None
+            if not asking.done():
+                book.late = True
+        raise StorageBusy("The database cannot be written at the moment, so that requests cannot be counted.")
+
+    async def aclose(self) -> None:
+        """Ask for no more blocks."""
+        asking = [book.asking for book in self._books.values() if book.asking is not None]
+        self._books.clear()
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+    def _book(self, workspace_id: str, limit: int) -> _Book:
+        book = self._books.get(workspace_id)
+        if book is None:
+            if len(self._books) >= _MAX_WORKSPACES:
+                self._forget_idle()
+            book = self._books[workspace_id] = _Book(seen_limit=limit)
+        book.follow(limit)
+        return book
+
+    def _forget_idle(self) -> None:
+        """Forget those whose minute is over and who settle nothing: storage knows all that counts."""
+        now = self._context.now()
+        for workspace_id, book in list(self._books.items()):
+            if (
+                book.asking is None
+                and book.uncounted is None
+                and (book.grant is None or not book.grant.is_current(now))
+            ):
+                del self._books[workspace_id]
+
+    def _ask(self, workspace_id: str, book: _Book) -> asyncio.Task[None]:
+        """Ask for a block, once at a time; nobody who stops waiting takes it from the others."""
+        if book.asking is None:
+            book.asking = asyncio.create_task(self._grant(workspace_id, book), name="outreach request limit")
+        return book.asking
+
+    async def _grant(self, workspace_id: str, book: _Book) -> None:
+        """Have a block counted; after a time in which nothing could be, first what was let in meanwhile.
+
+        Other processes may have let in some as well, and count them in the same moment; more is granted after that.
+        """
+        try:
+            while (outcome := await self._count(workspace_id, book)) != "granted":
+                if outcome == "failed" and (
+                    book.uncounted is None or not is_in_window(book.uncounted.since, self._context.now())
+                ):
+                    return
+                await asyncio.sleep(_SETTLING_SECONDS)
+                book.late = outcome == "failed"
+        finally:
+            book.asking = None
+
+    async def _count(self, workspace_id: str, book: _Book) -> Literal["granted", "settled", "failed"]:
+        """Have a block counted, or only what is to be settled where nothing could be written before."""
+        clock, limit = self._context.clock, book.seen_limit
+
+        def operation(tx: Transaction) -> tuple[Grant | None, UnsettledRequests | None, bool]:
+            uncounted, late = book.uncounted, book.late
+            granted = operations.grant(
+                tx,
+                workspace_id,
+                needed=0 if late else max(book.waiting, 1),
+                wanted=0 if late else max(book.used, book.used_before // 4),
+                now=clock.now(),
+                unused=book.unused,
+                uncounted=uncounted,
+            )
+            return granted, uncounted, late
+
+        try:
+            granted, settled, late = await self._context.storage.write(operation)
+        except OutreachError as error:
+            book.late = True
+            _log.debug("No block of requests could be counted: %s", error.message)
+            return "failed"
+        book.unused = None
+        book.take_in(granted, limit=limit, settled=settled)
+        return "settled" if late else "granted"
+
+    async def _lend(self, workspace_id: str, limit: int, book: _Book) -> RateLimitState | None:
+        """Let one in that is counted later; None where as many have been as may be.
+
+        Raises:
+            RateLimited: The minute is used up.
+        """
+        window = await self._context.storage.read(lambda tx: tx.requests.window(workspace_id))
+        now = self._context.now()
+        since = book.uncounted.since if book.uncounted is not None and is_in_window(book.uncounted.since, now) else now
+        if window is not None and is_in_window(window.started_at, now):
+            since = window.started_at
+        lent = book.uncounted.count if book.uncounted is not None and book.uncounted.since == since else 0
+        reset = reset_seconds(since, now)
+        if window is not None and window.started_at == since and window.count >= limit:
+            raise RateLimited(limit=limit, retry_after_seconds=reset)
+        most = operations.offline_allowance(window, limit, now=now)
+        if lent >= most:
+            return None
+        book.uncounted = UnsettledRequests(count=lent + 1, since=since)
+        return RateLimitState(limit=limit, remaining=most - lent - 1, reset_seconds=reset)

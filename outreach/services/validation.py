@@ -1,0 +1,147 @@
+"""Checks that several services share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.policy.phones import normalise
+from outreach.policy.texts import text_problem
+
+
+def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
+    """Check a text's length in code points and its characters.
+
+    Raises:
+        InvalidRequest: It is too short or too long, or holds NUL or a lone surrogate.
+    """
+    problem = text_problem(name)
+    if problem is None and not minimum <= len(name) <= maximum:
+        problem = f"must have {minimum} to {maximum} characters, not {len(name)}"
+    if problem is not None:
+        raise InvalidRequest.at(path, problem)
+
+
+def validated_fields(change: object, kind: type, *, clearable: Collection[str] = ()) -> dict[str, Any]:
+    """Return the fields of a change that are to be changed, by name.
+
+    Raises:
+        InvalidRequest: It is no change of this kind, or a field that cannot be empty is to be cleared.
+    """
+    check_kind("change", change, kind)
+    changes = set_fields(change)
+    details = [
+        ErrorDetail(name, "cannot be cleared: give a value, or leave it out (UNSET)")
+        for name, value in changes.items()
+        if value is None and name not in clearable
+    ]
+    if details:
+        raise InvalidRequest(details=details)
+    return changes
+
+
+def choice_problem(value: object, choices: Sequence[str]) -> str | None:
+    """Return why a value is none of a few words; None when it is one.
+
+    What is stored but cannot be read again would make every list that holds it unreadable.
+    """
+    return None if value in choices else f"must be one of {', '.join(choices)}"
+
+
+def check_choice(path: str, value: object, choices: Sequence[str]) -> None:
+    """Check that a value is one of a few words.
+
+    Raises:
+        InvalidRequest: It is none of them.
+    """
+    problem = choice_problem(value, choices)
+    if problem is not None:
+        raise InvalidRequest.at(path, problem)
+
+
+def check_kind(path: str, value: object, kind: type) -> None:
+    """Check that an argument is what it is to be, where something else is easily handed in.
+
+    Raises:
+        InvalidRequest: It is of another kind.
+    """
+    if not isinstance(value, kind):
+        raise InvalidRequest.at(path, f"must be an outreach.{kind.__name__}, not {type(value).__name__}")
+
+
+def check_integer(path: str, value: object, least: int, most: int) -> None:
+    """Check that a value is an integer within bounds.
+
+    Raises:
+        InvalidRequest: It is none, or out of them.
+    """
+    # A boolean is an integer to Python, and to nobody else.
+    if type(value) is not int or not least <= value <= most:
+        raise InvalidRequest.at(path, f"must be an integer from {least} to {most}")
+
+
+def check_limit(limit: object) -> None:
+    """Check how many rows are asked for at the most.
+
+    Raises:
+        InvalidRequest: It is no integer of at least 1.
+    """
+    if type(limit) is not int or limit < 1:
+        raise InvalidRequest.at("limit", "must be an integer of at least 1")
+
+
+def check_flags(values: Mapping[str, object], *names: str) -> None:
+    """Check that those of these values that are there are true or false.
+
+    Raises:
+        InvalidRequest: One is something else.
+    """
+    details = [
+        ErrorDetail(name, f"must be True or False, not {values[name]!r}")
+        for name in names
+        if name in values and not isinstance(values[name], bool)
+    ]
+    if details:
+        raise InvalidRequest(details=details)
+
+
+def check_texts(path: str, values: object) -> tuple[str, ...]:
+    """Return several texts.
+
+    Raises:
+        InvalidRequest: It is one text by itself, or something that holds no texts.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidRequest.at(path, f"must be several texts, such as a list of them, not {type(values).__name__}")
+    texts = tuple(values)
+    for index, text in enumerate(texts):
+        problem = text_problem(text)
+        if problem is not None:
+            raise InvalidRequest.at(f"{path}[{index}]", problem)
+    return texts
+
+
+def require_text(path: str, raw: object) -> str:
+    """Return a phone number as it was written, which is a text: an integer has lost its plus sign and its zeros.
+
+    Raises:
+        InvalidRequest: It is no text.
+    """
+    if not isinstance(raw, str):
+        raise InvalidRequest.at(path, f"must be a text such as '+14155550102', not {type(raw).__name__}")
+    return raw
+
+
+def check_phone(path: str, raw: object, region: str | None) -> str | None:
+    """Return a number in E.164; None stays None.
+
+    Raises:
+        InvalidRequest: It is no possible phone number.
+    """
+    if raw is None:
+        return None
+    phone = normalise(require_text(path, raw), region)
+    if phone is None:
+        raise InvalidRequest.at(path, "is no possible phone number; write it like +14155550102")
+    return phone

@@ -1,0 +1,112 @@
+"""Backing a database up, looking it through, and bringing it up to date."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import attrs
+
+from outreach.clock import SystemClock
+from outreach.errors import DatabaseMissing, StorageError
+from outreach.storage.sqlite.connect import BUSY_SECONDS
+from outreach.storage.sqlite.copying import copy_database, integrity_problems, open_read_only, sibling_path, sync
+from outreach.storage.sqlite.errors import translate
+from outreach.storage.sqlite.lock import SqliteDispatchLock
+from outreach.storage.sqlite.progress import ProgressCallback
+from outreach.storage.sqlite.schema import apply_migrations, version_of
+from outreach.storage.sqlite.watch import FileWatch
+
+
+@attrs.frozen(kw_only=True)
+class Checked:
+    """What looking a database through has found.
+
+    Attributes:
+        problems: What is wrong, a sentence each; empty when nothing is.
+        size: Bytes of the file.
+        log_size: Bytes of the log beside it.
+        pending_migrations: The steps that it lacks.
+    """
+
+    problems: Sequence[str]
+    size: int
+    log_size: int
+    pending_migrations: Sequence[str]
+
+
+def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
+    """Copy a database into a file, also while it is written; return the file's size.
+
+    Raises:
+        DatabaseMissing: There is no database.
+        StorageError: The file is there already, or cannot be written; the database cannot be read, or is damaged.
+    """
+    path = Path(os.path.realpath(path))
+    if file.exists() and not overwrite:
+        raise StorageError(f"The file {str(file)!r} is there already, and was left alone.")
+    if file.exists() and path.exists() and os.path.samefile(file, path):
+        raise StorageError(f"{str(file)!r} is the database itself. Name another file for the backup.")
+    if not file.absolute().parent.is_dir():
+        raise StorageError(f"The directory {str(file.absolute().parent)!r} is not there. Create it first.")
+    SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
+    draft = sibling_path(file, f".{os.getpid()}.part")
+    with open_read_only(path) as raw:
+        copy_database(raw, draft)
+    try:
+        os.replace(draft, file)
+        sync(file.absolute().parent)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise StorageError(f"The backup {str(file)!r} cannot be written: {error.strerror}.") from error
+    return file.stat().st_size
+
+
+def check(path: Path, *, quick: bool = False) -> Checked:
+    """Look a database through, also while it is written: all of its pages, and unless it is to be quick all indexes.
+
+    Raises:
+        DatabaseMissing: There is none.
+        StorageError: It cannot be read at all.
+    """
+    path = Path(os.path.realpath(path))
+    log = sibling_path(path, "-wal")
+    SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
+    with open_read_only(path) as raw:
+        problems = integrity_problems(raw, quick=quick)
+        pending_migrations: Sequence[str] = ()
+        if not problems:
+            version = version_of(raw)
+            pending_migrations = version.pending_migrations
+            if version.is_foreign:
+                problems = ["The file holds the tables of something else."]
+            elif version.newer:
+                problems = [f"It was written by a newer version of this package: it has {', '.join(version.newer)}."]
+        return Checked(
+            problems=problems,
+            size=path.stat().st_size,
+            log_size=log.stat().st_size if log.exists() else 0,
+            pending_migrations=pending_migrations,
+        )
+
+
+def migrate(path: Path, *, on_progress: ProgressCallback | None = None) -> Sequence[str]:
+    """Bring a database of an older version up to date; return the names of the steps.
+
+    Raises:
+        DatabaseMissing: There is none.
+        DatabaseNewer: It was written by a newer version; nothing was changed.
+        DatabaseInUse: Somebody has it open; nothing was changed.
+        StorageError: It cannot be used.
+    """
+    if not path.is_file():
+        raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
+    SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
+            return apply_migrations(raw, on_progress=on_progress)
+    except sqlite3.Error as error:
+        raise StorageError(f"The database {str(path)!r} cannot be used. {translate(error).message}") from error

@@ -1,0 +1,83 @@
+"""A laboratory for adapters that speak HTTP: a provider that a stand-in plays, behind a server that has faults."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from outreach.testing.fault_server import Answer, FaultServer, Received
+from outreach.testing.provider_contract import OUTCOMES, Scenario
+
+RETRY_AFTER_SECONDS: Final = 7
+
+
+class StandIn(Protocol):
+    """A provider's part, as far as its adapter needs one: it accepts, refuses, and is asked what it has accepted."""
+
+    def accept(self, request: Received) -> Answer:
+        """Accept a message or a call as the provider does, and remember it; or answer a look-up from what it has."""
+        ...
+
+    def refuse(self, scenario: Scenario) -> Answer:
+        """Return how the provider refuses for good, such as an impossible number, or for now."""
+        ...
+
+
+class HttpHarness:
+    """Brings about every scenario of the contracts; see `provider_contract.ProviderHarness`.
+
+    Args:
+        server: The server behind which the provider is, entered.
+        stand_in: Plays the provider.
+        connect: Makes the adapter for a provider at a URL.
+        asks: Whether a request asks for a message or a call; by default every POST does. Where a provider is looked
+            something up by a POST, this tells them apart.
+    """
+
+    scenarios = frozenset[Scenario]({*OUTCOMES, "does_not_answer"})
+
+    def __init__(
+        self,
+        server: FaultServer,
+        stand_in: StandIn,
+        connect: Callable[[str], Any],
+        asks: Callable[[Received], bool] = lambda request: request.method == "POST",
+    ) -> None:
+        self._server = server
+        self._stand_in = stand_in
+        self._asks = asks
+        self._here = connect(server.url)
+        self._nowhere = connect(f"http://127.0.0.1:{_closed_port()}")
+        self.adapter = self._here
+        self.arrange("accepts")
+
+    def arrange(self, scenario: Scenario) -> None:
+        """Have the provider do this with the requests that come from now on."""
+        self.adapter = self._nowhere if scenario == "cannot_be_reached" else self._here
+        self._server.fault = {"drops_the_connection": "drop_after", "does_not_answer": "silence"}.get(scenario)  # type: ignore[assignment]
+        self._server.answer = lambda request: self._answer(scenario, request)
+
+    @property
+    def requests_made(self) -> int:
+        """How many requests have arrived that ask for something."""
+        return sum(map(self._asks, self._server.requests))
+
+    def _answer(self, scenario: Scenario, request: Received) -> Answer:
+        if scenario == "too_busy":
+            return Answer(status=429, headers={"retry-after": str(RETRY_AFTER_SECONDS)}, body=b"{}")
+        if scenario == "has_an_error":
+            return Answer(status=503, body=b"<h1>Service unavailable</h1>")
+        if scenario == "answers_nonsense":
+            return Answer(status=201, body=b"<html>")
+        if scenario in {"refuses_for_good", "refuses_for_now"} and self._asks(request):
+            return self._stand_in.refuse(scenario)
+        return self._stand_in.accept(request)
+
+
+def _closed_port() -> int:
+    """Return a port of the loopback at which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

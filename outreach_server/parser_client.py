@@ -1,0 +1,92 @@
+"""Having a large body read by a helper process: see `outreach_server.parser_process`."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import os
+import pickle
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from itertools import repeat
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import Final
+
+import anyio
+import attrs
+from anyio import to_thread
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from outreach import NewCallCampaign, NewSmsCampaign, OutreachError, PreparedRecipient
+from outreach_server.parser_process import LENGTH, FirstFrame
+from outreach_server.reading import ParseOptions
+
+_LOG_FILE: Final = "helper.log"
+_MAX_TOLD: Final = 2000
+
+
+class ParserProcessFailed(RuntimeError):
+    """The helper process ended before it had read all of the body."""
+
+
+def default_command() -> Sequence[str] | None:
+    """Return the command that starts a helper, to which two arguments are added; None where there is none.
+
+    An executable that holds Python in itself does with arguments what it likes.
+    """
+    if not sys.executable or getattr(sys, "frozen", False):
+        return None
+    return sys.executable, "-m", "outreach_server.parser_process"
+
+
+@asynccontextmanager
+async def parse_in_subprocess(
+    command: Sequence[str], body: Path, reading: ParseOptions
+) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[list[PreparedRecipient]]]]:
+    """Have the body in a file read by a helper process, which ends with the context at the latest.
+
+    Yields:
+        What the body asks for, and its contacts, some at a time as the helper gets to them.
+
+    Raises:
+        OutreachError: What reading the body raised.
+        ParserProcessFailed: The process died.
+    """
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    arguments = [*command, str(body), json.dumps(attrs.asdict(reading))]
+    log = body.with_name(_LOG_FILE)
+    with log.open("xb") as errors:
+        process = await anyio.open_process(arguments, stdin=DEVNULL, stdout=PIPE, stderr=errors, env=environment)
+    async with process:
+        try:
+            frames = _frames(process, log)
+            outcome: FirstFrame = pickle.loads(await anext(frames))  # noqa: S301 - written by our own process
+            if isinstance(outcome, OutreachError):
+                raise outcome
+            yield outcome, _contacts(frames)
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+
+
+async def _contacts(frames: AsyncIterator[bytes]) -> AsyncIterator[list[PreparedRecipient]]:
+    async for frame in frames:
+        rows = marshal.loads(frame)  # noqa: S302 - written by our own process
+        # `_make` without its look at each length.
+        yield list(map(tuple.__new__, repeat(PreparedRecipient), rows))
+
+
+async def _frames(process: Process, log: Path) -> AsyncIterator[bytes]:
+    """Yield what a helper has written, as it comes."""
+    assert process.stdout is not None  # noqa: S101 - asked for
+    stream = BufferedByteReceiveStream(process.stdout)
+    try:
+        while length := LENGTH.unpack(await stream.receive_exactly(LENGTH.size))[0]:
+            yield await stream.receive_exactly(length)
+    except anyio.IncompleteRead:
+        status = await process.wait()
+        told = await to_thread.run_sync(log.read_bytes)
+        raise ParserProcessFailed(f"exit status {status}: {told[-_MAX_TOLD:].decode(errors='replace')}") from None

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from outreach.clock import Clock, SystemClock
+from outreach.protocols.carrier import Carrier
+from outreach.protocols.storage import Storage
+from outreach.protocols.voice import VoiceProvider
+from outreach.providers.connections import AccountConnections
+from outreach.providers.pool import ProviderPool
+from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.vault import Vault
+
+
+def provider_pool_of(
+    carrier: Carrier, voice: VoiceProvider, *, storage: Storage | None = None, clock: Clock | None = None
+) -> ProviderPool:
+    """Return a provider_pool for sandboxes; with a storage, one that finds the accounts of live workspaces too."""
+    clock = clock or SystemClock()
+    return ProviderPool(
+        sandbox_carrier=carrier,
+        sandbox_voice=voice,
+        storage=storage or MemoryStorage(clock=clock),
+        connections=AccountConnections(vault=Vault(), clock=clock, answer_seconds=5.0, public_url=None),
+    )
