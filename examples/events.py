@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from outreach import CampaignStatusChanged, NewRecipient, NewSmsCampaign, Outreach, RecipientEnded
+from outreach import NewRecipient, NewSmsCampaign, Outreach
+from outreach.events import CampaignStatusChanged, RecipientEnded
 
 
 async def main() -> None:

@@ -89,8 +89,8 @@ class EngineConfig:
 
     Attributes:
         max_queued_intents: Intents of this process that wait for their slot at a time.
-        max_requests_in_flight: Requests of this process to providers that have no outcome yet. The sum of both bounds what a
-            crash can leave unknown.
+        max_requests_in_flight: Requests of this process to providers that have no outcome yet. The sum of both bounds
+            what a crash can leave unknown.
         max_intent_age_seconds: No request starts later than this after the commit of its intent.
         look_ahead_seconds: How long before its slot an intent may be committed, where several slots lie so close.
         sparse_look_ahead_seconds: The same where slots lie farther apart: an intent that waits takes a place.
@@ -110,8 +110,8 @@ class EngineConfig:
         backoff_initial_seconds: The first wait after a deferral; it doubles up to `backoff_max_seconds`.
         call_poll_seconds: How often a call in progress is asked for when no event comes.
         call_status_seconds: How long a provider has to tell how far a call has come.
-        call_analysis_wait_seconds: For how long after a call's end its provider is asked for what the analysis says of it,
-            where no event has told: first after a tenth of it, then after twice as long each time.
+        call_analysis_wait_seconds: For how long after a call's end its provider is asked for what the analysis says of
+            it, where no event has told: first after a tenth of it, then after twice as long each time.
         call_timeout_seconds: A placed call of which nothing was heard for this long since it was dialed ends as
             unconfirmed.
         reconcile_delay_seconds: How long after its commit an unknown dispatch is first looked up at the provider.
@@ -192,7 +192,7 @@ class SimulatorConfig:
     """How the simulators behave (docs/rules.md#sandbox).
 
     Attributes:
-        log: A file that gets one JSON line for each message or call accepted; None for no log.
+        log_file: A file that gets one JSON line for each message or call accepted; None for no log.
         latency_ms: How long an answer takes.
         failure_rate: Share of requests refused for now, 0 to 1.
         seed: Seed of the simulators' randomness; None for a different run each time.
@@ -214,7 +214,7 @@ class SimulatorConfig:
         """
         seed = environment.get("OUTREACH_SIMULATOR_SEED")
         return cls(
-            log=_file(environment, "OUTREACH_SIMULATOR_LOG"),
+            log_file=_file(environment, "OUTREACH_SIMULATOR_LOG"),
             latency_ms=_number(environment, "OUTREACH_SIMULATOR_LATENCY_MS", 20.0, maximum=600_000.0),
             failure_rate=_number(environment, "OUTREACH_SIMULATOR_FAILURE_RATE", 0.0, maximum=1.0),
             seed=int(_number(environment, "OUTREACH_SIMULATOR_SEED", 0.0, maximum=2.0**53)) if seed else None,

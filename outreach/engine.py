@@ -20,9 +20,10 @@ from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.errors import ConfigError
 from outreach.ids import IdSource, UuidV7Source
 from outreach.log_throttle import LogThrottle
+from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
 from outreach.protocols.carrier import Carrier
-from outreach.protocols.dispatcher import Dispatcher, DispatcherHealth, ReportSource
+from outreach.protocols.dispatcher import Dispatcher, ReportSource
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.providers.connections import AccountConnections
@@ -31,15 +32,15 @@ from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.services.accounts import Accounts
 from outreach.services.agents import Agents
-from outreach.services.blockers import BlockerService
+from outreach.services.api_key_cache import ApiKeyCache
+from outreach.services.api_keys import ApiKeys
+from outreach.services.audit import Audit
 from outreach.services.callbacks import Callbacks
 from outreach.services.calls import Calls
-from outreach.services.campaign_loading import CampaignLoader
 from outreach.services.campaigns import Campaigns
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
 from outreach.services.dispatches import Dispatches
 from outreach.services.events import Events
-from outreach.services.failures import Failures
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
@@ -82,26 +83,25 @@ class Outreach:
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
 
     Attributes:
-        workspaces: Workspaces, keys, audit trail.
+        workspaces: The tenants.
+        api_keys: Their API keys.
+        audit: Who has changed what.
         agents: Voice agents.
         trunks: SIP trunks.
         numbers: Numbers to send and call from.
         flows: Automation flows.
-        settings: SMS settings.
+        sms_settings: Settings of SMS campaigns.
         call_settings: Settings of calling campaigns.
-        replies: What is answered to STOP, START and HELP.
+        reply_settings: What is answered to STOP, START and HELP.
         unsubscribes: The unsubscribe register.
-        campaigns: Campaigns: reading and moving them.
-        create_campaign: Creating campaigns with their contacts.
+        campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
-        messages: Single messages.
-        dispatches: Dispatches of which nobody knows what became.
-        failures: What providers said of what went wrong, and what it means.
-        holdups: What keeps campaigns from going on although their state would let them.
+        messages: Single messages, and those that people write back.
+        dispatches: Requests whose outcome nobody knows.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, told after its commit.
-        request_limits: The request limits of workspaces.
+        rate_limits: The request limits of workspaces.
         status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
         readiness: `await engine.readiness()` tells whether this process can do its work now.
@@ -133,7 +133,7 @@ class Outreach:
         self._config = config or EngineConfig()
         self._simulator = simulator or SimulatorConfig()
         self._analyser = analyser or ProviderAnalyser()
-        self.notices = LogThrottle(self._clock)
+        self.log_throttle = LogThrottle(self._clock)
         vault = vault or Vault()
         self._connections = AccountConnections(
             vault=vault,
@@ -163,10 +163,13 @@ class Outreach:
             storage=storage,
             clock=self._clock,
             health=self.health,
-            log_throttle=self.notices,
+            log_throttle=self.log_throttle,
         )
         self.status = StatusQuery(context)
-        self.workspaces = Workspaces(context)
+        known_keys = ApiKeyCache(context.clock)
+        self.workspaces = Workspaces(context, known_keys)
+        self.api_keys = ApiKeys(context, known_keys)
+        self.audit = Audit(context)
         self.agents = Agents(context)
         self.trunks = Trunks(context)
         self.numbers = Numbers(context)
@@ -176,12 +179,9 @@ class Outreach:
         self.reply_settings = Replies(context)
         self.unsubscribes = Unsubscribes(context)
         self.campaigns = Campaigns(context, vault)
-        self._campaign_creation = CampaignLoader(context)
         self.calls = Calls(context)
         self.messages = Messages(context)
         self.dispatches = Dispatches(context)
-        self.failures = Failures(context)
-        self.holdups = BlockerService(context)
         self.accounts = Accounts(context, vault, self._connections)
         self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.events = Events(context)
@@ -263,7 +263,7 @@ class Outreach:
             await stack.enter_async_context(self._storage)
             stack.push_async_callback(self._connections.aclose)
             stack.push_async_callback(self.rate_limits.aclose)
-            self._campaign_creation.open()
+            self.campaigns.open_loading()
             stack.push_async_callback(self._end_creations)
             if self._dispatch:
                 await self._start_dispatching(stack)
@@ -351,7 +351,7 @@ class Outreach:
     async def _end_creations(self) -> None:
         with anyio.CancelScope(shield=True):
             left = max(self._grace_ends - self._clock.monotonic(), 0.0)
-            await self._campaign_creation.close(grace_seconds=left)
+            await self.campaigns.close_loading(grace_seconds=left)
 
     async def _stop_dispatching(self, dispatcher: Dispatcher, root: asyncio.Task[None]) -> None:
         with anyio.CancelScope(shield=True):

@@ -101,7 +101,7 @@ class LogThrottle:
         self._write(level, message % args, extra)
 
     @_one_at_a_time
-    def trouble(
+    def problem(
         self,
         subject: Subject,
         kind: str,
@@ -135,7 +135,7 @@ class LogThrottle:
         known.is_open = True
         self._tell_count(known, now)
 
-    def exception(self, action: str, error: Exception, message: str, *args: object, **extra: Any) -> None:
+    def failure(self, action: str, error: Exception, message: str, *args: object, **extra: Any) -> None:
         """Tell of an unexpected error; one of the database is the database's trouble, whatever was being done.
 
         Args:

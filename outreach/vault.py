@@ -14,7 +14,7 @@ from outreach.errors import ConfigError
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
 
-SECRET_KEY_VARIABLE: Final = "OUTREACH_SECRET_KEY"
+SECRET_KEY_VARIABLE: Final = "OUTREACH_SECRET_KEY"  # noqa: S105 - a variable's name
 """One Fernet key (32 bytes, URL-safe base64), or several with commas between: the first encrypts, all decrypt."""
 
 
@@ -60,8 +60,9 @@ class Vault:
             held = json.loads(self._lock(make=False).decrypt(sealed.encode("ascii")))
         except InvalidToken:
             raise ConfigError(
-                f"{whose} were encrypted with another key. Give the key that was used ({SECRET_KEY_VARIABLE}, or the key file "
-                f"beside the database), or connect the account at {provider} anew."
+                f"{whose} were encrypted with another key. Give the key that was used "
+                f"({SECRET_KEY_VARIABLE}, or the key file beside the database), or connect the account at {provider} "
+                "anew."
             ) from None
         except ConfigError as error:
             raise ConfigError(f"{whose} cannot be opened. {error.message}") from None

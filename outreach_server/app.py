@@ -11,7 +11,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from outreach import PUBLIC_URL_VARIABLE, ConfigError, EngineConfig, Outreach, OutreachError
+from outreach import ConfigError, EngineConfig, Outreach, OutreachError
+from outreach.http import PUBLIC_URL_VARIABLE
 from outreach_server.context import Server
 from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error, answer_overloaded
 from outreach_server.fair_semaphore import FairSemaphoreTimeout
@@ -52,8 +53,9 @@ def create_app(
         spool_directory: Where large bodies are kept while they are worked on; the system's place for temporary
             files by default.
         parser_command: How a program in one file, which holds Python in itself, starts itself to read a large body:
-            two arguments are added, with which it calls `outreach_server.parser_process.main`. Without it large bodies are read
-            in a thread there, which slows down other requests. A Python that runs from its own files needs none.
+            two arguments are added, with which it calls `outreach_server.parser_process.main`. Without it large bodies
+            are read in a thread there, which slows down other requests. A Python that runs from its own files needs
+            none.
 
     Raises:
         ConfigError: An engine is given together with what it has itself, or is none; something is of another kind than

@@ -7,7 +7,8 @@ from typing import Final
 
 from starlette.requests import Request
 
-from outreach import SmsCampaignsDisabled, Unauthorized, Workspace, WorkspaceStatus, WorkspaceUnavailable
+from outreach import Workspace, WorkspaceStatus
+from outreach.errors import SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
 from outreach_server.context import request_state_of, server_of
 from outreach_server.limits import count_against_rate_limit
 
@@ -27,7 +28,7 @@ async def authenticate_request(request: Request, *, sms_campaigns: bool = False)
         SmsCampaignsDisabled: SMS campaigns are needed and not enabled.
         RateLimited: The request limit is used up.
     """
-    workspace = await server_of(request).engine.workspaces.authenticate(_key(request))
+    workspace = await server_of(request).engine.api_keys.authenticate(_key(request))
     request_state_of(request).workspace_id = workspace.id
     if workspace.status is not WorkspaceStatus.ACTIVE:
         raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")

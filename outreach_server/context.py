@@ -11,7 +11,8 @@ import attrs
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
-from outreach import ConfigError, Outreach, RateLimitState
+from outreach import ConfigError, Outreach
+from outreach.http import RateLimitState
 from outreach_server.fair_semaphore import FairSemaphore
 
 _SERVER: Final = "outreach_server.server"
@@ -38,20 +39,20 @@ class Server:
         open_engine: The engine while it is open.
         max_body_bytes: The largest body of a campaign.
         spool_root: Where large bodies are kept while they are worked on; the system's place by default.
-        large_bodies: Turns for large bodies, shared by workspace.
-        large_callbacks: Turns for large bodies of callbacks, shared by account.
+        large_bodies: FairSemaphore for large bodies, shared by workspace.
+        large_callbacks: FairSemaphore for large bodies of callbacks, shared by account.
         helper: The command that starts a helper process for large bodies; None to read them in a thread.
-        helpers: Turns for helper processes, shared by workspace: few, since each may need much memory.
+        helpers: FairSemaphore for helper processes, shared by workspace: few, since each may need much memory.
         readers: Threads that read bodies: one, because they compute, and whatever else the server does waits for them.
     """
 
     open_engine: Outreach | None = None
     max_body_bytes: int
     spool_root: Path | None = None
-    large_bodies: Turns = attrs.field(factory=lambda: FairSemaphore(MAX_LARGE_BODIES, MAX_LARGE_EACH))
-    large_callbacks: Turns = attrs.field(factory=lambda: FairSemaphore(MAX_LARGE_CALLBACKS, MAX_LARGE_EACH))
+    large_bodies: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_LARGE_BODIES, MAX_LARGE_EACH))
+    large_callbacks: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_LARGE_CALLBACKS, MAX_LARGE_EACH))
     helper: Sequence[str] | None = None
-    helpers: Turns = attrs.field(factory=lambda: FairSemaphore(MAX_HELPERS, 1))
+    helpers: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_HELPERS, 1))
     readers: anyio.CapacityLimiter = attrs.field(factory=lambda: anyio.CapacityLimiter(1))
 
     @property

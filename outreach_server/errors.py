@@ -12,13 +12,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from outreach import (
-    Conflict,
+from outreach import Conflict, InvalidRequest, NotFound, OutreachError
+from outreach.errors import (
     ErrorDetail,
     Forbidden,
-    InvalidRequest,
-    NotFound,
-    OutreachError,
     RateLimited,
     RequestInProgress,
     StorageBusy,
@@ -143,7 +140,7 @@ def answer_fault(request: Request, error: Exception) -> Response:
     """Answer for something that went wrong on our side: logged with all of it, told with nothing of it."""
     if isinstance(error, StorageError) and (engine := server_of(request).open_engine) is not None:
         # It fails every request: once in the log, and counted.
-        engine.log_throttle.exception(
+        engine.log_throttle.failure(
             "request_failed", error, "request failed", request_id=request_state_of(request).request_id
         )
         return error_response(request, 500, "internal_error", _NO_DATABASE)

@@ -7,7 +7,8 @@ from typing import Final
 
 from starlette.requests import Request
 
-from outreach import IdempotentRequest, InvalidRequest
+from outreach import InvalidRequest
+from outreach.http import IdempotentRequest
 
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 

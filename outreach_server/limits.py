@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 from starlette.requests import Request
 
-from outreach import RateLimited, RateLimitState, Workspace
+from outreach import Workspace
+from outreach.errors import RateLimited
+from outreach.http import RateLimitState
 from outreach_server.context import request_state_of, server_of
 
 

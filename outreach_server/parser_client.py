@@ -20,7 +20,8 @@ from anyio import to_thread
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from outreach import NewCallCampaign, NewSmsCampaign, OutreachError, PreparedRecipient
+from outreach import NewCallCampaign, NewSmsCampaign, OutreachError
+from outreach.models import PreparedRecipient
 from outreach_server.parser_process import LENGTH, FirstFrame
 from outreach_server.reading import ParseOptions
 

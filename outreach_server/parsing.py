@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from anyio import to_thread
 
-from outreach import parse_json
+from outreach.http import parse_json
 from outreach_server.body import Body
 
 T = TypeVar("T")

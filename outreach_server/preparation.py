@@ -9,7 +9,8 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from outreach import NewCallCampaign, NewSmsCampaign, PreparedRecipient
+from outreach import NewCallCampaign, NewSmsCampaign
+from outreach.models import PreparedRecipient
 from outreach_server.body import Body
 from outreach_server.context import Server
 from outreach_server.parser_client import parse_in_subprocess

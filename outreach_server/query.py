@@ -9,7 +9,8 @@ from urllib.parse import parse_qsl
 
 import attrs
 
-from outreach import CampaignStatus, ErrorDetail, InvalidRequest
+from outreach import CampaignStatus, InvalidRequest
+from outreach.errors import ErrorDetail
 
 _DIGITS: Final = re.compile(r"[0-9]+")
 _MAX_PARAMETERS: Final = 100

@@ -12,19 +12,16 @@ from typing import Any, Final
 
 import attrs
 
-from outreach import (
-    InvalidRequest,
-    NewCallCampaign,
-    NewRecipient,
-    NewSmsCampaign,
-    PreparedRecipient,
-    SmsCampaignsDisabled,
+from outreach import InvalidRequest, NewCallCampaign, NewRecipient, NewSmsCampaign
+from outreach.errors import SmsCampaignsDisabled
+from outreach.http import (
     parse_json,
     prepare_recipient,
     read_call_campaign,
     read_simple_body,
     read_sms_campaign,
 )
+from outreach.models import PreparedRecipient
 
 CHUNK: Final = 2_500
 """Contacts made ready at a time."""

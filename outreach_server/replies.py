@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 from starlette.responses import Response
 
-from outreach import StoredAnswer
+from outreach.http import StoredAnswer
 
 JSON: Final = "application/json"
 

@@ -76,7 +76,7 @@ def test_the_simulators_are_set_by_the_environment(tmp_path: Path) -> None:
         "OUTREACH_SIMULATOR_CALL_SECONDS": "0",
     }
     assert SimulatorConfig.from_environment(variables) == SimulatorConfig(
-        log=log, latency_ms=5.5, failure_rate=1.0, seed=7, call_seconds=0.0
+        log_file=log, latency_ms=5.5, failure_rate=1.0, seed=7, call_seconds=0.0
     )
     assert SimulatorConfig.from_environment(dict.fromkeys(variables, "")) == SimulatorConfig()
 
@@ -102,11 +102,12 @@ def test_a_variable_that_cannot_be_heeded_is_named(name: str, value: str) -> Non
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("max_requests_in_flight", 0), ("max_requests_in_flight", 1.5), ("max_requests_in_flight", True), ("max_requests_in_flight", 100_001),
-        ("insert_batch_size", -1), ("insert_batch_size", "250"),
-        ("change_poll_seconds", 0), ("change_poll_seconds", -0.25), ("change_poll_seconds", math.nan), ("lease_seconds", math.inf),
-        ("lease_seconds", "15"), ("lease_seconds", None), ("callback_retention_days", 0.0), ("callback_retention_days", 1e10),
-        ("stop_grace_seconds", -1), ("idempotency_key_ttl_seconds", timedelta(days=1)), ("public_url", 8000),
+        ("max_requests_in_flight", 0), ("max_requests_in_flight", 1.5), ("max_requests_in_flight", True),
+        ("max_requests_in_flight", 100_001), ("insert_batch_size", -1), ("insert_batch_size", "250"),
+        ("change_poll_seconds", 0), ("change_poll_seconds", -0.25), ("change_poll_seconds", math.nan),
+        ("lease_seconds", math.inf), ("lease_seconds", "15"), ("lease_seconds", None), ("callback_retention_days", 0.0),
+        ("callback_retention_days", 1e10), ("stop_grace_seconds", -1),
+        ("idempotency_key_ttl_seconds", timedelta(days=1)), ("public_url", 8000),
     ],
 )  # fmt: skip
 def test_a_setting_that_makes_no_sense_is_refused_by_its_name(field: str, value: Any) -> None:
@@ -135,7 +136,7 @@ def test_the_bounds_themselves_are_taken() -> None:
     )
     assert (config.stop_grace_seconds, config.lease_seconds) == (0, 15)
     assert SimulatorConfig(failure_rate=1, latency_ms=0, seed=0).seed == 0
-    assert SimulatorConfig(log_file="log.jsonl").log == Path("log.jsonl")
+    assert SimulatorConfig(log_file="log.jsonl").log_file == Path("log.jsonl")
 
 
 @pytest.mark.parametrize(

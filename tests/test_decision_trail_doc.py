@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from outreach import TRAIL_RULES, TrailRule, TrailStepKind
-from outreach.models import events
+from outreach.models import TrailRule, TrailStepKind, events
+from outreach.reasons import TRAIL_RULES
 
 TEXT = (Path(__file__).parent.parent / "docs" / "decision-trail.md").read_text(encoding="utf-8")
 

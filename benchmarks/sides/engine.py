@@ -25,9 +25,17 @@ from benchmarks.people import MESSAGE, contact
 from benchmarks.sides.counting import Counts, count_statements
 from benchmarks.sides.telling import tell, told
 from benchmarks.writes import forget, record
-from outreach import CampaignStatus, DispatchState, MessageStatus, NewRecipient, NewSmsCampaign, Outreach, SystemClock
+from outreach import (
+    CampaignStatus,
+    DispatchState,
+    MessageStatus,
+    NewRecipient,
+    NewSmsCampaign,
+    Outreach,
+)
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import MessageReport
+from outreach.protocols import SystemClock
 from outreach.protocols.carrier import OutboundMessage, ReportSink
 from outreach.storage.opening import storage_from_url
 from outreach.testing.scripted import ScriptedCarrier

@@ -1,8 +1,8 @@
 """Bodies of many contacts, read by the column where nothing about them is out of the ordinary.
 
-`parse_json`, the readers of `convert.campaigns` and `prepare_recipient` are the definition: value by value, and each that is
-wrong by its place. What is read here in a third of the time is the same; where that is not certain nothing is said,
-and the body goes the long way.
+`parse_json`, the readers of `convert.campaigns` and `prepare_recipient` are the definition: value by value, and each
+that is wrong by its place. What is read here in a third of the time is the same; where that is not certain nothing is
+said, and the body goes the long way.
 """
 
 from __future__ import annotations

@@ -16,9 +16,10 @@ from outreach.clock import Clock, StepWatch, format_timestamp
 from outreach.config import EngineConfig
 from outreach.errors import DatabaseReplaced, DispatchRefused, LeaseLost
 from outreach.log_throttle import LogThrottle
+from outreach.models.status import DispatcherHealth, DispatcherState
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
-from outreach.protocols.dispatcher import DispatcherHealth, DispatcherState, ReportSource, SliceRunner, Worker
+from outreach.protocols.dispatcher import ReportSource, SliceRunner, Worker
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ class InProcessDispatcher:
         config: EngineConfig,
         log_throttle: LogThrottle | None = None,
     ) -> None:
-        self._notices = log_throttle or LogThrottle(clock)
+        self._log_throttle = log_throttle or LogThrottle(clock)
         self._worker = worker
         self._runner = runner
         self._report = report
@@ -200,7 +201,7 @@ class InProcessDispatcher:
                 return
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.exception("lease_failed", error, "The right to dispatch could not be taken.")
+                self._log_throttle.failure("lease_failed", error, "The right to dispatch could not be taken.")
             else:
                 self._log_standby(epoch is None and not self._stop.is_set())
             self._checking = False
@@ -232,7 +233,7 @@ class InProcessDispatcher:
         except Exception as error:
             failed = True
             self._count_failure(error)
-            self._log_throttle.exception("dispatcher_failed", error, "Dispatching ended in an unexpected error.")
+            self._log_throttle.failure("dispatcher_failed", error, "Dispatching ended in an unexpected error.")
         finally:
             self._epoch = None
             self._units.clear()
@@ -308,7 +309,7 @@ class InProcessDispatcher:
             state.failures += 1
             backoff = min(_FIRST_BACKOFF_SECONDS * 2.0 ** (state.failures - 1), _MAX_BACKOFF_SECONDS)
             due = self._clock.now() + timedelta(seconds=backoff)
-            self._log_throttle.exception(
+            self._log_throttle.failure(
                 "slice_failed",
                 error,
                 "A slice of %s %s failed; it is tried again in %g s.",
@@ -350,7 +351,7 @@ class InProcessDispatcher:
                 return
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.exception("changes_failed", error, "Changes could not be read.")
+                self._log_throttle.failure("changes_failed", error, "Changes could not be read.")
                 continue
             self._schedule_changes(changes)
             change = max((work.change for work in changes), default=change)
@@ -378,7 +379,7 @@ class InProcessDispatcher:
                 return
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.exception("renew_failed", error, "The lease could not be renewed.")
+                self._log_throttle.failure("renew_failed", error, "The lease could not be renewed.")
 
     async def _sweep(self) -> None:
         while True:
@@ -386,7 +387,7 @@ class InProcessDispatcher:
                 await self._worker.sweep()
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.exception("sweep_failed", error, "Sweeping failed.")
+                self._log_throttle.failure("sweep_failed", error, "Sweeping failed.")
             await anyio.sleep(self._config.cleanup_interval_seconds)
 
     async def _listen(self, source: ReportSource) -> None:
@@ -395,7 +396,7 @@ class InProcessDispatcher:
                 await source.listen(self._report)
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.exception("listen_failed", error, "Listening to %s failed.", source.name)
+                self._log_throttle.failure("listen_failed", error, "Listening to %s failed.", source.name)
             await anyio.sleep(_FIRST_BACKOFF_SECONDS)
 
     async def _report_recurring(self) -> None:

@@ -92,8 +92,8 @@ class AccountSummary:
     Attributes:
         credentials: What was given, by name: values that are no secret as they are, of the others `set`.
         callback_url: Where the provider is to call back; None while no public address is set.
-        throttled_by: `provider_hold` while nothing is asked of the provider because it asked to be left alone (429, or a
-            `Retry-After`); else None.
+        throttled_by: `provider_hold` while nothing is asked of the provider because it asked to be left alone (429, or
+            a `Retry-After`); else None.
         throttled_until: Requests begin again then; None while they go on.
         problem: Why its credentials cannot be opened here, in words, and what to do; `credentials` is empty then. None
             where they can.

@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from outreach.models.base import UNSET, Unset
+from outreach.models.base import UNSET, Unset, set_fields
 from outreach.models.message import ReplyPurpose
 
 

@@ -56,8 +56,12 @@ class TrailRule(StrEnum):
 TRAIL_RULES: Final[Mapping[TrailRule, str]] = MappingProxyType(
     {
         TrailRule.LOAD: "A contact becomes a recipient when its campaign is created (docs/rules.md#loading).",
-        TrailRule.DUPLICATE: "A number that comes twice in a campaign is contacted once (docs/interface.md#duplicates).",
-        TrailRule.INVALID_NUMBER: "What is no possible number is never handed to a carrier (docs/interface.md#invalid-numbers).",
+        TrailRule.DUPLICATE: (
+            "A number that comes twice in a campaign is contacted once (docs/interface.md#duplicates)."
+        ),
+        TrailRule.INVALID_NUMBER: (
+            "What is no possible number is never handed to a carrier (docs/interface.md#invalid-numbers)."
+        ),
         TrailRule.REGISTER: "Who is on the unsubscribe register is not contacted "
         "(docs/interface.md#register; 47 CFR 64.1200(a)(10)).",
         TrailRule.SCHEDULE: "A scheduled campaign starts by the clock; one that missed its start is paused "
@@ -67,8 +71,12 @@ TRAIL_RULES: Final[Mapping[TrailRule, str]] = MappingProxyType(
         TrailRule.CONTACT_HOURS: "Nobody is contacted before 8 or after 21 by the clocks where the number may be "
         "(docs/rules.md#contact-hours; 47 CFR 64.1200(c)(1)).",
         TrailRule.FREQUENCY_CAP: "At most so many requests go to a number in 24 hours (docs/rules.md#frequency-cap).",
-        TrailRule.PACE: "Each message takes a slot of its campaign's rate, and of its sending number's (docs/rules.md#pace).",
-        TrailRule.CONCURRENCY: "A call takes one of the campaign's `batch_concurrency` places (docs/rules.md#concurrency).",
+        TrailRule.PACE: (
+            "Each message takes a slot of its campaign's rate, and of its sending number's (docs/rules.md#pace)."
+        ),
+        TrailRule.CONCURRENCY: (
+            "A call takes one of the campaign's `batch_concurrency` places (docs/rules.md#concurrency)."
+        ),
         TrailRule.RENDERING: "A text that renders to nothing is not sent (docs/rules.md#rendering).",
         TrailRule.SEGMENT_CAP: "A text over the cap of segments is not sent, and never cut (docs/rules.md#rendering).",
         TrailRule.AGENT: "A calling campaign needs an agent that may call out (docs/interface.md#campaigns).",
@@ -77,7 +85,9 @@ TRAIL_RULES: Final[Mapping[TrailRule, str]] = MappingProxyType(
         "(docs/delivery-contract.md#rule-4).",
         TrailRule.STALE: "A single call or message that could not be dispatched for 10 minutes is canceled "
         "(docs/delivery-contract.md#rule-14).",
-        TrailRule.STOP: "A stop that has committed lets no request start any more (docs/delivery-contract.md#rule-3 and #rule-4).",
+        TrailRule.STOP: (
+            "A stop that has committed lets no request start any more (docs/delivery-contract.md#rule-3 and #rule-4)."
+        ),
         TrailRule.ONCE: "The provider is asked once; without an answer nobody knows what became of the request "
         "(docs/delivery-contract.md#rule-5).",
         TrailRule.DEFERRAL: "Deferral is not failure: no attempt is spent, the next try backs off "
@@ -85,19 +95,25 @@ TRAIL_RULES: Final[Mapping[TrailRule, str]] = MappingProxyType(
         TrailRule.PROVIDER_HOLD: "A provider that asks us to wait is asked for nothing by that workspace until then "
         "(docs/delivery-contract.md#rule-7).",
         TrailRule.PROVIDER_ANSWER: "What the provider answered to the request (docs/delivery-contract.md#rule-5).",
-        TrailRule.PROVIDER_REPORT: "What the provider told later of what it had accepted (docs/delivery-contract.md#rule-8).",
+        TrailRule.PROVIDER_REPORT: (
+            "What the provider told later of what it had accepted (docs/delivery-contract.md#rule-8)."
+        ),
         TrailRule.RECEIPT_WAIT: "An accepted message whose receipt does not come in 4 hours counts as done "
         "(docs/delivery-contract.md#rule-13).",
-        TrailRule.RECONCILIATION: "An unknown request is looked up at its provider until there is evidence, or the deadline "
-        "(docs/delivery-contract.md#rule-6).",
+        TrailRule.RECONCILIATION: "An unknown request is looked up at its provider until there is evidence, or a "
+        "deadline (docs/delivery-contract.md#rule-6).",
         TrailRule.CALL_SILENCE: "A placed call of which nothing is heard for 4 hours ends as unconfirmed "
         "(docs/delivery-contract.md#rule-6).",
         TrailRule.RETRY_BUDGET: "What may pass is tried again while attempts are left; then it has failed "
         "(docs/rules.md#retry).",
-        TrailRule.DOUBLE_DIAL: "A second call follows a known no answer within 10 seconds, or is dropped: nothing puts it "
-        "off (docs/rules.md#double-dial).",
-        TrailRule.ERROR_BUDGET: "Too much trouble that is not the contacts' pauses the campaign (docs/rules.md#error-budget).",
-        TrailRule.COPIED_FILE: "A copied or restored database does not start sending (docs/delivery-contract.md#rule-10).",
+        TrailRule.DOUBLE_DIAL: "A second call follows a known no answer within 10 seconds, or is dropped: nothing puts "
+        "it off (docs/rules.md#double-dial).",
+        TrailRule.ERROR_BUDGET: (
+            "Too much trouble that is not the contacts' pauses the campaign (docs/rules.md#error-budget)."
+        ),
+        TrailRule.COPIED_FILE: (
+            "A copied or restored database does not start sending (docs/delivery-contract.md#rule-10)."
+        ),
         TrailRule.WORKSPACE: "A workspace that is not active sends nothing (docs/interface.md#5).",
         TrailRule.OPERATOR: "Somebody decided it, by the library or the command line (docs/states.md#campaigns).",
         TrailRule.CANCELLATION: "Who is open when a campaign is cancelled is not contacted (docs/states.md#campaigns).",

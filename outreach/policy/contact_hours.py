@@ -112,9 +112,9 @@ def check_contact_rules(
     """Return what the workspace's frequency cap and contact hours say of a person.
 
     Returns:
-        `Postponement` until the cap lets another request go, or both the hours and the campaign's own are open; `Ending` when
-        nobody can say where the number is, or no common hour is in sight; the moment at which the hours close, when
-        they are open; None when the workspace has no such rule.
+        `Postponement` until the cap lets another request go, or both the hours and the campaign's own are open;
+        `Ending` when nobody can say where the number is, or no common hour is in sight; the moment at which the hours
+        close, when they are open; None when the workspace has no such rule.
     """
     capped = plan.capped_until.get(recipient.position)
     if capped is not None and capped > now:

@@ -260,8 +260,8 @@ class InboundSender:
     """Who wrote a message.
 
     Attributes:
-        phone: What the number is contacted at and stands on the register under (`phones.canonical_phone`); None where the
-            address is no phone number, such as a short code or a name.
+        phone: What the number is contacted at and stands on the register under (`phones.canonical_phone`); None where
+            the address is no phone number, such as a short code or a name.
         channel: The channel that it came by, where that is another one than SMS; None for SMS.
     """
 

@@ -1,0 +1,79 @@
+"""What a carrier, a voice provider, an analyser, a dispatcher, a storage and a clock have to be. A public module."""
+
+from __future__ import annotations
+
+from outreach.clock import Clock, SystemClock
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.reports import CallReport, MessageReport
+from outreach.models.status import DispatcherHealth, DispatcherState
+from outreach.models.work import WorkUnit
+from outreach.protocols.adapter import (
+    AccountCheck,
+    Adapter,
+    Callback,
+    CallbackEvent,
+    CallbackRefused,
+    CarrierAdapter,
+    Connection,
+    CredentialField,
+    InboundMessageEvent,
+    VoiceAdapter,
+)
+from outreach.protocols.carrier import (
+    Carrier,
+    CarrierCapabilities,
+    LookupRequest,
+    LookupSupport,
+    OutboundMessage,
+    ReportSink,
+)
+from outreach.protocols.dispatcher import (
+    Dispatcher,
+    ReportSource,
+    SliceRunner,
+    WakeSignal,
+    Worker,
+)
+from outreach.protocols.storage import DispatchLock, Operation, Storage
+from outreach.protocols.voice import Analyser, CallRequest, VoiceCapabilities, VoiceProvider
+from outreach.working_set.transaction import Transaction
+
+__all__ = [
+    "AccountCheck",
+    "Adapter",
+    "Analyser",
+    "CallReport",
+    "CallRequest",
+    "Callback",
+    "CallbackEvent",
+    "CallbackRefused",
+    "Carrier",
+    "CarrierAdapter",
+    "CarrierCapabilities",
+    "Clock",
+    "Connection",
+    "CredentialField",
+    "DispatchLock",
+    "DispatchOutcome",
+    "Dispatcher",
+    "DispatcherHealth",
+    "DispatcherState",
+    "InboundMessageEvent",
+    "LookupRequest",
+    "LookupSupport",
+    "MessageReport",
+    "Operation",
+    "OutboundMessage",
+    "ReportSink",
+    "ReportSource",
+    "SliceRunner",
+    "Storage",
+    "SystemClock",
+    "Transaction",
+    "VoiceAdapter",
+    "VoiceCapabilities",
+    "VoiceProvider",
+    "WakeSignal",
+    "WorkUnit",
+    "Worker",
+]

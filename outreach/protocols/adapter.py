@@ -124,10 +124,12 @@ class CallbackEvent:
         content: A report or a message; None for an event of which only the receipt is kept.
         to: The contact's number as the provider gives it in an event whose address is not signed: a report is believed
             only when it is that of its dispatch. None where the signature covers what names the dispatch.
-        provider_id_may_differ: Whether the provider may have answered the request with another identifier than events name. Where
-            it does not, a report that names our dispatch and another identifier than this has is not believed.
-        unreadable_kind: The provider's kind of an event that tells of a message somebody wrote and has no content, because who
-            wrote, or to whom, cannot be read: a STOP may be lost with it, so that the log tells of it. Else None.
+        provider_id_may_differ: Whether the provider may have answered the request with another identifier than events
+            name. Where it does not, a report that names our dispatch and another identifier than this has is not
+            believed.
+        unreadable_kind: The provider's kind of an event that tells of a message somebody wrote and has no content,
+            because who wrote, or to whom, cannot be read: a STOP may be lost with it, so that the log tells of it.
+            Else None.
     """
 
     event_id: str

@@ -4,49 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-import attrs
-
+from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
-
-DispatcherState = Literal["off", "starting", "checking", "dispatching", "standing_by", "refused", "stopping"]
-"""What a dispatcher does.
-
-`off`: it was not asked to dispatch. `starting`: it asks for the right, or could not ask. `checking`: after a crash it
-looks the database through before it sends anything. `standing_by`: another process has the right, and this one takes
-over when that ends. `refused`: nothing may be dispatched from this database here.
-"""
-
-
-@attrs.frozen(kw_only=True)
-class DispatcherHealth:
-    """How a dispatcher is.
-
-    Attributes:
-        state: What it does.
-        dispatching: Whether it holds the right to dispatch now.
-        epoch: The epoch of that right; None without it.
-        active_units: Units being worked on at this moment.
-        failures: Slices that ended in an unexpected error since the start.
-        last_error: Class name and time of the latest of those; None when there was none.
-        refused: Why it does not dispatch here at all, in words; None when nothing forbids it.
-        refused_reason: The same in one word (`errors.DispatchRefused`).
-        lease_seconds_left: How long the right lasts without another heartbeat; None without it.
-        heartbeat_seconds_ago: How long ago the right was taken or renewed; None without it.
-    """
-
-    state: DispatcherState = "off"
-    dispatching: bool
-    epoch: int | None
-    active_units: int
-    failures: int
-    last_error: str | None
-    refused: str | None = None
-    refused_reason: str | None = None
-    lease_seconds_left: float | None = None
-    heartbeat_seconds_ago: float | None = None
 
 
 class WakeSignal(Protocol):
@@ -115,7 +77,7 @@ class Worker(Protocol):
         ...
 
     def note_set_back(self, back: timedelta) -> None:
-        """Note how far the clock was set back: the next `renew`, at once, corrects what the database has noted since."""
+        """Note how far the clock was set back: the next `renew` corrects what the database has noted since."""
         ...
 
     async def release(self) -> None:

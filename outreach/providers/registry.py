@@ -46,7 +46,7 @@ def voice_adapter(name: str) -> VoiceAdapter:
 
 
 def carrier_start_words(provider: str | None, to: str) -> Collection[str] | None:
-    """Return what a carrier that answers keywords by itself takes for START, as `CarrierAdapter.carrier_start_words` does.
+    """Return what a carrier that answers keywords by itself takes for START; see `CarrierAdapter.carrier_start_words`.
 
     Args:
         provider: The carrier; of one that is not known, only what every carrier takes for it.

@@ -19,10 +19,10 @@ from outreach.models.states import DispatchState
 from outreach.operations.waves.intents import withdrawal_reasons
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
+from outreach.providers.pool import ProviderRequest, SendRequest
 from outreach.runners.batcher import Batcher
 from outreach.runners.fair_limiter import FairLimiter
 from outreach.runners.provider_log import log_provider_outcome
-from outreach.runners.request import ProviderRequest
 from outreach.runners.worker import Worker
 
 _RECORD_RETRY_SECONDS: Final = 0.5
@@ -155,7 +155,7 @@ class Outbox:
             else:
                 # Nobody was asked. What broke may go on breaking: the next try waits, longer each time.
                 outcome = DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_asked")
-            self._worker.log_throttle.exception(
+            self._worker.log_throttle.failure(
                 "dispatch_failed",
                 error,
                 "A request to a provider ended in an unexpected error.",
@@ -171,7 +171,7 @@ class Outbox:
             if not self._in_flight:
                 self._idle.set()
 
-    async def _call_provider(self, dispatch: Dispatch, ask: Ask) -> DispatchOutcome:
+    async def _call_provider(self, dispatch: Dispatch, ask: SendRequest) -> DispatchOutcome:
         with anyio.move_on_after(self._config.provider_timeout_seconds):
             answer: object = await ask()
             if isinstance(answer, DispatchOutcome) and answer.state in ADAPTER_STATES:
@@ -278,7 +278,7 @@ class Outbox:
             try:
                 await self._worker.settle(dispatch, outcome)
             except Exception as error:
-                self._worker.log_throttle.exception(
+                self._worker.log_throttle.failure(
                     "outcome_not_recorded",
                     error,
                     "An outcome could not be recorded%s.",

@@ -95,7 +95,7 @@ class SafeAnalyser:
 
     def __init__(self, analyser: Analyser, log_throttle: LogThrottle) -> None:
         self._analyser = analyser
-        self._notices = notices
+        self._log_throttle = log_throttle
 
     def outcome(self, report: CallReport) -> CallOutcome | None:
         """Return the outcome of an ended call; None when nobody can tell."""

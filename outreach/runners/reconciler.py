@@ -154,7 +154,7 @@ class Reconciler:
                 await self._storage.write(operation)
             except Exception as error:
                 # One that cannot be settled keeps none of the others waiting.
-                self._worker.log_throttle.exception(
+                self._worker.log_throttle.failure(
                     "confirm_failed",
                     error,
                     "What is known of a dispatch could not be recorded; it is looked up again later.",
@@ -171,7 +171,7 @@ class Reconciler:
             with anyio.fail_after(self._config.provider_timeout_seconds):
                 found = await provider.look_up(self._lookup_request(dispatch))
         except Exception as error:
-            self._worker.log_throttle.exception(
+            self._worker.log_throttle.failure(
                 "look_up_failed",
                 error,
                 "A look-up at %s failed; it is made again later.",
@@ -191,7 +191,7 @@ class Reconciler:
                 await self.round()
             except Exception as error:
                 self._has_more = False
-                self._worker.log_throttle.exception(
+                self._worker.log_throttle.failure(
                     "reconcile_failed", error, "Unknown dispatches could not be looked at."
                 )
             # Those that a round could not settle are not due again at once.

@@ -185,7 +185,7 @@ class SinglesRunner:
                     workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
                 )
         except Exception as error:
-            self._worker.log_throttle.exception(
+            self._worker.log_throttle.failure(
                 "call_status_failed",
                 error,
                 "%s could not tell how far a call has come.",

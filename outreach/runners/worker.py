@@ -85,7 +85,7 @@ class Worker:
         analyser: Analyser,
         log_throttle: LogThrottle | None = None,
     ) -> None:
-        self.notices = log_throttle or LogThrottle(clock)
+        self.log_throttle = log_throttle or LogThrottle(clock)
         self._storage = storage
         self._clock = clock
         self._config = config
@@ -284,7 +284,7 @@ class Worker:
 
         Outcomes that come at the same time are recorded together; one that cannot be keeps no other from it.
         """
-        self._log_throttle(await self._settling.submit((dispatch, outcome)))
+        self._log_provider_throttle(await self._settling.submit((dispatch, outcome)))
 
     async def _settle(self, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> Sequence[ProviderThrottle | None]:
         return await self._storage.write(lambda tx: self._apply_outcomes(tx, outcomes))
@@ -308,7 +308,7 @@ class Worker:
             holds.append(provider_throttles.update_throttle(tx, dispatch, outcome, backoff=self.backoff, now=now))
         return holds
 
-    def _log_throttle(self, hold: ProviderThrottle | None) -> None:
+    def _log_provider_throttle(self, hold: ProviderThrottle | None) -> None:
         if hold is not None:
             self.log_throttle.problem(
                 account(hold.workspace_id, hold.provider),

@@ -160,8 +160,8 @@ class Accounts:
     async def check(self, workspace_id: str, account_id: str) -> AccountCheck:
         """Ask the provider something harmless with an account's credentials, and say in words what is the case.
 
-        A provider that is left alone because it asked for that (`throttled_until`) is asked this all the same, and is left
-        alone from then on as before: `connect` ends that.
+        A provider that is left alone because it asked for that (`throttled_until`) is asked this all the same, and is
+        left alone from then on as before: `connect` ends that.
 
         Raises:
             NotFound: The workspace has no such account.

@@ -27,13 +27,12 @@ _CLOSED: Final = {
 }
 
 
-class BlockerService:
+class CampaignBlockers:
     """What campaigns and their recipients wait for."""
 
-    def __init__(self, context: ServiceContext) -> None:
-        self._context = context
+    _context: ServiceContext
 
-    async def of_campaign(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
+    async def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
         """Return all that keeps an active or scheduled campaign from going on, what has to be done first of all first.
 
         Raises:
@@ -52,7 +51,7 @@ class BlockerService:
 
         return await self._context.storage.read(operation)
 
-    async def of_recipients(self, workspace_id: str, campaign_id: str) -> Mapping[tuple[str, str | None], datetime]:
+    async def next_due_times(self, workspace_id: str, campaign_id: str) -> Mapping[tuple[str, str | None], datetime]:
         """Return until when the first recipient of a campaign waits, for each state and reason where that is known.
 
         Those that wait go on then. An unknown request is given up then, unless there is evidence before: of the oldest

@@ -10,6 +10,7 @@ import anyio
 
 from outreach.errors import ErrorDetail, InvalidRequest, NotFound
 from outreach.models.call import Call, NewCall
+from outreach.models.failures import ProviderFailure
 from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.states import CallStatus
 from outreach.models.work import WorkUnit
@@ -19,6 +20,7 @@ from outreach.operations.waves import singles
 from outreach.policy.phones import canonical_phone, is_dialable
 from outreach.policy.texts import as_text
 from outreach.services.context import ServiceContext
+from outreach.services.failures import call_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.services.validation import check_kind, require_text
 from outreach.working_set import Transaction
@@ -168,6 +170,10 @@ class Calls:
                 await anyio.sleep(_POLL_SECONDS)
                 call = await self.get(call.workspace_id, call.id)
         return call
+
+    async def failure(self, call: Call) -> ProviderFailure | None:
+        """Return what went wrong with a call, a campaign's too, as its provider said it; None where nothing did."""
+        return await call_failure(self._context, call)
 
 
 def _texts_of(new: NewCall, placeholders: tuple[str, ...] | None) -> Mapping[str, str]:

@@ -39,7 +39,7 @@ from outreach.working_set import Transaction
 Make = Callable[[RecipientSource, IdempotencyGuard[CampaignCreated]], Awaitable[CampaignCreated]]
 
 
-class CampaignLoader:
+class CampaignCreation:
     """Creates campaigns: all of a campaign and its contacts, or nothing."""
 
     def __init__(self, context: ServiceContext) -> None:
@@ -49,11 +49,11 @@ class CampaignLoader:
         self._closing = False
         self._idle = anyio.Event()
 
-    def open(self) -> None:
+    def open_loading(self) -> None:
         """Let campaigns be loaded, again or for the first time."""
         self._closing = False
 
-    async def close(self, *, grace_seconds: float) -> None:
+    async def close_loading(self, *, grace_seconds: float) -> None:
         """Let no campaign be loaded any more; wait until those that were are deleted, at most for the grace."""
         self._closing = True
         with anyio.move_on_after(grace_seconds):
@@ -104,7 +104,7 @@ class CampaignLoader:
         """Create an SMS campaign for an HTTP server, and return what it answers; a key replays the first answer.
 
         Raises:
-            OutreachError: See `sms`.
+            OutreachError: See `create_sms`.
         """
         make = self._sms(workspace_id, campaign, actor)
         return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
@@ -129,7 +129,7 @@ class CampaignLoader:
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> CampaignCreated:
-        """Create a calling campaign with its contacts; see `sms` for the arguments.
+        """Create a calling campaign with its contacts; see `create_sms` for the arguments.
 
         Raises:
             NotFound: There is no such workspace, or it has no such agent or trunk.
@@ -152,7 +152,7 @@ class CampaignLoader:
         """Create a calling campaign for an HTTP server, and return what it answers; a key replays the first answer.
 
         Raises:
-            OutreachError: See `call`.
+            OutreachError: See `create_call`.
         """
         make = self._call(workspace_id, campaign, actor)
         return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))

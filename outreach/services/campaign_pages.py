@@ -1,9 +1,9 @@
 """Pages of campaigns as JSON, made once and kept while they are true.
 
 A page is kept with the number of the workspace's list at which it was read. Before it is given again that number is
-looked at (`Storage.campaign_list_revision`): while it is the same, nothing that a list of this workspace shows has changed,
-whoever writes. Where it is another one, the page is read, and only those campaigns are made anew that differ from what
-they were.
+looked at (`Storage.campaign_list_revision`): while it is the same, nothing that a list of this workspace shows has
+changed, whoever writes. Where it is another one, the page is read, and only those campaigns are made anew that differ
+from what they were.
 """
 
 from __future__ import annotations

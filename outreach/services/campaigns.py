@@ -21,11 +21,14 @@ from outreach.operations.campaigns import transitions as moves
 from outreach.operations.campaigns.histories import histories
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
+from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
+from outreach.services.campaign_loading import CampaignCreation
 from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery, page_of
 from outreach.services.campaign_validation import check_description, check_times
 from outreach.services.context import ServiceContext
-from outreach.services.start_checks import find_unsendable_text
+from outreach.services.failures import CampaignResults
+from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
     check_choice,
     check_integer,
@@ -47,11 +50,11 @@ _CLEARABLE: Final = (
 )
 
 
-class Campaigns:
-    """The campaigns of workspaces; `outreach.services.campaign_loading` makes them."""
+class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
+    """The campaigns of workspaces."""
 
     def __init__(self, context: ServiceContext, vault: Vault) -> None:
-        self._context = context
+        super().__init__(context)
         self._vault = vault
         self._pages = CampaignPageCache(context)
 

@@ -79,7 +79,7 @@ class GuardedStorage:
 
     def __init__(self, storage: Storage, loop_guard: LoopGuard) -> None:
         self._storage = storage
-        self.loop_guard = home
+        self.loop_guard = loop_guard
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction; see `Storage.write`.

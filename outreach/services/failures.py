@@ -20,31 +20,34 @@ from outreach.working_set import Transaction
 _BATCH: Final = 500
 
 
-class Failures:
-    """What went wrong at providers, in their words and in plain ones; `Explanation` says what to do."""
+async def message_failure(context: ServiceContext, message: Message) -> ProviderFailure | None:
+    """Return what the carrier last said of a single message; None where nothing went wrong."""
 
-    def __init__(self, context: ServiceContext) -> None:
-        self._context = context
+    def operation(tx: Transaction) -> ProviderFailure | None:
+        told = _last(tx.dispatches.of_message(message.workspace_id, message.id))
+        return told or _given_up(message.carrier, message.reason)
 
-    async def of_message(self, message: Message) -> ProviderFailure | None:
-        """Return what the carrier last said of a single message; None where nothing went wrong."""
+    return await context.storage.read(operation)
 
-        def operation(tx: Transaction) -> ProviderFailure | None:
-            told = _last(tx.dispatches.of_message(message.workspace_id, message.id))
-            return told or _given_up(message.carrier, message.reason)
 
-        return await self._context.storage.read(operation)
+async def call_failure(context: ServiceContext, call: Call) -> ProviderFailure | None:
+    """Return what the voice provider last said of a call, a campaign's too; None where nothing went wrong."""
 
-    async def of_call(self, call: Call) -> ProviderFailure | None:
-        """Return what the voice provider last said of a call, a campaign's too; None where nothing went wrong."""
+    def operation(tx: Transaction) -> ProviderFailure | None:
+        told = _last(tx.dispatches.of_call(call.workspace_id, call.id), call)
+        return told or _given_up(call.provider, call.error)
 
-        def operation(tx: Transaction) -> ProviderFailure | None:
-            told = _last(tx.dispatches.of_call(call.workspace_id, call.id), call)
-            return told or _given_up(call.provider, call.error)
+    return await context.storage.read(operation)
 
-        return await self._context.storage.read(operation)
 
-    async def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> dict[str, ProviderFailure]:
+class CampaignResults:
+    """What providers said of the requests of campaigns, in their words and in plain ones."""
+
+    _context: ServiceContext
+
+    async def recipient_failures(
+        self, workspace_id: str, campaign_id: str, position: int
+    ) -> dict[str, ProviderFailure]:
         """Return what providers said of each request for a recipient that went wrong, by the dispatch's identifier.
 
         Raises:

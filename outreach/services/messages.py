@@ -7,6 +7,7 @@ from datetime import datetime
 
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.base import CARRIERS, CarrierName
+from outreach.models.failures import ProviderFailure
 from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.states import MessageStatus, WorkspaceMode
@@ -22,6 +23,7 @@ from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import InboundMessageEvent
 from outreach.providers.registry import carrier_start_words
 from outreach.services.context import ServiceContext
+from outreach.services.failures import message_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.services.validation import (
     check_choice,
@@ -108,7 +110,7 @@ class Messages:
             to = canonical_phone(new.to, workspace.default_region)
             if to is None:
                 raise InvalidRequest.at("to", "is no possible phone number; write it like +14155550102")
-            sender, carrier = _route(tx, workspace, new)
+            from_number, carrier = _route(tx, workspace, new)
             require_account(tx, workspace, carrier)
             message = Message(
                 id=message_id,
@@ -118,7 +120,7 @@ class Messages:
                 segments=count_segments(new.body).segments,
                 status=MessageStatus.QUEUED,
                 created_at=now,
-                from_number=sender,
+                from_number=from_number,
                 carrier=carrier,
             )
             singles.create_message(tx, message, now=now)
@@ -148,15 +150,15 @@ class Messages:
 
         Args:
             workspace_id: Whose number was written to.
-            sender: Who wrote; normalised to E.164. A channel may stand before it: `whatsapp:+14155550102`.
+            from_number: Who wrote; normalised to E.164. A channel may stand before it: `whatsapp:+14155550102`.
             to: Our number.
             body: What was written; empty for a message of media alone.
             provider: The carrier that brought it, and that answers go by; None leaves that to the number.
             provider_id: The carrier's identifier of the message: it is taken in once.
             written_at: When it was written, by the carrier's clock; None for now.
-            replies_to_keywords: Whether the carrier answers keywords by itself: then nothing is answered here, but a STOP
-                that is none of the carriers' words, such as `please stop`; and a START that is none of this carrier's
-                lifts nothing.
+            replies_to_keywords: Whether the carrier answers keywords by itself: then nothing is answered here, but a
+                STOP that is none of the carriers' words, such as `please stop`; and a START that is none of this
+                carrier's lifts nothing.
 
         Raises:
             NotFound: There is no such workspace.
@@ -168,7 +170,7 @@ class Messages:
             raise InvalidRequest.at("body", problem)
         if provider is not None:
             check_choice("provider", provider, CARRIERS)
-        require_text("sender", sender)
+        require_text("from_number", from_number)
         require_text("to", to)
         if provider_id is not None and provider is None:
             raise InvalidRequest.at("provider_id", "needs the provider that it is an identifier of")
@@ -181,11 +183,11 @@ class Messages:
             # The time of the commit: a campaign that began to load while this waited drops who opted out meanwhile.
             now = context.now()
             workspace = workspace_of(tx, workspace_id)
-            if parse_inbound_sender(sender, workspace.default_region).phone is None:
-                raise InvalidRequest.at("sender", "is no possible phone number; write it like +14155550102")
+            if parse_inbound_sender(from_number, workspace.default_region).phone is None:
+                raise InvalidRequest.at("from_number", "is no possible phone number; write it like +14155550102")
             text = InboundMessageEvent(
                 provider_id=provider_id or "",
-                from_number=sender,
+                from_number=from_number,
                 to=to,
                 body=body,
                 at=written_at or now,
@@ -231,6 +233,10 @@ class Messages:
         if message is None:
             raise NotFound("message", message_id)
         return message
+
+    async def failure(self, message: Message) -> ProviderFailure | None:
+        """Return what went wrong with a message, as its provider said it; None where nothing did."""
+        return await message_failure(self._context, message)
 
 
 def _check_body(body: str) -> None:

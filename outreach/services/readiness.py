@@ -11,8 +11,7 @@ import anyio
 from outreach.clock import Clock
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.log_throttle import DATABASE, LogThrottle
-from outreach.models.status import Readiness
-from outreach.protocols.dispatcher import DispatcherHealth
+from outreach.models.status import DispatcherHealth, Readiness
 from outreach.protocols.storage import Storage
 from outreach.services.context import LoopGuard
 
@@ -46,11 +45,11 @@ class ReadinessProbe:
         health: Callable[[], DispatcherHealth],
         log_throttle: LogThrottle,
     ) -> None:
-        self.loop_guard = home
+        self.loop_guard = loop_guard
         self._storage = storage
         self._clock = clock
         self._health = health
-        self._notices = notices
+        self._log_throttle = log_throttle
         self._turn = anyio.Lock()
         self._looked_at = float("-inf")
         self._seconds: float | None = None
@@ -86,7 +85,7 @@ class ReadinessProbe:
                 self._seconds, self._error = self._clock.monotonic() - begun, None
         except StorageError as error:
             self._error = str(getattr(error.__cause__, "sqlite_errorname", error.code))
-            self._log_throttle.exception("readiness_failed", error, "Nothing can be written.")
+            self._log_throttle.failure("readiness_failed", error, "Nothing can be written.")
         if self._error == _LOCKED:
             self._log_throttle.problem(
                 DATABASE,

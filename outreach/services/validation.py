@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.base import set_fields
 from outreach.policy.phones import normalise
 from outreach.policy.texts import text_problem
 

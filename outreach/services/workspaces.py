@@ -1,20 +1,16 @@
-"""Workspaces, their keys and their audit trail."""
+"""Workspaces: the tenants of the engine."""
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from collections.abc import Sequence
-from typing import Final
 
 import attrs
 
-from outreach.errors import InvalidRequest, NotFound, Unauthorized
+from outreach.errors import InvalidRequest
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
-from outreach.models.work import AuditEntry
-from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, ApiKey, CreatedApiKey, Workspace, WorkspaceUpdate
+from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, Workspace, WorkspaceUpdate
 from outreach.operations.access import workspaces as operations
-from outreach.operations.common import record_audit, workspace_of
+from outreach.operations.common import workspace_of
 from outreach.policy.phones import is_region
 from outreach.services.api_key_cache import ApiKeyCache
 from outreach.services.context import ServiceContext
@@ -22,25 +18,17 @@ from outreach.services.validation import (
     check_choice,
     check_flags,
     check_integer,
-    check_limit,
     check_name,
     validated_fields,
 )
-from outreach.working_set import Transaction
-
-KEY_PREFIX: Final = "outreach_"
-"""What every API key begins with, so that people and secret scanners recognise one."""
-
-_KEY_BYTES: Final = 32
-_HINT_LENGTH: Final = len(KEY_PREFIX) + 6
 
 
 class Workspaces:
     """The tenants of the engine."""
 
-    def __init__(self, context: ServiceContext) -> None:
+    def __init__(self, context: ServiceContext, known_keys: ApiKeyCache) -> None:
         self._context = context
-        self._known = ApiKeyCache(context.clock)
+        self._known = known_keys
 
     async def create(
         self,
@@ -134,118 +122,6 @@ class Workspaces:
     async def list(self) -> Sequence[Workspace]:
         """Return all workspaces, oldest first."""
         return await self._context.storage.read(lambda tx: tx.workspaces.list())
-
-    async def create_key(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedApiKey:
-        """Make an API key. The key is in the answer and nowhere else: only its SHA-256 is stored.
-
-        Raises:
-            NotFound: There is no such workspace.
-        """
-        check_name("name", name, 255, minimum=0)
-        secret = KEY_PREFIX + secrets.token_urlsafe(_KEY_BYTES)
-        key = ApiKey(
-            id=self._context.ids(),
-            workspace_id=workspace_id,
-            name=name,
-            digest=_digest(secret),
-            hint=secret[:_HINT_LENGTH],
-            created_at=self._context.now(),
-            revoked_at=None,
-        )
-        await self._context.storage.write(lambda tx: operations.create_key(tx, key, actor=actor))
-        return CreatedApiKey(id=key.id, api_key=secret)
-
-    async def list_keys(self, workspace_id: str) -> Sequence[ApiKey]:
-        """Return a workspace's keys, revoked ones included, oldest first.
-
-        Raises:
-            NotFound: There is no such workspace.
-        """
-        return await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
-
-    async def find_key(self, key_id: str) -> ApiKey:
-        """Return a key of whatever workspace: for operators, whose commands name keys alone.
-
-        Raises:
-            NotFound: There is no such key.
-        """
-        key = await self._context.storage.read(lambda tx: tx.keys.get(key_id))
-        if key is None:
-            raise NotFound("key", key_id)
-        return key
-
-    async def revoke_key(self, workspace_id: str, key_id: str, *, actor: str = "library") -> ApiKey:
-        """Make a key worthless: in this process at once, in others within a second.
-
-        Raises:
-            NotFound: The workspace has no such key.
-        """
-        clock = self._context.clock
-        try:
-            return await self._context.storage.write(
-                lambda tx: operations.revoke_key(tx, workspace_id, key_id, now=clock.now(), actor=actor)
-            )
-        finally:
-            self._known.forget()
-
-    async def authenticate(self, api_key: str) -> Workspace:
-        """Return the workspace that a key belongs to, whatever its status.
-
-        What was found is believed for half a second: a key that another process revokes is worthless within that, one
-        that is revoked here at once. The key is looked up by its digest: what an attacker could learn from timing is
-        about the digest of what he sent, which tells him nothing of any key.
-
-        Raises:
-            Unauthorized: The key is malformed, unknown or revoked.
-        """
-        given: object = api_key
-        if not isinstance(given, str) or not given.startswith(KEY_PREFIX) or not given.isascii():
-            raise Unauthorized(f"The API key is malformed. Keys begin with {KEY_PREFIX}.")
-        digest = _digest(api_key)
-        known = self._known.get(digest)
-        if known is None:
-            asked = self._known.asked()
-            known = await self._context.storage.read(lambda tx: operations.authenticate(tx, digest))
-            self._known.keep(digest, known, asked)
-        return known
-
-    async def audit(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Return the newest entries of the audit trail, of a workspace or of all, newest first.
-
-        Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The limit is none.
-        """
-        check_limit(limit)
-
-        def operation(tx: Transaction) -> Sequence[AuditEntry]:
-            _require(tx, workspace_id)
-            return tx.audit.list(workspace_id, limit=limit)
-
-        return await self._context.storage.read(operation)
-
-    async def note(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
-        """Append to the audit trail what an embedding application did.
-
-        Raises:
-            NotFound: There is no such workspace.
-        """
-        now = self._context.now()
-
-        def operation(tx: Transaction) -> None:
-            _require(tx, workspace_id)
-            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject)
-
-        await self._context.storage.write(operation)
-
-
-def _require(tx: Transaction, workspace_id: str | None) -> None:
-    if workspace_id is not None:
-        workspace_of(tx, workspace_id)
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _check_limit(limit: int | None) -> None:

@@ -67,7 +67,7 @@ class SimulatedProvider:
         return "authoritative" if self._log.durable else "evidence"
 
     async def _take(
-        self, kind: Literal["sms", "call"], *, to: str, sender: str | None, body: str | None, dispatch_id: str
+        self, kind: Literal["sms", "call"], *, to: str, from_number: str | None, body: str | None, dispatch_id: str
     ) -> str | None:
         """Take a request; return an identifier for it, or None when it is refused for now."""
         at = self._clock.now()
@@ -75,7 +75,7 @@ class SimulatedProvider:
         refused = self._rng.random() < self._config.failure_rate
         if not refused:
             self._log.append(
-                Acceptance(kind=kind, to=to, from_number=sender, body=body, dispatch_id=dispatch_id, at=at)
+                Acceptance(kind=kind, to=to, from_number=from_number, body=body, dispatch_id=dispatch_id, at=at)
             )
         await self._half_the_latency()
         return None if refused else f"sim_{kind}_{self._ids()}"

@@ -219,13 +219,15 @@ def refused_locally(reason: FailureClass, message: str) -> DispatchOutcome:
 
 PHONE_NUMBER_ID: Final = CredentialField(
     name="phone_number_id",
-    description="The provider's identifier of the number of calls without a caller ID; of all calls without phone_numbers.",
+    description="The provider's identifier of the number of calls without a caller ID; of all calls without "
+    "phone_numbers.",
     secret=False,
     required=False,
 )
 PHONE_NUMBERS: Final = CredentialField(
     name="phone_numbers",
-    description="The provider's identifiers of several numbers: +14155550100=IDENTIFIER, more after a comma or a space.",
+    description="The provider's identifiers of several numbers: +14155550100=IDENTIFIER, more after a comma or a "
+    "space.",
     secret=False,
     required=False,
 )

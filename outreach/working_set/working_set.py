@@ -379,7 +379,8 @@ class WorkingSet:
         """Write all that is pending, by the set.
 
         Raises:
-            RollbackRequired: A row was refused, perhaps of another operation than the one that runs; the cause says why.
+            RollbackRequired: A row was refused, perhaps of another operation than the one that runs; the cause says
+                why.
         """
         if not self._pending_tables:
             return

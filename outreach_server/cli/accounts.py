@@ -10,16 +10,10 @@ from typing import BinaryIO, Final
 
 import click
 
-from outreach import (
-    PROVIDERS,
-    PUBLIC_URL_VARIABLE,
-    Account,
-    AccountCheck,
-    AccountSummary,
-    CredentialField,
-    Outreach,
-    Workspace,
-)
+from outreach import Outreach, Workspace
+from outreach.http import PUBLIC_URL_VARIABLE
+from outreach.models import PROVIDERS, Account, AccountSummary
+from outreach.protocols import AccountCheck, CredentialField
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.holding import throttle_text

@@ -254,7 +254,9 @@ class Root(Group):
 
 def explain(error: OutreachError) -> str:
     """Return an error in words for somebody at a command line."""
-    from outreach import PROVIDERS, AccountMissing, DatabaseMissing, DatabaseOlder, InvalidRequest, NotFound
+    from outreach import InvalidRequest, NotFound
+    from outreach.errors import AccountMissing, DatabaseMissing, DatabaseOlder
+    from outreach.models import PROVIDERS
 
     match error:
         case NotFound():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from outreach import Call, Outreach, ProviderFailure
+from outreach import Call, Outreach
+from outreach.models import ProviderFailure
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Group, with_engine
 from outreach_server.cli.values import CALL
@@ -22,7 +23,7 @@ def show_(call_id: str) -> None:
 
     async def work(engine: Outreach) -> tuple[Call, ProviderFailure | None]:
         call = await engine.calls.get_anywhere(call_id)
-        return call, await engine.failures.of_call(call)
+        return call, await engine.calls.failure(call)
 
     call, failed = with_engine(work)
     explained.show_with(documents.call(call), failed)

@@ -11,7 +11,9 @@ import attrs
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from outreach import Campaign, CampaignCreated, NewSmsCampaign, Outreach, PreparedRecipient, holiday_parts
+from outreach import Campaign, CampaignCreated, NewSmsCampaign, Outreach
+from outreach.http import holiday_parts
+from outreach.models import PreparedRecipient
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaign_options import CampaignOptions, campaign_options

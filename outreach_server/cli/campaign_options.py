@@ -12,15 +12,14 @@ import click
 from outreach import (
     BusinessHours,
     CallerIdAllocation,
-    CarrierName,
-    Channel,
     NewCallCampaign,
     NewRecipient,
     NewSmsCampaign,
     Outreach,
     Workspace,
-    prepare_recipient,
 )
+from outreach.http import prepare_recipient
+from outreach.models import CarrierName, Channel
 from outreach_server.cli.campaign_times import TIMES, business_hours, check_times, holiday_calendar
 from outreach_server.cli.hours import Opening
 from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, Text

@@ -9,16 +9,10 @@ from typing import Final
 
 import attrs
 
-from outreach import (
-    PAUSE_REASONS,
-    Campaign,
-    CampaignBlocker,
-    CampaignStatus,
-    DispatchCount,
-    ErrorDetail,
-    Outreach,
-    RecipientCount,
-)
+from outreach import Campaign, CampaignStatus, Outreach
+from outreach.errors import ErrorDetail
+from outreach.models import CampaignBlocker, DispatchCount, RecipientCount
+from outreach.reasons import PAUSE_REASONS
 from outreach_server.cli import documents
 from outreach_server.cli.nobody import no_dispatcher_text
 from outreach_server.cli.obstacles import explain_obstacles

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 import click
 
-from outreach import Channel, Outreach, RecipientStatus
+from outreach import Outreach, RecipientStatus
+from outreach.models import Channel
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, message_counts, messages_text

@@ -9,7 +9,9 @@ from typing import Any, Final
 import attrs
 import click
 
-from outreach import BusinessHours, Holiday, HolidayCalendar, SystemClock, parse_holidays
+from outreach import BusinessHours, Holiday, HolidayCalendar
+from outreach.http import parse_holidays
+from outreach.protocols import SystemClock
 from outreach_server.cli.hours import Opening, OpeningHours, schedule_of
 from outreach_server.cli.values import DATE, MOMENT
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from outreach import Campaign, CampaignUpdate, ErrorDetail, Outreach
+from outreach import Campaign, CampaignUpdate, Outreach
+from outreach.errors import ErrorDetail
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, with_engine
 from outreach_server.cli.campaign_options import carrier_of

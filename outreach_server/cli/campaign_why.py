@@ -7,7 +7,9 @@ from typing import Final
 
 import click
 
-from outreach import TRAIL_RULES, Campaign, ContactHistory, NotFound, Outreach, describe_reason
+from outreach import Campaign, NotFound, Outreach
+from outreach.models import ContactHistory
+from outreach.reasons import TRAIL_RULES, describe_reason
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.output import cell, console, echo_json, fields, listing
@@ -54,7 +56,7 @@ async def _explained(engine: Outreach, campaign: Campaign, history: ContactHisto
     document = documents.history(history)
     if history.position is None:
         return explained.steps(document, {}, campaign.channel)
-    failures = await engine.failures.of_recipient(campaign.workspace_id, campaign.id, history.position)
+    failures = await engine.campaigns.recipient_failures(campaign.workspace_id, campaign.id, history.position)
     return explained.steps(document, failures, campaign.channel)
 
 

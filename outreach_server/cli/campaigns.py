@@ -8,13 +8,9 @@ from typing import Literal
 
 import click
 
-from outreach import (
-    Campaign,
-    CampaignStatus,
-    CannotStart,
-    Outreach,
-    StartCheck,
-)
+from outreach import Campaign, CampaignStatus, Outreach
+from outreach.errors import CannotStart
+from outreach.models import StartCheck
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
@@ -107,7 +103,7 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
         return started, checked, await _hint(engine, started, _follow)
 
     started, checked, hint = with_engine(work)
-    check = {"looked_at": checked.looked_at, "will_fail": dict(checked.will_fail)}
+    check = {"looked_at": checked.checked, "will_fail": dict(checked.failures_by_reason)}
     _tell_moved(started, hint, check)
     if checked.failing:
         note(explain_failing(checked, started))

@@ -9,7 +9,9 @@ from typing import Final
 import attrs
 import click
 
-from outreach import InvalidRequest, NewRecipient, PreparedRecipient, prepare_recipient
+from outreach import InvalidRequest, NewRecipient
+from outreach.http import prepare_recipient
+from outreach.models import PreparedRecipient
 from outreach_server.cli.csv_columns import Columns, read_columns
 from outreach_server.cli.csv_lines import Source
 from outreach_server.cli.csv_records import Record, detect_delimiter, records

@@ -10,15 +10,8 @@ from typing import Any, Final
 import anyio
 import click
 
-from outreach import (
-    Outreach,
-    OutreachError,
-    Restore,
-    backup_database,
-    check_database,
-    migrate_database,
-    restore_database,
-)
+from outreach import Outreach, OutreachError
+from outreach.database import Restore, backup_database, check_database, migrate_database, restore_database
 from outreach_server.cli.base import EXIT_FAILED, Group, state
 from outreach_server.cli.output import note, show
 
@@ -66,7 +59,8 @@ def restore(file: Path) -> None:
 def _tell_what_follows(done: Restore, problems: Sequence[dict[str, Any]]) -> None:
     if done.replaced_database is not None:
         note(
-            f"What was there before lies at {done.replaced_database}; delete it (and what has its name) when you do not need it."
+            f"What was there before lies at {done.replaced_database}; delete it (and what has its "
+            f"name) when you do not need it."
         )
     note(
         "Campaigns that were active or scheduled in the backup are paused at the next start: what was sent after it "

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from outreach import NewRecipient, Outreach, describe_reason
+from outreach import NewRecipient, Outreach
+from outreach.reasons import describe_reason
 from outreach_server.cli import documents
 from outreach_server.cli.base import actor
 from outreach_server.cli.campaign_picture import Snapshot
@@ -135,9 +136,9 @@ async def _run(story: Story, campaign_id: str) -> Snapshot:
     story.chapter(3, f"Started: at most {RATE} messages a minute, a slot each")
     await story.engine.campaigns.start(workspace_id, campaign_id, actor=actor())
     view, screen = view_for(story.out, silent=story.silent, transient=True)
-    change_poll_seconds = _POLL_SECONDS if story.out.is_terminal else _LINE_SECONDS
+    poll_seconds = _POLL_SECONDS if story.out.is_terminal else _LINE_SECONDS
     with screen:
-        end = await follow(story.engine, workspace_id, campaign_id, view, change_poll_seconds=change_poll_seconds)
+        end = await follow(story.engine, workspace_id, campaign_id, view, poll_seconds=poll_seconds)
     story.say(
         "   ", (end.campaign.status.value, "green"), f"   {end.ended} of {end.campaign.counters.total} have ended"
     )

@@ -10,36 +10,34 @@ from typing import Any, Final
 import attrs
 
 from outreach import (
-    PAUSE_REASONS,
     Agent,
-    ApiKey,
-    AuditEntry,
     Call,
     CallSettings,
     Campaign,
-    CampaignBlocker,
-    Channel,
-    ContactHistory,
     Dispatch,
     Flow,
     InboundMessage,
     MessageStatus,
     Number,
     Recipient,
-    RecipientCount,
     ReplySettings,
-    ReplyText,
     SmsSettings,
-    SystemClock,
     Trunk,
     Unsubscribe,
     Workspace,
-    describe_reason,
-    format_timestamp,
-    write_call,
-    write_campaign,
-    write_sms_settings,
 )
+from outreach.http import format_timestamp, write_call, write_campaign, write_sms_settings
+from outreach.models import (
+    ApiKey,
+    AuditEntry,
+    CampaignBlocker,
+    Channel,
+    ContactHistory,
+    RecipientCount,
+    ReplyText,
+)
+from outreach.protocols import SystemClock
+from outreach.reasons import PAUSE_REASONS, describe_reason
 
 Document = dict[str, Any]
 

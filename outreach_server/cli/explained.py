@@ -7,7 +7,8 @@ from typing import Final
 
 from rich.table import Table
 
-from outreach import PAUSE_REASONS, Channel, ProviderFailure, describe_reason
+from outreach.models import Channel, ProviderFailure
+from outreach.reasons import PAUSE_REASONS, describe_reason
 from outreach_server.cli.base import state
 from outreach_server.cli.documents import Document
 from outreach_server.cli.output import listing, show

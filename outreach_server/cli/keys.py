@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from outreach import ApiKey, Outreach
+from outreach import Outreach
+from outreach.models import ApiKey
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import note, show, show_list

@@ -8,7 +8,8 @@ from typing import Any, Final
 import attrs
 import click
 
-from outreach import NewRecipient, NotFound, Outreach, Workspace, prepare_recipient
+from outreach import NewRecipient, NotFound, Outreach, Workspace
+from outreach.http import prepare_recipient
 
 _PAGE: Final = 100
 _MAX_PAGES: Final = 20

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from outreach import CarrierName, NumberUpdate
+from outreach import NumberUpdate
+from outreach.models import CarrierName
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show, show_list

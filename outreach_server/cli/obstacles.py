@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 from outreach_server.cli.output import cell
 
 if TYPE_CHECKING:
-    from outreach import Campaign, CannotStart, ErrorDetail, StartCheck
+    from outreach import Campaign
+    from outreach.errors import CannotStart, ErrorDetail
+    from outreach.models import StartCheck
 
 _MAX_NAME_LENGTH: Final = 40
 _MAX_NAMES: Final = 20

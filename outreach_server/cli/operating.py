@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import click
 
-from outreach import AuditEntry, Campaign, Outreach
+from outreach import Campaign, Outreach
+from outreach.models import AuditEntry
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.output import console, echo_json, listing, note, show_list

@@ -17,7 +17,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from outreach import Outreach, SystemClock
+from outreach import Outreach
+from outreach.protocols import SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, messages_text
 from outreach_server.cli.output import cell

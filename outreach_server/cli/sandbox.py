@@ -9,7 +9,8 @@ from typing import Final
 import attrs
 import click
 
-from outreach import CarrierName, Outreach
+from outreach import Outreach
+from outreach.models import CarrierName
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
 from outreach_server.cli.reading import parser_command

@@ -8,7 +8,8 @@ from typing import Final
 import attrs
 import click
 
-from outreach import DispatchOverview, EngineStatus, Outreach, PausedCampaign
+from outreach import EngineStatus, Outreach
+from outreach.models import DispatchOverview, PausedCampaign
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.nobody import SERVE

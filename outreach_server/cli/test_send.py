@@ -11,7 +11,8 @@ from typing import Final
 import anyio
 import click
 
-from outreach import Call, CallStatus, CarrierName, Message, NewCall, NewMessage, Outreach, ProviderFailure
+from outreach import Call, CallStatus, Message, NewCall, NewMessage, Outreach
+from outreach.models import CarrierName, ProviderFailure
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, with_engine
 from outreach_server.cli.holding import QUEUED, throttled_until, why_queued
@@ -73,8 +74,7 @@ def test_send(
             item = await engine.messages.send(workspace_id, new)
         note_sandbox(await engine.workspaces.get(workspace_id))
         item = await _watch(engine, item, wait)
-        said = engine.failures
-        failed = await (said.of_call(item) if isinstance(item, Call) else said.of_message(item))
+        failed = await (engine.calls.failure(item) if isinstance(item, Call) else engine.messages.failure(item))
         return item, await throttled_until(engine, item), failed
 
     done, until, failed = with_engine(work)

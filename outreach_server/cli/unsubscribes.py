@@ -8,7 +8,9 @@ from typing import Any, BinaryIO, Literal
 import anyio
 import click
 
-from outreach import InvalidRequest, NewRecipient, Outreach, RegisterImport, prepare_recipient
+from outreach import InvalidRequest, NewRecipient, Outreach
+from outreach.http import prepare_recipient
+from outreach.models import RegisterImport
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.contacts import is_blank, open_records

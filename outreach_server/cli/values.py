@@ -9,7 +9,7 @@ from typing import IO, Any, Final
 
 import click
 
-from outreach import CARRIERS
+from outreach.models import CARRIERS
 from outreach_server.cli.names import KINDS, Named
 
 _PLACE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")

@@ -6,7 +6,8 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Call, NotFound, StoredAnswer, read_new_call, write_call, write_call_created
+from outreach import Call, NotFound
+from outreach.http import StoredAnswer, read_new_call, write_call, write_call_created
 from outreach_server.auth import authenticate_request
 from outreach_server.body import read_small_body
 from outreach_server.context import server_of

@@ -9,16 +9,9 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import (
-    CampaignCreated,
-    IdempotentRequest,
-    NewSmsCampaign,
-    NotFound,
-    StorageError,
-    StoredAnswer,
-    Workspace,
-    write_campaign_created,
-)
+from outreach import CampaignCreated, NewSmsCampaign, NotFound, Workspace
+from outreach.errors import StorageError
+from outreach.http import IdempotentRequest, StoredAnswer, write_campaign_created
 from outreach_server.body import receive_body
 from outreach_server.context import Server, server_of
 from outreach_server.idempotency import idempotency_key, keyed_request

@@ -9,7 +9,8 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import DispatcherHealth, __version__
+from outreach import __version__
+from outreach.protocols import DispatcherHealth
 from outreach_server.context import server_of
 from outreach_server.replies import json_response
 

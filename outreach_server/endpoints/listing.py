@@ -5,7 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Channel, Workspace
+from outreach import Workspace
+from outreach.models import Channel
 from outreach_server.context import server_of
 from outreach_server.query import read_list_query
 from outreach_server.replies import JSON

@@ -6,7 +6,8 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Message, StoredAnswer, read_new_message, write_message
+from outreach import Message
+from outreach.http import StoredAnswer, read_new_message, write_message
 from outreach_server.auth import authenticate_request
 from outreach_server.body import read_small_body
 from outreach_server.context import server_of

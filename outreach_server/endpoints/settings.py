@@ -6,7 +6,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import read_sms_settings_update, write_sms_settings
+from outreach.http import read_sms_settings_update, write_sms_settings
 from outreach_server.auth import authenticate_request
 from outreach_server.body import read_small_body
 from outreach_server.context import server_of

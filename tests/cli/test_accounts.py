@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from outreach import SystemClock
+from outreach.protocols import SystemClock
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import make_provider_throttle
 from tests.cli.conftest import Cli

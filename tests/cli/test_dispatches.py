@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import anyio
 import pytest
 
-from outreach import Dispatch, DispatchState, Outreach, format_timestamp
+from outreach import Dispatch, DispatchState, Outreach
+from outreach.http import format_timestamp
 from outreach.operations.waves import leases
 from outreach.testing.builders import make_dispatch, make_message, new_id
 from outreach.working_set import Transaction

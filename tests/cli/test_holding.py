@@ -4,12 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from outreach import MessageStatus, Outreach, SystemClock
+from outreach import MessageStatus, Outreach
 from outreach.models.call import Call
 from outreach.models.message import Message
+from outreach.protocols import SystemClock
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import WORKSPACE_ID, make_call, make_message, make_provider_throttle, make_workspace
-from outreach_server.cli.holding import held_until, why_queued
+from outreach_server.cli.holding import throttled_until, why_queued
 
 pytestmark = pytest.mark.anyio
 
@@ -40,6 +41,6 @@ async def test_why_something_waits_is_told_as_far_as_it_is_known(fresh: Message 
             assert told is not None
             assert f"until {until:%Y-%m-%d %H:%M:%S} UTC" in told
             assert f"accounts connect {WORKSPACE_ID} {provider}" in told
-            assert await held_until(engine, item) == until
+            assert await throttled_until(engine, item) == until
         gone = make_message(carrier="twilio", status=MessageStatus.DELIVERED)
-        assert await held_until(engine, gone) is None
+        assert await throttled_until(engine, gone) is None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from outreach import CannotStart, ErrorDetail
+from outreach.errors import CannotStart, ErrorDetail
 from outreach.testing.builders import make_call_campaign, make_campaign, new_id
 from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders, explain_start
 

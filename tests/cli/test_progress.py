@@ -11,18 +11,15 @@ from rich.console import Console
 
 from outreach import (
     Campaign,
-    CampaignBlocker,
     CampaignStatus,
-    Counters,
-    DispatchCount,
     DispatchState,
     MessageStatus,
     NewRecipient,
     NewSmsCampaign,
     Outreach,
-    RecipientCount,
     RecipientStatus,
 )
+from outreach.models import CampaignBlocker, Counters, DispatchCount, RecipientCount
 from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, message_counts
 from outreach_server.cli.progress import Lines, Silent, Terminal, render, view_for
 
@@ -223,7 +220,7 @@ async def test_what_is_costly_is_looked_at_less_often(monkeypatch: pytest.Monkey
             looks.append(campaign_id)
             return []
 
-        monkeypatch.setattr(engine.failures, "groups", groups)
+        monkeypatch.setattr(engine.campaigns, "count_dispatches", groups)
         look = SnapshotReader(engine, workspace.id, made.campaign.id)
         await look.now()
         await look.now()

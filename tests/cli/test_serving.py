@@ -19,7 +19,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
-from outreach import DatabaseNewer
+from outreach.errors import DatabaseNewer
 from outreach_server.cli import demo_story
 from outreach_server.cli.serving import Server, bind, bind_near, url_of
 from tests.cli.conftest import ROOT, Cli, Process, until

@@ -11,10 +11,11 @@ from typing import Any
 import anyio
 import pytest
 
-from outreach import Outreach, SystemClock
+from outreach import Outreach
 from outreach.models.campaign import PauseReason
 from outreach.models.states import CampaignAction, DispatchState
 from outreach.operations.campaigns.transitions import move
+from outreach.protocols import SystemClock
 from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle
 from outreach.working_set import Transaction
 from tests.cli.conftest import Cli, Process

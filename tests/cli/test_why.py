@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from outreach import TRAIL_RULES
+from outreach.reasons import TRAIL_RULES
 from tests.cli.conftest import Cli
 
 ONE, TWO, LEFT = "+14155550101", "+14155550102", "+14155550103"

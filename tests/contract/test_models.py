@@ -23,6 +23,8 @@ from outreach import (
     NewSmsCampaign,
     SmsSettings,
     SmsSettingsUpdate,
+)
+from outreach.http import (
     write_call,
     write_call_created,
     write_campaign_created,

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from outreach import InvalidRequest, parse_json, read_call_campaign, read_sms_campaign
+from outreach import InvalidRequest
 from outreach.convert.field_rules import MAX_DEPTH, MAX_DETAILS
+from outreach.http import parse_json, read_call_campaign, read_sms_campaign
 
 UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 NUL = "a\x00b"
@@ -161,7 +162,7 @@ def test_an_integer_may_be_written_with_a_point(written: str) -> None:
 
 
 def test_an_empty_from_number_is_not_set() -> None:
-    """docs/interface.md#from-number"""
+    """docs/interface.md#from-number."""
     assert read(sms_from_number="").from_number is None
 
 
@@ -186,13 +187,13 @@ def test_a_flow_needs_its_identifier() -> None:
 
 
 def test_a_scheduled_campaign_needs_its_start() -> None:
-    """docs/interface.md#schedule"""
+    """docs/interface.md#schedule."""
     assert set(details(sms(schedule_type="scheduled"))) == {"scheduled_start_at"}
 
 
 @pytest.mark.parametrize("expiry", ["2026-12-01T09:00:00Z", "2026-12-01T08:59:59Z", "2026-12-01T10:00:00+01:00"])
 def test_an_expiry_that_is_not_after_the_start_is_refused(expiry: str) -> None:
-    """docs/interface.md#schedule"""
+    """docs/interface.md#schedule."""
     body = sms(schedule_type="scheduled", scheduled_start_at="2026-12-01T09:00:00Z", scheduled_expires_at=expiry)
     assert set(details(body)) == {"scheduled_expires_at"}
 
@@ -261,13 +262,13 @@ def test_contact_variables_keep_every_digit() -> None:
 
 @pytest.mark.parametrize("value", [NUL, [NUL], {"a": {NUL: 1}}, {"a": [[SURROGATE]]}])
 def test_text_that_cannot_be_stored_is_refused_at_every_depth(value: Any) -> None:
-    """docs/interface.md#text"""
+    """docs/interface.md#text."""
     body = sms(recipients=[{"phone_number": "1", "custom_variables": {"v": value}}])
     assert set(details(body)) == {"recipients[0].custom_variables.v"}
 
 
 def test_a_key_that_cannot_be_stored_is_refused_and_shown_safely() -> None:
-    """docs/interface.md#text"""
+    """docs/interface.md#text."""
     body = sms(recipients=[{"phone_number": "1", "custom_variables": {SURROGATE: 1}}])
     assert set(details(body)) == {"recipients[0].custom_variables.a\\ud800b"}
 
@@ -284,7 +285,7 @@ def test_the_depth_of_a_variable_is_bounded() -> None:
 
 
 def test_a_country_alone_is_filled_from_this_year_to_the_second_next() -> None:
-    """docs/interface.md#holidays"""
+    """docs/interface.md#holidays."""
     calendar = read(holidays_config={"country": "US"}).holidays
     assert {holiday.date.year for holiday in calendar.holidays} == {2026, 2027, 2028}
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from outreach import InvalidRequest, parse_json
+from outreach import InvalidRequest
 from outreach.convert.json_parsing import MAX_VALUES, shown
+from outreach.http import parse_json
 from outreach.policy.texts import RawNumber, as_text
 
 

@@ -9,15 +9,10 @@ from typing import Any
 
 import pytest
 
-from outreach import (
-    InvalidRequest,
-    PreparedRecipient,
-    parse_json,
-    prepare_recipient,
-    read_simple_body,
-    read_sms_campaign,
-)
+from outreach import InvalidRequest
 from outreach.convert.field_rules import MAX_DEPTH
+from outreach.http import parse_json, prepare_recipient, read_simple_body, read_sms_campaign
+from outreach.models import PreparedRecipient
 
 REGIONS = [None, "US", "DE"]
 TEXTS = ["", "Ada", "Zoë", "李", "a:b", 'say "x": y', " :", "\x7f", "😀", "a\\b", None]

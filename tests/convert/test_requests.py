@@ -6,16 +6,10 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import (
-    InvalidRequest,
-    SmsSettingsUpdate,
-    parse_json,
-    read_new_call,
-    read_new_message,
-    read_sms_settings_update,
-)
+from outreach import InvalidRequest, SmsSettingsUpdate
 from outreach.convert.field_rules import Text
 from outreach.convert.request_converter import make_request_converter
+from outreach.http import parse_json, read_new_call, read_new_message, read_sms_settings_update
 
 UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 
@@ -85,7 +79,7 @@ def test_call_variables_keep_every_digit() -> None:
     ],
 )
 def test_a_wrong_message_is_refused(body: Any, wrong: set[str]) -> None:
-    """docs/interface.md#post-sms"""
+    """docs/interface.md#post-sms."""
     assert paths(read_new_message, body) == wrong
 
 

@@ -19,9 +19,9 @@ from outreach import (
     NewRecipient,
     NewSmsCampaign,
     Outreach,
-    StoredAnswer,
     Workspace,
 )
+from outreach.http import StoredAnswer
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
 _BY_NAME: dict[str, Any] = {

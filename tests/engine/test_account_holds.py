@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 import pytest
 
-from outreach import NewMessage, SystemClock
+from outreach import NewMessage
 from outreach.models.account import ProviderThrottle
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.message import Message
@@ -18,6 +18,7 @@ from outreach.models.work import WorkUnit
 from outreach.operations.waves import provider_throttles, singles
 from outreach.operations.waves.singles import IntentTerms
 from outreach.policy.settlement import Backoff
+from outreach.protocols import SystemClock
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
@@ -52,7 +53,7 @@ ACCEPTED: Final = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="p1"
 BUSY: Final = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited")
 DAY: Final = timedelta(days=1)
 FEW: Final = attrs.evolve(QUICK, max_queued_intents=4, max_requests_in_flight=4)
-"""An account gets three of four places (`runners.fair_limiter`): no more are on their way when its provider says stop."""
+"""An account gets three of four places (`runners.fair_limiter`): no more are in flight when its provider says stop."""
 
 MAX_ON_THEIR_WAY: Final = 3
 
@@ -233,8 +234,8 @@ async def test_what_waits_is_looked_at_when_its_hold_is_lifted(storage: Storage)
         await storage.write(lambda tx, hold=hold: tx.provider_throttles.put(hold))  # type: ignore[misc]
         at = NOW + SECOND if provider == "vapi" else NOW
         await storage.write(
-            lambda tx, name=provider, at=at: provider_throttles.clear_throttle(tx, THIS_WORKSPACE, name, at)
-        )  # type: ignore[misc]
+            lambda tx, name=provider, at=at: provider_throttles.clear_throttle(tx, THIS_WORKSPACE, name, at)  # type: ignore[misc]
+        )
         assert await storage.read(lambda tx, name=provider: tx.provider_throttles.get(THIS_WORKSPACE, name)) is None  # type: ignore[misc]
         due = await storage.read(lambda tx: tx.work.due())
         assert [work.unit for work in due if work.due_at == at] == [waiting]

@@ -10,17 +10,10 @@ from pathlib import Path
 import attrs
 import pytest
 
-from outreach import (
-    AccountMissing,
-    ConfigError,
-    InvalidRequest,
-    NewMessage,
-    NotFound,
-    Outreach,
-    SystemClock,
-    WorkspaceMode,
-)
+from outreach import ConfigError, InvalidRequest, NewMessage, NotFound, Outreach, WorkspaceMode
+from outreach.errors import AccountMissing
 from outreach.models.states import MessageStatus
+from outreach.protocols import SystemClock
 from outreach.testing.builders import make_provider_throttle
 from outreach.testing.scripted import ScriptedCarrier, defer
 from outreach.vault import Vault
@@ -163,7 +156,7 @@ async def test_a_connected_account_is_asked_at_once_though_the_one_before_was_to
         await until(is_held)
         (shown,) = await engine.accounts.list(workspace_id)
         ends = await engine.accounts.throttled_until(workspace_id, "twilio")
-        assert (shown.held_by, shown.held_until) == ("provider_hold", ends)
+        assert (shown.throttled_by, shown.throttled_until) == ("provider_hold", ends)
         campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 2)
         await engine.campaigns.start(workspace_id, campaign.id)
         assert (await engine.accounts.check(workspace_id, account.id)).ok
@@ -174,7 +167,7 @@ async def test_a_connected_account_is_asked_at_once_though_the_one_before_was_to
         await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
         assert not await is_held()
         (shown,) = await engine.accounts.list(workspace_id)
-        assert (shown.held_by, shown.held_until) == (None, None)
+        assert (shown.throttled_by, shown.throttled_until) == (None, None)
         await reaches(engine, campaign, "completed")
 
         async def is_taken() -> bool:
@@ -193,7 +186,7 @@ async def test_only_the_workspace_that_was_told_to_wait_is_held(open_storage: Op
         ends = SystemClock().now() + timedelta(hours=1)
         hold = make_provider_throttle(workspace_id=ids[0], until=ends)
         await storage.write(lambda tx: tx.provider_throttles.put(hold))
-        assert [(await engine.accounts.list(one))[0].held_until for one in ids] == [ends, None]
+        assert [(await engine.accounts.list(one))[0].throttled_until for one in ids] == [ends, None]
         assert [await engine.accounts.throttled_until(one, "twilio") for one in ids] == [ends, None]
         assert await engine.accounts.throttled_until(ids[0], "telnyx") is None
         past = attrs.evolve(hold, until=SystemClock().now())

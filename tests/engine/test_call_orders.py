@@ -9,8 +9,9 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from outreach import Counters, SystemClock
+from outreach.models import Counters
 from outreach.models.reports import CallReport
+from outreach.protocols import SystemClock
 from outreach.protocols.adapter import VoiceAdapter
 from outreach.protocols.voice import CallRequest
 from outreach.testing.scripted import ScriptedVoice

@@ -6,12 +6,13 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from outreach import Counters, SystemClock
+from outreach.models import Counters
 from outreach.models.call import CallOutcome
 from outreach.models.dispatch import FailureClass
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, RecipientStatus
 from outreach.models.work import WorkUnit
+from outreach.protocols import SystemClock
 from outreach.protocols.voice import CallRequest
 from outreach.testing.scripted import ScriptedVoice
 from tests.engine.calling import (

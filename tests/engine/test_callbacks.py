@@ -9,7 +9,8 @@ from typing import Any
 import anyio
 import pytest
 
-from outreach import CallbackRejected, NewMessage, NotFound, Outreach, RecipientUnsubscribed
+from outreach import NewMessage, NotFound, Outreach
+from outreach.errors import CallbackRejected, RecipientUnsubscribed
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import MessageStatus
 from outreach.protocols.carrier import OutboundMessage

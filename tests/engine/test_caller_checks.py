@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from outreach import CallerIdAllocation, CannotStart, Outreach, WorkspaceMode
+from outreach import CallerIdAllocation, Outreach, WorkspaceMode
+from outreach.errors import CannotStart
 from tests.engine.calling import given_calls
 from tests.engine.rig import given_workspace
 
@@ -87,7 +88,7 @@ async def test_an_agents_caller_id_is_held_to_the_same(
     engine: Outreach, listed: str, trunk: bool, refused: list[str]
 ) -> None:
     """An account of one number, without a trunk, calls from that one, which is the agent's."""
-    assert await start(engine, group=False, from_number=ONE, listed=listed, trunk=trunk) == refused
+    assert await start(engine, group=False, sender=ONE, listed=listed, trunk=trunk) == refused
 
 
 async def test_who_takes_numbers_as_they_are_needs_no_identifiers(engine: Outreach) -> None:

@@ -7,9 +7,11 @@ import anyio
 import attrs
 import pytest
 
-from outreach import AgentUpdate, CannotStart, NewCall, NewRecipient, SystemClock
+from outreach import AgentUpdate, NewCall, NewRecipient
+from outreach.errors import CannotStart
 from outreach.models.campaign import CallerIdAllocation, Counters
 from outreach.models.states import CallStatus, RecipientStatus
+from outreach.protocols import SystemClock
 from outreach.protocols.voice import CallRequest
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import (

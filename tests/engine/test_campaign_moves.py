@@ -118,8 +118,8 @@ async def test_every_move_carries_along_its_times_its_work_and_its_entry(storage
         assert stored.completed_at == (later if wanted in TERMINAL_CAMPAIGN_STATUSES else None)
         assert stored.pause_reason == ("operator" if wanted is S.PAUSED else None)
         work = await storage.read(
-            lambda tx, campaign=campaign: tx.work.get(WorkUnit("campaign", THIS_WORKSPACE, campaign.id))
-        )  # type: ignore[misc]
+            lambda tx, campaign=campaign: tx.work.get(WorkUnit("campaign", THIS_WORKSPACE, campaign.id))  # type: ignore[misc]
+        )
         assert work is not None
         assert work.due_at == (later if wanted in {S.ACTIVE, S.SCHEDULED} else None)
         (entry, *_) = await storage.read(lambda tx: tx.audit.list(THIS_WORKSPACE))

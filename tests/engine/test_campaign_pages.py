@@ -13,7 +13,8 @@ import attrs
 import orjson
 import pytest
 
-from outreach import InvalidRequest, NotFound, Outreach, write_campaign
+from outreach import InvalidRequest, NotFound, Outreach
+from outreach.http import write_campaign
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Operation, Storage

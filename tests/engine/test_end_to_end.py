@@ -11,9 +11,10 @@ import attrs
 import pytest
 from anyio.abc import TaskStatus
 
-from outreach import CallStatus, ConfigError, NewCall, NewMessage, Outreach, SimulatorConfig, SystemClock
+from outreach import CallStatus, ConfigError, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.config import EngineConfig
 from outreach.policy.pacing import spacing
+from outreach.protocols import SystemClock
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from tests.engine.conftest import OpenStorage

@@ -9,28 +9,22 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from outreach import (
+from outreach import Conflict, InvalidRequest, NewCall, NewMessage, NewRecipient, NotFound, Outreach
+from outreach.errors import StorageError
+from outreach.events import (
     CallEnded,
     CampaignStatusChanged,
-    Conflict,
     Event,
     EventStream,
-    InvalidRequest,
     MessageReceived,
     MessageStatusChanged,
-    NewCall,
-    NewMessage,
-    NewRecipient,
-    NotFound,
     OptedIn,
     OptedOut,
-    Outreach,
     RecipientEnded,
-    StorageError,
-    SystemClock,
 )
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
+from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import make_trail_entry, new_id

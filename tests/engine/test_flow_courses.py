@@ -36,8 +36,8 @@ async def report(
 ) -> None:
     """Hand in a receipt."""
     event = MessageReport(
-        workspace_id=THIS_WORKSPACE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None, status=status,
-        reason=reason, at=at.now(),
+        workspace_id=THIS_WORKSPACE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None,
+        status=status, reason=reason, at=at.now(),
     )  # fmt: skip
     await storage.write(
         lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=at.now())

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from outreach import FlowStep, InvalidRequest, Outreach, SystemClock
+from outreach import FlowStep, InvalidRequest, Outreach
 from outreach.models.campaign import Campaign
 from outreach.models.states import RecipientStatus
+from outreach.protocols import SystemClock
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.clock import ShiftedClock
 from tests.engine.conftest import OpenStorage

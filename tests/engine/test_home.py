@@ -11,7 +11,8 @@ import anyio.from_thread
 import anyio.to_thread
 import pytest
 
-from outreach import ConfigError, Event, EventStream, Outreach
+from outreach import ConfigError, Outreach
+from outreach.events import Event, EventStream
 from tests.engine.every_method import Method, every_method
 from tests.engine.rig import contacts, given_campaign, given_workspace
 
@@ -140,7 +141,8 @@ async def test_another_kind_of_loop_is_told_apart(engine: Outreach) -> None:
 
 FORKING = """
 import asyncio, os, sys
-from outreach import ConfigError, Event, EventStream, Outreach
+from outreach import ConfigError, Outreach
+from outreach.events import Event, EventStream
 
 async def main():
     async with Outreach.open(sys.argv[1]) as engine:

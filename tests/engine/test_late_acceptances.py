@@ -3,8 +3,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from outreach import SystemClock
 from outreach.models.settings import SmsSettingsUpdate
+from outreach.protocols import SystemClock
 from outreach.testing.scripted import ScriptedCarrier, accept
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, reaches

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from outreach import NewMessage, SystemClock
+from outreach import NewMessage
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import Message
@@ -20,6 +20,7 @@ from outreach.operations.settling import ledger
 from outreach.operations.waves import singles
 from outreach.operations.waves.pace import CAP_RECHECK_AFTER
 from outreach.operations.waves.singles import IntentTerms
+from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.runners.outbox import Outbox
 from outreach.testing.builders import (

@@ -9,7 +9,7 @@ import anyio
 import attrs
 import pytest
 
-from outreach import Outreach, SystemClock
+from outreach import Outreach
 from outreach.errors import LeaseLost
 from outreach.ids import UuidV7Source
 from outreach.models.campaign import Campaign
@@ -18,6 +18,7 @@ from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.waves import leases
+from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker

@@ -16,8 +16,8 @@ from outreach import (
     NewRecipient,
     NewSmsCampaign,
     Outreach,
-    prepare_recipient,
 )
+from outreach.http import prepare_recipient
 from outreach.testing.builders import NOW
 from outreach.working_set import Transaction
 from tests.engine.rig import contacts, given_workspace

@@ -16,7 +16,7 @@ class Told:
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         self.clock = ManualClock()
-        self.notices = LogThrottle(self.clock)
+        self.log_throttle = LogThrottle(self.clock)
         self._caplog = caplog
 
     @property
@@ -113,7 +113,7 @@ def test_a_full_disk_is_one_line_whatever_was_being_done(told: Told) -> None:
     cause.sqlite_errorname = "SQLITE_FULL"
     full.__cause__ = cause
     for number in range(1000):
-        told.log_throttle.exception(f"action_{number % 7}", full, "What %d did failed.", number)
+        told.log_throttle.failure(f"action_{number % 7}", full, "What %d did failed.", number)
     assert told.lines == ["Nothing was written. The disk is full."]
     assert told._caplog.records[0].exc_info is None
     told.log_throttle.recovered(DATABASE, "It takes writes again.")
@@ -123,8 +123,8 @@ def test_a_full_disk_is_one_line_whatever_was_being_done(told: Told) -> None:
 def test_an_unexpected_error_has_its_traceback_once(told: Told) -> None:
     """The next one of its kind is counted."""
     for _ in range(100):
-        told.log_throttle.exception("slice_failed", ZeroDivisionError("0"), "A slice failed.")
-        told.log_throttle.exception("slice_failed", KeyError("k"), "A slice failed.")
+        told.log_throttle.failure("slice_failed", ZeroDivisionError("0"), "A slice failed.")
+        told.log_throttle.failure("slice_failed", KeyError("k"), "A slice failed.")
     assert [record.exc_info is not None for record in told._caplog.records] == [True, True]
     told.clock.advance(60)
     told.log_throttle.flush_counts()

@@ -15,7 +15,6 @@ from outreach import (
     EngineConfig,
     Flow,
     FlowStep,
-    IdempotentRequest,
     InvalidRequest,
     NewCall,
     NewCallCampaign,
@@ -25,16 +24,14 @@ from outreach import (
     NotFound,
     Number,
     Outreach,
-    PreparedRecipient,
-    RequestInProgress,
-    StorageError,
-    StoredAnswer,
-    SystemClock,
     TimeWindow,
     Trunk,
     Workspace,
-    prepare_recipient,
 )
+from outreach.errors import RequestInProgress, StorageError
+from outreach.http import IdempotentRequest, StoredAnswer, prepare_recipient
+from outreach.models import PreparedRecipient
+from outreach.protocols import SystemClock
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.testing.builders import new_id
 from outreach.testing.clock import ManualClock

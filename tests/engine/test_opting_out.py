@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from outreach import InvalidRequest, MessageStatus, NewMessage, NotFound, Outreach, RecipientUnsubscribed, SystemClock
+from outreach import InvalidRequest, MessageStatus, NewMessage, NotFound, Outreach
+from outreach.errors import RecipientUnsubscribed
 from outreach.models.campaign import Campaign
 from outreach.models.plans import WaveResult
 from outreach.models.resources import FlowStep
 from outreach.models.settings import ReplySettingsUpdate
 from outreach.models.states import RecipientStatus
+from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.testing.clock import ManualClock
 from tests.engine.calling import CALLS, given_calls

@@ -9,14 +9,15 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from outreach import Outreach, SystemClock
+from outreach import Outreach
 from outreach.errors import StorageError
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.campaigns import transitions as moves
+from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
-from outreach.providers.pool import Ask, ProviderRequest, ResolveProvider
+from outreach.providers.pool import ProviderRequest, ResolveProvider, SendRequest
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 from outreach.testing.builders import make_provider_throttle, make_workspace
@@ -209,8 +210,8 @@ async def _send(
     )
 
 
-def _asking(ask: Ask) -> ResolveProvider:
-    async def find() -> Ask:
+def _asking(ask: SendRequest) -> ResolveProvider:
+    async def find() -> SendRequest:
         return ask
 
     return find

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from outreach import (
-    CannotStart,
     FlowStep,
     NewCallCampaign,
     NewRecipient,
@@ -14,6 +13,7 @@ from outreach import (
     SmsSettingsUpdate,
     Workspace,
 )
+from outreach.errors import CannotStart
 from outreach.models.campaign import CampaignCreated
 from outreach.services.contacts import MAX_NAMES, VariableNameCollector, prepare_recipient
 from tests.engine.rig import given_workspace

@@ -5,7 +5,7 @@ import attrs
 import pytest
 from anyio.lowlevel import checkpoint
 
-from outreach import SystemClock
+from outreach.protocols import SystemClock
 from outreach.runners.fair_limiter import FairLimiter
 from outreach.testing.scripted import ScriptedCarrier, accept, hang
 from tests.engine.conftest import OpenStorage

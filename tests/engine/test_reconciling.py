@@ -10,12 +10,13 @@ import anyio
 import attrs
 import pytest
 
-from outreach import Conflict, EngineConfig, InvalidRequest, NewCall, NewMessage, NotFound, SystemClock
+from outreach import Conflict, EngineConfig, InvalidRequest, NewCall, NewMessage, NotFound
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.settling.callbacks import merge_event
+from outreach.protocols import SystemClock
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
@@ -817,7 +818,7 @@ async def test_a_worker_killed_before_the_request_leaves_a_dispatch_that_is_sent
     config = attrs.evolve(CALLS, stop_grace_seconds=0.0)
     path = tmp_path / "engine.db"
     # The request is written nowhere: to the provider this is the same as a kill just before it.
-    lost = ScriptedCarrier([attrs.evolve(hang(), reaches=False)])
+    lost = ScriptedCarrier([attrs.evolve(hang(), reaches_contact=False)])
     async with dispatching(SqliteStorage(path, clock=clock), carrier=lost, config=config, clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)

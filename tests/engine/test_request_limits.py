@@ -10,7 +10,9 @@ from typing import TypeVar
 import anyio
 import pytest
 
-from outreach import Outreach, RateLimited, RateLimitState, StorageBusy, Unauthorized, Workspace, WorkspaceUpdate
+from outreach import Outreach, Workspace, WorkspaceUpdate
+from outreach.errors import RateLimited, StorageBusy, Unauthorized
+from outreach.http import RateLimitState
 from outreach.operations.access import request_limits as limits
 from outreach.operations.access.request_limits import Grant, UnsettledRequests
 from outreach.protocols.storage import Storage
@@ -191,7 +193,7 @@ async def test_a_foreign_lock_stops_no_request(clocked: Clocked, monkeypatch: py
             let_in = await _until_busy(engine, workspace)
         assert let_in == (160 - 1) // 8
         with anyio.fail_after(30):
-            while engine.request_limits._books[workspace.id].asking is not None:  # noqa: ASYNC110 - nothing announces it
+            while engine.rate_limits._books[workspace.id].asking is not None:  # noqa: ASYNC110 - nothing announces it
                 await anyio.sleep(0.01)
         quota = await engine.rate_limits.acquire(workspace)
         assert quota is not None
@@ -253,18 +255,18 @@ async def test_a_key_is_looked_up_now_and_then(clocked: Clocked, monkeypatch: py
 
         monkeypatch.setattr(engine._storage, "read", counted)
         for _ in range(10):
-            assert (await engine.workspaces.authenticate(keys[0].api_key)).id == workspace.id
+            assert (await engine.api_keys.authenticate(keys[0].api_key)).id == workspace.id
         assert reads == 1
         await other.api_keys.revoke(workspace.id, keys[0].id)
         clocked.clock.advance(0.99)
         with pytest.raises(Unauthorized):
-            await engine.workspaces.authenticate(keys[0].api_key)
-        await engine.workspaces.authenticate(keys[1].api_key)
+            await engine.api_keys.authenticate(keys[0].api_key)
+        await engine.api_keys.authenticate(keys[1].api_key)
         changed = await engine.workspaces.update(workspace.id, WorkspaceUpdate(name="Other"))
-        assert await engine.workspaces.authenticate(keys[1].api_key) == changed
+        assert await engine.api_keys.authenticate(keys[1].api_key) == changed
         await engine.api_keys.revoke(workspace.id, keys[1].id)
         with pytest.raises(Unauthorized):
-            await engine.workspaces.authenticate(keys[1].api_key)
+            await engine.api_keys.authenticate(keys[1].api_key)
 
 
 async def test_an_answer_from_before_a_change_is_not_kept(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,10 +282,10 @@ async def test_an_answer_from_before_a_change_is_not_kept(clocked: Clocked, monk
             return found
 
         monkeypatch.setattr(engine._storage, "read", overtaken)
-        await engine.workspaces.authenticate(key.api_key)
+        await engine.api_keys.authenticate(key.api_key)
         monkeypatch.undo()
         with pytest.raises(Unauthorized):
-            await engine.workspaces.authenticate(key.api_key)
+            await engine.api_keys.authenticate(key.api_key)
 
 
 # ------------------------------------------------------------------------------------------------ the rest

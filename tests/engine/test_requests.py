@@ -4,7 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from outreach import InvalidRequest, RequestInProgress, StoredAnswer
+from outreach import InvalidRequest
+from outreach.errors import RequestInProgress
+from outreach.http import StoredAnswer
 from outreach.operations.access import idempotency
 from outreach.operations.access.idempotency import RUNNING_LEASE, KeyClaim
 from outreach.protocols.storage import Storage

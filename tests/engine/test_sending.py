@@ -14,7 +14,6 @@ from outreach import (
     NewRecipient,
     Outreach,
     SmsSettingsUpdate,
-    SystemClock,
     TimeWindow,
     WorkspaceStatus,
     WorkspaceUpdate,
@@ -25,6 +24,7 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.settling import ledger
+from outreach.protocols import SystemClock
 from outreach.protocols.carrier import OutboundMessage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import (

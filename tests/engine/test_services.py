@@ -23,18 +23,15 @@ from outreach import (
     NewSmsCampaign,
     NotFound,
     Outreach,
-    RecipientUnsubscribed,
-    SmsCampaignsDisabled,
     SmsSettingsUpdate,
-    SystemClock,
-    Unauthorized,
     WorkspaceMode,
     WorkspaceStatus,
-    WorkspaceUnavailable,
     WorkspaceUpdate,
-    prepare_recipient,
 )
+from outreach.errors import RecipientUnsubscribed, SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
+from outreach.http import prepare_recipient
 from outreach.models.recipient import PreparedRecipient
+from outreach.protocols import SystemClock
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, new_id
 from outreach.testing.clock import ManualClock
@@ -47,17 +44,17 @@ async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Out
     """docs/interface.md#5: a key belongs to one workspace; an invalid, malformed or revoked one is refused."""
     mine, other = await given_workspace(engine), await given_workspace(engine)
     key = await engine.api_keys.create(mine.id, name="ci")
-    assert await engine.workspaces.authenticate(key.api_key) == mine
+    assert await engine.api_keys.authenticate(key.api_key) == mine
     assert key.api_key.startswith("outreach_")
     assert key.api_key not in repr(key)
     number: Any = 5
     for wrong in ("", "x", "outreach_", key.api_key[:-1], key.api_key + "x", key.api_key.upper(), "outreach_é", number):
         with pytest.raises(Unauthorized):
-            await engine.workspaces.authenticate(wrong)
+            await engine.api_keys.authenticate(wrong)
     revoked = await engine.api_keys.revoke(mine.id, key.id)
     assert revoked == await engine.api_keys.revoke(mine.id, key.id)
     with pytest.raises(Unauthorized):
-        await engine.workspaces.authenticate(key.api_key)
+        await engine.api_keys.authenticate(key.api_key)
     assert [one.id for one in await engine.api_keys.list(mine.id)] == [key.id]
     assert list(await engine.api_keys.list(other.id)) == []
     with pytest.raises(NotFound):
@@ -70,7 +67,7 @@ async def test_the_secret_of_a_key_is_nowhere_in_the_database(tmp_path: Path) ->
     async with Outreach.open(f"sqlite:///{path}") as engine:
         workspace = await given_workspace(engine)
         key = await engine.api_keys.create(workspace.id)
-        await engine.workspaces.authenticate(key.api_key)
+        await engine.api_keys.authenticate(key.api_key)
         during = _bytes_of(tmp_path)
     after = _bytes_of(tmp_path)
     secret = key.api_key.removeprefix("outreach_").encode()
@@ -86,7 +83,7 @@ async def test_a_suspended_workspace_is_authenticated_so_that_it_can_be_told(eng
     workspace = await given_workspace(engine)
     key = await engine.api_keys.create(workspace.id)
     changed = await engine.workspaces.update(workspace.id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
-    assert await engine.workspaces.authenticate(key.api_key) == changed
+    assert await engine.api_keys.authenticate(key.api_key) == changed
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from outreach import AgentUpdate, CampaignStatusChanged, CannotStart, NewCallCampaign, NewRecipient, Outreach, Workspace
+from outreach import AgentUpdate, NewCallCampaign, NewRecipient, Outreach, Workspace
+from outreach.errors import CannotStart
+from outreach.events import CampaignStatusChanged
 from tests.engine.rig import contacts, given_workspace
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,6 @@ import attrs
 import pytest
 
 from outreach import (
-    AgentInactive,
-    AgentNotOutbound,
-    CallInProgress,
     CallStatus,
     InvalidRequest,
     MessageStatus,
@@ -18,13 +15,17 @@ from outreach import (
     NewMessage,
     NotFound,
     Outreach,
-    RecipientUnsubscribed,
-    SystemClock,
     WorkspaceStatus,
-    WorkspaceUnavailable,
     WorkspaceUpdate,
 )
-from outreach.errors import LeaseLost
+from outreach.errors import (
+    AgentInactive,
+    AgentNotOutbound,
+    CallInProgress,
+    LeaseLost,
+    RecipientUnsubscribed,
+    WorkspaceUnavailable,
+)
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import Message
@@ -33,6 +34,7 @@ from outreach.models.states import DispatchState
 from outreach.operations.settling import ledger
 from outreach.operations.waves import provider_throttles, singles
 from outreach.operations.waves.singles import IntentTerms
+from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,

@@ -8,15 +8,15 @@ import pytest
 from outreach import (
     Campaign,
     CampaignUpdate,
-    CannotStart,
     FlowStep,
     NewCallCampaign,
     NewRecipient,
     Outreach,
     SmsSettingsUpdate,
-    StartCheck,
     Workspace,
 )
+from outreach.errors import CannotStart
+from outreach.models import StartCheck
 from outreach.policy.readiness import CampaignTexts
 from outreach.services import start_checks
 from tests.engine.rig import contacts, given_campaign, given_workspace

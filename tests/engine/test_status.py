@@ -7,13 +7,15 @@ from datetime import UTC, datetime, timedelta
 import attrs
 import pytest
 
-from outreach import Campaign, EngineStatus, NotFound, Outreach, SystemClock, UnknownDispatchCount, Workspace
+from outreach import Campaign, EngineStatus, NotFound, Outreach, Workspace
+from outreach.models import UnknownDispatchCount
 from outreach.models.campaign import PauseReason
 from outreach.models.states import CampaignAction, DispatchState
 from outreach.models.work import Lease
 from outreach.operations.campaigns.transitions import move
 from outreach.policy.explanations import PAUSE_REASONS
 from outreach.policy.settlement import MAX_RETRY_AFTER
+from outreach.protocols import SystemClock
 from outreach.services import status as looking
 from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle, make_unsubscribe
 from outreach.testing.clock import ManualClock

@@ -10,7 +10,6 @@ from outreach import (
     BusinessHours,
     CallSettings,
     CampaignCreated,
-    ContactHistory,
     Holiday,
     HolidayCalendar,
     NewRecipient,
@@ -18,10 +17,9 @@ from outreach import (
     NotFound,
     Outreach,
     SmsSettings,
-    SystemClock,
     TimeWindow,
-    TrailRule,
 )
+from outreach.models import ContactHistory, TrailRule
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.hours import DAYS
@@ -30,6 +28,7 @@ from outreach.models.states import CallStatus
 from outreach.operations.campaigns import trail
 from outreach.operations.campaigns.histories import histories
 from outreach.operations.settling import ledger
+from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_inbound, make_unsubscribe, new_id
 from outreach.testing.clock import ManualClock, ShiftedClock

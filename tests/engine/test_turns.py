@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from outreach import SystemClock
+from outreach.protocols import SystemClock
 from outreach.runners.sender_rotation import SenderRotation
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier

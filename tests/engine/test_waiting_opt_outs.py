@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import NewRecipient, Outreach, SystemClock
+from outreach import NewRecipient, Outreach
 from outreach.models.campaign import Campaign
 from outreach.models.plans import Postponement
 from outreach.models.recipient import Recipient
@@ -15,6 +15,7 @@ from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.operations.campaigns import transitions
 from outreach.operations.register.entries import skip_waiting_recipients
+from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish

@@ -20,8 +20,8 @@ from outreach import (
     ReplySettingsUpdate,
     SmsSettingsUpdate,
     WorkspaceUpdate,
-    prepare_recipient,
 )
+from outreach.http import prepare_recipient
 from outreach.testing.builders import new_id
 from tests.engine.rig import given_campaign, given_workspace
 
@@ -104,8 +104,8 @@ WRONG: list[tuple[str, Wrong]] = [
     ("cli_group_config[0]", lambda e, w: e.campaigns.create_call(w, attrs.evolve(CALLS, cli_group=[DICT]), [])),
     ("search", lambda e, w: e.campaigns.list(w, search=NUMBER)),
     ("limit", lambda e, w: e.messages.list_inbound(w, limit=TEXT)),
-    ("limit", lambda e, w: e.workspaces.audit(w, limit=TEXT)),
-    ("limit", lambda e, w: e.dispatches.unknown(w, limit=TEXT)),
+    ("limit", lambda e, w: e.audit.list(w, limit=TEXT)),
+    ("limit", lambda e, w: e.dispatches.list_unknown(w, limit=TEXT)),
     ("limit", lambda e, w: e.callbacks.list(w, limit=0)),
     (
         "written_at",

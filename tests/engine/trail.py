@@ -53,8 +53,8 @@ async def report_message(
 ) -> None:
     """Hand in a receipt."""
     event = MessageReport(
-        workspace_id=THIS_WORKSPACE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None, status=status,
-        reason=reason, at=at,
+        workspace_id=THIS_WORKSPACE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None,
+        status=status, reason=reason, at=at,
     )  # fmt: skip
     await storage.write(lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=at))
 
@@ -64,8 +64,8 @@ async def report_call(
 ) -> None:
     """Hand in an event of a call."""
     event = CallReport(
-        workspace_id=THIS_WORKSPACE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None, status=status,
-        outcome=outcome, at=at,  # type: ignore[arg-type]
+        workspace_id=THIS_WORKSPACE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None,
+        status=status, outcome=outcome, at=at,  # type: ignore[arg-type]
     )  # fmt: skip
     await storage.write(lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=at))
 

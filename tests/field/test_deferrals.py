@@ -6,8 +6,8 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import SystemClock
 from outreach.models.states import DispatchState, RecipientStatus
+from outreach.protocols import SystemClock
 from outreach.testing.scripted import (
     ScriptedCarrier,
     ScriptedVoice,

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from outreach import NewRecipient, SmsSettingsUpdate, SystemClock
+from outreach import NewRecipient, SmsSettingsUpdate
 from outreach.models.states import RecipientStatus
+from outreach.protocols import SystemClock
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches
 

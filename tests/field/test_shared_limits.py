@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from outreach import NewRecipient, SystemClock
+from outreach import NewRecipient
 from outreach.models.states import RecipientStatus
+from outreach.protocols import SystemClock
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, Step, accept
 from tests.engine.conftest import OpenStorage

@@ -7,10 +7,11 @@ import anyio
 import attrs
 import pytest
 
-from outreach import IllegalTransition, SystemClock
+from outreach.errors import IllegalTransition
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
+from outreach.protocols import SystemClock
 from outreach.testing.scripted import ScriptedCarrier, accept
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from outreach import NewCall, NewMessage, SystemClock
+from outreach import NewCall, NewMessage
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState, RecipientStatus
+from outreach.protocols import SystemClock
 from tests.engine.calling import CALLS, POSITIVE, event, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, people, reaches, until

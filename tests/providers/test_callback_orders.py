@@ -11,11 +11,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from outreach import EngineConfig, NewCall, NewMessage, Outreach, SystemClock, WorkspaceMode
+from outreach import EngineConfig, NewCall, NewMessage, Outreach, WorkspaceMode
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.waves import singles
 from outreach.operations.waves.singles import IntentTerms
+from outreach.protocols import SystemClock
 from outreach.runners.worker import Worker
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_lease, new_id

@@ -5,12 +5,13 @@ from typing import Any, get_args
 
 import pytest
 
-from outreach import CARRIERS, explain
+from outreach.models import CARRIERS
 from outreach.models.account import PROVIDERS
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus
 from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES
 from outreach.policy.settlement import TRANSIENT_FAILURES
+from outreach.reasons import explain
 from outreach.voice.elevenlabs import reasons as elevenlabs
 from outreach.voice.retell import reasons as retell
 from outreach.voice.vapi import reasons as vapi

@@ -17,12 +17,12 @@ from outreach import (
     NewRecipient,
     NewSmsCampaign,
     Outreach,
-    SystemClock,
     WorkspaceMode,
 )
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState
+from outreach.protocols import SystemClock
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.fault_server import Answer, Fault, FaultServer, Received
 from tests.engine.rig import QUICK, people, reaches, until

@@ -15,7 +15,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from outreach import Agent, Outreach, SystemClock, Workspace
+from outreach import Agent, Outreach, Workspace
+from outreach.protocols import SystemClock
 from outreach_server import create_app
 from tests.contract.checked_client import CheckedClient
 

@@ -17,7 +17,8 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 from starlette.types import Message
 
-from outreach import ConfigError, Outreach, StorageError, __version__
+from outreach import ConfigError, Outreach, __version__
+from outreach.errors import StorageError
 from outreach.storage.sqlite import lock
 from outreach.testing.clock import ManualClock
 from outreach_server import create_app, running
@@ -93,7 +94,7 @@ async def test_a_database_that_has_refused_somebodys_write_lately_is_not_ready()
     async with Outreach.open("memory://", clock=clock) as engine:
         clock.advance(1)
         assert (await engine.readiness()).ready
-        engine.log_throttle.exception(
+        engine.log_throttle.failure(
             "slice_failed", StorageError("Nothing was written. The disk is full."), "A slice failed."
         )
         clock.advance(1)

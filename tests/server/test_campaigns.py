@@ -114,7 +114,7 @@ def test_a_campaign_expires_when_its_time_has_come(service: Service) -> None:
 
 
 def test_timestamps_come_back_in_utc(memory_tenant: Tenant) -> None:
-    """docs/interface.md#timestamps"""
+    """docs/interface.md#timestamps."""
     created = memory_tenant.create(schedule_type="scheduled", scheduled_start_at="2030-12-01T09:00:00-08:00")
     assert created["scheduled_start_at"] == "2030-12-01T17:00:00.000000Z"
 
@@ -309,7 +309,7 @@ def test_an_unknown_channel_is_refused(memory_tenant: Tenant, channel: Any) -> N
 
 
 def test_the_channel_is_ignored_where_the_path_selects_it(memory_tenant: Tenant) -> None:
-    """docs/interface.md#channel"""
+    """docs/interface.md#channel."""
     assert memory_tenant.create(channel="call")["channel"] == "sms"
     assert memory_tenant.create(channel=[1])["channel"] == "sms"
 

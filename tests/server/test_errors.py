@@ -7,9 +7,10 @@ import pytest
 from starlette.testclient import TestClient
 
 import outreach
-from outreach import OutreachError, StorageBusy, StorageError
+from outreach import OutreachError
+from outreach.errors import StorageBusy, StorageError
 from outreach_server import create_app, errors
-from outreach_server.errors import STATUSES, status_of
+from outreach_server.errors import STATUS_BY_ERROR, status_of
 from outreach_server.listening.tally import RefusalCounter
 from tests.server.conftest import Service, Tenant
 
@@ -124,7 +125,7 @@ def test_every_error_of_the_engine_has_a_status() -> None:
         for value in (getattr(outreach, name) for name in outreach.__all__)
         if isinstance(value, type) and issubclass(value, OutreachError)
     ]
-    assert set(STATUSES) < set(classes)
+    assert set(STATUS_BY_ERROR) < set(classes)
     ours = {cls.__name__ for cls in classes if status_of(cls.__new__(cls)) == 500}
     assert ours == {
         "OutreachError",

@@ -83,7 +83,7 @@ def test_a_key_is_forgotten_after_a_day(service: Service) -> None:
 
 
 def test_replays_count_against_the_limit(service: Service) -> None:
-    """docs/interface.md#safe-retry"""
+    """docs/interface.md#safe-retry."""
     tenant = service.tenant(request_limit=2)
     statuses = [tenant.post("/sms-campaigns", sms_body(), headers=key("k")).status_code for _ in range(3)]
     assert statuses == [201, 201, 429]

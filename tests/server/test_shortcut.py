@@ -143,7 +143,7 @@ def test_a_campaign_that_moves_shows_at_once(service: Service) -> None:
     made: list[Campaign] = []
     for name in ("First", "Second"):
         identifier = tenant.create(name=name)["id"]
-        made.append(service.run(service.engine.campaigns.find, identifier))
+        made.append(service.run(service.engine.campaigns.get_anywhere, identifier))
         assert tenant.get("/sms-campaigns").json()["pagination"]["total"] == len(made)
     service.run(service.engine.campaigns.cancel, tenant.workspace.id, made[0].id)
     statuses = [one["status"] for one in tenant.get("/sms-campaigns").json()["data"]]

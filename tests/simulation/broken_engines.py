@@ -23,7 +23,6 @@ from outreach.models.work import CampaignRunState
 from outreach.operations.campaigns.recipients import put_recipient
 from outreach.operations.settling import error_budget, ledger, recipient_outcomes
 from outreach.operations.waves import committing, intents, leases
-from outreach.operations.waves.intents import withdrawal_reason
 from outreach.policy.settlement import Backoff
 from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.channels import CampaignChannel
@@ -110,7 +109,7 @@ def keep_the_pace_in_memory(patch: pytest.MonkeyPatch) -> None:
 
 def ask_the_register_only_at_creation(patch: pytest.MonkeyPatch) -> None:
     """Leave the numbers out that are on the register when a campaign is created, and never ask it again."""
-    commit_waves, withdrawal_reason = committing.commit_waves, withdrawal_reason
+    commit_waves, withdrawal_reason = committing.commit_waves, intents.withdrawal_reason
 
     class _Empty:
         def stopped(self, *_: object) -> frozenset[str]:
@@ -140,7 +139,7 @@ def take_not_found_as_not_sent(patch: pytest.MonkeyPatch) -> None:
         assert workspace is not None
         try:
             provider = await self._provider(workspace, dispatch)
-            return await provider.look_up(self._question(dispatch))
+            return await provider.look_up(self._lookup_request(dispatch))
         except ConnectionError:
             return None
 

@@ -17,7 +17,7 @@ from outreach.operations.register import inbound
 from outreach.operations.settling import message_outcomes, recipient_outcomes, reconciling
 from outreach.operations.waves import leases
 from outreach.policy import settlement
-from outreach.policy.settlement import ended
+from outreach.policy.settlement import ended_recipient
 from outreach.runners import outbox
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
@@ -30,7 +30,9 @@ def fail_without_cause(patch: pytest.MonkeyPatch) -> None:
     def failing(recipient: Recipient, outcome: DispatchOutcome, **given: Any) -> Recipient:
         after = settle_recipient(recipient, outcome, **given)
         if outcome.state is DispatchState.ACCEPTED and recipient.position % 5 == 0:
-            return ended(attrs.evolve(after, successful=False), RecipientStatus.FAILED, "rejected", given["now"])
+            return ended_recipient(
+                attrs.evolve(after, successful=False), RecipientStatus.FAILED, "rejected", given["now"]
+            )
         return after
 
     patch.setattr(recipient_outcomes, "settle_recipient", failing)
@@ -40,7 +42,7 @@ def never_try_again(patch: pytest.MonkeyPatch) -> None:
     """Let a contact fail with its first attempt, whatever the settings say."""
 
     def failed(recipient: Recipient, reason: str, *, now: datetime, **_: Any) -> Recipient:
-        return ended(attrs.evolve(recipient, successful=False), RecipientStatus.FAILED, reason, now)
+        return ended_recipient(attrs.evolve(recipient, successful=False), RecipientStatus.FAILED, reason, now)
 
     patch.setattr(settlement, "fail_attempt", failed)
 
@@ -51,7 +53,7 @@ def skip_without_cause(patch: pytest.MonkeyPatch) -> None:
 
     def skipping(tx: Transaction, before: Recipient, after: Recipient, campaign: Campaign, **why: Any) -> None:
         if after.reason == "deferred":
-            after = ended(after, RecipientStatus.SKIPPED, "opted_out", why["now"])
+            after = ended_recipient(after, RecipientStatus.SKIPPED, "opted_out", why["now"])
         update_recipient(tx, before, after, campaign, **why)
 
     patch.setattr(recipient_outcomes, "update_recipient", skipping)
@@ -114,10 +116,10 @@ def send_from_a_copy(patch: pytest.MonkeyPatch) -> None:
 
 def ask_twice(patch: pytest.MonkeyPatch) -> None:
     """Ask a provider again that did not answer in time, as many a library does by itself."""
-    ask = outbox.Outbox._ask
+    ask = outbox.Outbox._call_provider
 
     async def insisting(self: outbox.Outbox, dispatch: Dispatch, request: Any) -> DispatchOutcome:
         first = await ask(self, dispatch, request)
         return await ask(self, dispatch, request) if first.reason == "timeout" else first
 
-    patch.setattr(outbox.Outbox, "_ask", insisting)
+    patch.setattr(outbox.Outbox, "_call_provider", insisting)

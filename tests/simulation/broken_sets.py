@@ -14,7 +14,6 @@ from outreach.models.plans import Wave, WaveResult
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus
 from outreach.operations.waves import committing, intents
-from outreach.operations.waves.intents import withdrawal_reasons
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
 from outreach.working_set.journal import Journal, Rows
@@ -60,7 +59,7 @@ def lose_a_buffered_write(patch: pytest.MonkeyPatch) -> None:
 
 def count_the_stops_too_early(patch: pytest.MonkeyPatch) -> None:
     """Compare the stops of the commit with those of the commit, and not with those of now."""
-    withdrawal_reasons = withdrawal_reasons
+    withdrawal_reasons = intents.withdrawal_reasons
 
     def deaf(tx: Transaction, intents: Sequence[tuple[Dispatch, int | None]], now: datetime) -> Sequence[str | None]:
         unknown = [(dispatch, stops) for dispatch, stops in intents if stops is None]

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import pytest
 from sqlite_utils import Database, Migrations
 
-from outreach import migrate_database
 from outreach.clock import SystemClock
+from outreach.database import migrate_database
 from outreach.errors import DatabaseInUse, StorageError
 from outreach.storage.sqlite import (
     SqliteStorage,
@@ -32,7 +32,7 @@ ENTRIES = 20_000
 
 KILLED = """
 import sys, time
-from outreach import migrate_database
+from outreach.database import migrate_database
 from outreach.storage.sqlite import keeping, progress, schema
 
 progress.PROGRESS_SECONDS, progress._OPERATIONS = 0.0, 1000

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database, Migrations
 
-from outreach import Outreach, backup_database, check_database, migrate_database, restore_database
+from outreach import Outreach
 from outreach.clock import SystemClock
+from outreach.database import backup_database, check_database, migrate_database, restore_database
 from outreach.errors import ConfigError, DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.models.work import DatabaseHome
 from outreach.operations.waves import leases

@@ -148,12 +148,12 @@ class TwilioCarrier:
         http = self._connection.http
         return await base.fetch_json(http, http.build_request("GET", url, params=params, headers=self._headers))
 
-    async def _list(self, *, to: str, sender: str) -> list[Mapping[str, Any]] | None:
+    async def _list(self, *, to: str, from_number: str) -> list[Mapping[str, Any]] | None:
         """Return all messages from one number to another; None when they cannot all be seen.
 
         They are not asked for by date: Twilio filters by the day of sending, which a queued one does not have yet.
         """
-        params = {"To": to, "From": sender, "PageSize": str(_PAGE_SIZE)}
+        params = {"To": to, "From": from_number, "PageSize": str(_PAGE_SIZE)}
         found: list[Mapping[str, Any]] = []
         url = f"{self._messages}.json"
         asked: Mapping[str, str] | None = params

@@ -7,6 +7,7 @@ from datetime import datetime
 import attrs
 
 from outreach.errors import NotFound, Unauthorized
+from outreach.models.base import set_fields
 from outreach.models.workspace import ApiKey, Workspace, WorkspaceUpdate
 from outreach.operations.campaigns import trail
 from outreach.operations.common import record_audit, wake_running_campaigns, workspace_of

@@ -18,7 +18,7 @@ from outreach.operations.campaigns import trail
 from outreach.operations.common import call_settings_of
 from outreach.policy.call_settlement import drop_second_leg
 from outreach.policy.flows import enter_step
-from outreach.policy.settlement import waiting
+from outreach.policy.settlement import ended_recipient, waiting
 from outreach.working_set import Transaction
 
 

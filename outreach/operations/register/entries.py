@@ -20,6 +20,7 @@ from outreach.operations.campaigns.recipients import put_recipient
 from outreach.operations.campaigns.trail import ENGINE
 from outreach.operations.common import campaign_unit, record_audit, reply_settings_of
 from outreach.operations.settling.recipient_outcomes import update_recipient
+from outreach.policy.settlement import ended_recipient
 from outreach.working_set import Transaction
 
 UNCLEAR_REPLY: Final = "unclear_reply"

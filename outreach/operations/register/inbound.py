@@ -65,10 +65,10 @@ def receive(
         workspace: Whose number was written to.
         text: The message. One without an identifier of its provider is taken in as often as it comes.
         provider: The carrier that brings it; None for a program that names none.
-        carrier_start_words: What the carrier takes for START where it answers STOP, START and HELP by itself, at the number that
-            was written to; None where it does not. Where it does, nothing is answered here but a STOP that is none of
-            the carriers' words (`policy.opt_out.keywords.carrier_replies_to`), and no other START lifts an entry: the carrier's
-            own block would stay.
+        carrier_start_words: What the carrier takes for START where it answers STOP, START and HELP by itself, at the
+            number that was written to; None where it does not. Where it does, nothing is answered here but a STOP that
+            is none of the carriers' words (`policy.opt_out.keywords.carrier_replies_to`), and no other START lifts an
+            entry: the carrier's own block would stay.
         ids: Where identifiers come from.
         now: The time of the commit.
     """

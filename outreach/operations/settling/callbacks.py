@@ -179,7 +179,8 @@ def merge_event(
         tx: The transaction.
         report: What the callback tells.
         to: The number that is signed, where what names the dispatch is not (`CallbackEvent.to`).
-        provider_id_may_differ: Whether the provider may have answered with another identifier (`CallbackEvent.provider_id_may_differ`).
+        provider_id_may_differ: Whether the provider may have answered with another identifier
+            (`CallbackEvent.provider_id_may_differ`).
         backoff: How long a dispatch that turns out to be deferred waits.
         analyser: Decides what came of a call that has ended.
         now: The present moment.

@@ -51,9 +51,9 @@ def measure_setback(tx: Transaction, now: datetime) -> timedelta | None:
 def repair_after_clock_step(tx: Transaction, back: timedelta, *, epoch: int, now: datetime) -> None:
     """Have everything looked at again that the time from before may hold up.
 
-    Campaigns find out slice by slice who waits for too long (`shorten_waits`). The holds of providers last as long from now as
-    they were meant to last at most. A campaign was started and changed before now: what it counts from then on, such
-    as replies and failures, would be missed otherwise. So was what is unknown committed before now.
+    Campaigns find out slice by slice who waits for too long (`shorten_waits`). The holds of providers last as long
+    from now as they were meant to last at most. A campaign was started and changed before now: what it counts from
+    then on, such as replies and failures, would be missed otherwise. So was what is unknown committed before now.
 
     Args:
         tx: The transaction.

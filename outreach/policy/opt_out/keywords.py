@@ -4,9 +4,9 @@ Two tiers. *Exact*: the whole message is one of the words, whatever its case, pu
 width and spacing; so a carrier reads it (CTIA messaging principles, 5.1.3; 47 CFR 64.1200(a)(10) names the words).
 *Phrase*: a message of at most five words, politeness not counted, that begins or ends with such a word or holds a
 phrase such as "do not text me"; or, however long it is, a sentence in it that says so in plain words
-(`outreach.policy.opt_out.phrases`). Any wording that a reasonable person understands has to be honoured (the same rule), and
-one contact too few costs less than one too many. Only an opt-out is read from a phrase: START and HELP are exact.
-What somebody quotes is not read for a phrase (`outreach.policy.opt_out.words`).
+(`outreach.policy.opt_out.phrases`). Any wording that a reasonable person understands has to be honoured (the same
+rule), and one contact too few costs less than one too many. Only an opt-out is read from a phrase: START and HELP are
+exact. What somebody quotes is not read for a phrase (`outreach.policy.opt_out.words`).
 
 What holds a word of opting out and is in neither tier is for a person to read (`may_mean_stop`).
 """

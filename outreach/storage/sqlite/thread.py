@@ -94,8 +94,6 @@ def _with_raw(connection: aiosqlite.Connection, function: Callable[[sqlite3.Conn
     return function(connection._conn)
 
 
-T = TypeVar("T")
-
 BUSY_SECONDS: Final = 5.0
 """How long a transaction waits for another process's lock: somebody waits for its answer."""
 

@@ -23,8 +23,8 @@ from outreach.testing.simulation.faults import Faults
 _LATE_ARRIVAL: Final = (12.0, 30.0)
 """Seconds that a request is on its way at the least and at the most when it is late.
 
-From its commit on no more than `max_intent_age_seconds`, `provider_timeout_seconds` and `lease_seconds` together: until then
-the engine believes nobody who has nothing of it.
+From its commit on no more than `max_intent_age_seconds`, `provider_timeout_seconds` and `lease_seconds` together:
+until then the engine believes nobody who has nothing of it.
 """
 
 _RECORDED_WITHIN: Final = 15.0

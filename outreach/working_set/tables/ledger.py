@@ -151,7 +151,7 @@ class Dispatches(Table):
             phone=phone,
             since=format_timestamp(since),
         )
-        return [RecentRequest(parse_timestamp(created_at), bool(under_way)) for created_at, in_flight in rows]
+        return [RecentRequest(parse_timestamp(created_at), bool(in_flight)) for created_at, in_flight in rows]
 
     def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
         """Return a campaign's dispatches that are no more `dispatching`, created at or after a moment.

@@ -171,7 +171,7 @@ def test_a_keyword_that_telnyx_has_answered_is_said(keyword: str) -> None:
     event["data"]["payload"]["autoresponse_type"] = keyword
     content = _read(signed(event)).content
     assert isinstance(content, InboundMessageEvent)
-    assert (content.keyword, content.answered) == (keyword.lower(), True)
+    assert (content.keyword, content.replied_by_carrier) == (keyword.lower(), True)
 
 
 @pytest.mark.parametrize(("age", "read"), [(0, True), (299, True), (-299, True), (301, False), (-301, False)])

@@ -280,7 +280,7 @@ def test_a_keyword_that_twilio_has_answered_is_said(keyword: str) -> None:
     """`OptOutType` comes with Advanced Opt-Out, and then Twilio has replied."""
     content = _read(signed({**INBOUND, "OptOutType": keyword})).content
     assert isinstance(content, InboundMessageEvent)
-    assert (content.keyword, content.answered) == (keyword.lower(), True)
+    assert (content.keyword, content.replied_by_carrier) == (keyword.lower(), True)
 
 
 @pytest.mark.parametrize("written", ["%ED%A0%BD", "%ff"])

@@ -141,7 +141,8 @@ def apply_migrations(
     if pending_migrations and not is_new:
         if not migrate:
             raise DatabaseOlder(
-                f"This database was written by an older version of this package: it lacks {', '.join(pending_migrations)}. "
+                "This database was written by an older version of this package: it lacks "
+                f"{', '.join(pending_migrations)}. "
                 "Nothing was changed. It is brought up to date when the process that dispatches from it opens it."
             )
         _bring_forward(raw, database, Progress("Bringing the database up to date", on_progress))

@@ -1,0 +1,27 @@
+"""What an application hears of, once it is committed. A public module."""
+
+from __future__ import annotations
+
+from outreach.models.events import (
+    CallEnded,
+    CampaignStatusChanged,
+    Event,
+    MessageReceived,
+    MessageStatusChanged,
+    OptedIn,
+    OptedOut,
+    RecipientEnded,
+)
+from outreach.services.events import EventStream
+
+__all__ = [
+    "CallEnded",
+    "CampaignStatusChanged",
+    "Event",
+    "EventStream",
+    "MessageReceived",
+    "MessageStatusChanged",
+    "OptedIn",
+    "OptedOut",
+    "RecipientEnded",
+]

@@ -1,0 +1,47 @@
+"""The JSON bodies of the HTTP interface: reading requests and writing responses. A public module, for servers."""
+
+from __future__ import annotations
+
+from outreach.clock import format_timestamp
+from outreach.config import PUBLIC_URL_VARIABLE
+from outreach.convert.campaigns import read_call_campaign, read_sms_campaign
+from outreach.convert.fast_bodies import read_simple_body
+from outreach.convert.json_parsing import parse_json
+from outreach.convert.json_requests import read_new_call, read_new_message, read_sms_settings_update
+from outreach.convert.json_responses import (
+    write_call,
+    write_call_created,
+    write_campaign,
+    write_campaign_created,
+    write_message,
+    write_sms_settings,
+)
+from outreach.models.base import JsonPage
+from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
+from outreach.policy.holidays import holiday_parts, parse_holidays
+from outreach.services.contacts import prepare_recipient
+
+__all__ = [
+    "PUBLIC_URL_VARIABLE",
+    "IdempotentRequest",
+    "JsonPage",
+    "RateLimitState",
+    "StoredAnswer",
+    "format_timestamp",
+    "holiday_parts",
+    "parse_holidays",
+    "parse_json",
+    "prepare_recipient",
+    "read_call_campaign",
+    "read_new_call",
+    "read_new_message",
+    "read_simple_body",
+    "read_sms_campaign",
+    "read_sms_settings_update",
+    "write_call",
+    "write_call_created",
+    "write_campaign",
+    "write_campaign_created",
+    "write_message",
+    "write_sms_settings",
+]
