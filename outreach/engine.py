@@ -146,11 +146,11 @@ class Outreach:
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
         self._stack: AsyncExitStack | None = None
-        self.loop_guard = LoopGuard()
+        self._loop_guard = LoopGuard()
         self._grace_ends = 0.0
         context = ServiceContext(
-            loop_guard=self.loop_guard,
-            storage=GuardedStorage(storage, self.loop_guard),
+            loop_guard=self._loop_guard,
+            storage=GuardedStorage(storage, self._loop_guard),
             clock=self._clock,
             ids=self._ids,
             config=self._config,
@@ -159,7 +159,7 @@ class Outreach:
             log_throttle=self.log_throttle,
         )
         self.readiness = ReadinessProbe(
-            loop_guard=self.loop_guard,
+            loop_guard=self._loop_guard,
             storage=storage,
             clock=self._clock,
             health=self.health,
@@ -257,9 +257,9 @@ class Outreach:
             DatabaseOlder: An older version has written it, and this engine was not to bring it up to date.
             StorageError: The database cannot be used.
         """
-        self.loop_guard.settle()
+        self._loop_guard.settle()
         async with AsyncExitStack() as stack:
-            stack.callback(self.loop_guard.leave)
+            stack.callback(self._loop_guard.leave)
             await stack.enter_async_context(self._storage)
             stack.push_async_callback(self._connections.aclose)
             stack.push_async_callback(self.rate_limits.aclose)
@@ -280,7 +280,7 @@ class Outreach:
         Raises:
             ConfigError: It was opened in another process, thread or event loop.
         """
-        self.loop_guard.require()
+        self._loop_guard.require()
         self.events.close()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None

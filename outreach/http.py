@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from outreach.clock import format_timestamp
 from outreach.config import PUBLIC_URL_VARIABLE
-from outreach.convert.campaigns import read_call_campaign, read_sms_campaign
+from outreach.convert.campaigns import in_json_names, read_call_campaign, read_sms_campaign
 from outreach.convert.fast_bodies import read_simple_body
 from outreach.convert.json_parsing import parse_json
 from outreach.convert.json_requests import read_new_call, read_new_message, read_sms_settings_update
@@ -29,6 +29,7 @@ __all__ = [
     "StoredAnswer",
     "format_timestamp",
     "holiday_parts",
+    "in_json_names",
     "parse_holidays",
     "parse_json",
     "prepare_recipient",

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import attrs
+
 from outreach.convert.field_rules import (
     MAX_DETAILS,
     Array,
@@ -32,11 +34,17 @@ from outreach.models.recipient import NewRecipient
 from outreach.policy.business_hours import MAX_BATCH_CONCURRENCY, parse_business_hours
 from outreach.policy.holidays import parse_holidays
 
-_RENAMED: Final = {
-    "business_hours": "business_hours_config",
-    "holidays": "holidays_config",
-    "cli_group": "cli_group_config",
+_SHARED_NAMES: Final = {"business_hours": "business_hours_config", "holidays": "holidays_config"}
+_SMS_NAMES: Final = _SHARED_NAMES | {
+    "message_mode": "sms_mode",
+    "message_source": "sms_message_source",
+    "body": "message_body",
+    "flow_id": "sms_flow_id",
+    "carrier": "sms_carrier",
+    "from_number": "sms_from_number",
+    "rate_per_minute": "sms_rate_per_minute",
 }
+_CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "cli_group_config"}
 _E164: Final = Text(pattern=re.compile(r"\+[1-9][0-9]{6,14}"), meaning="must be a number in E.164 such as +14155550102")
 
 _read_recipient = make_request_converter(
@@ -78,6 +86,12 @@ def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, S
         InvalidRequest: A rule is broken; the details name each place.
     """
     return _read(data, _call_reader(this_year), _check_call)
+
+
+def in_json_names(error: InvalidRequest) -> InvalidRequest:
+    """Return an error about a new SMS campaign with the JSON names of the fields that it is about."""
+    details = [attrs.evolve(detail, path=_SMS_NAMES.get(detail.path, detail.path)) for detail in error.details]
+    return InvalidRequest(details=details)
 
 
 def _read(
@@ -137,15 +151,15 @@ def _shared(this_year: int) -> dict[str, FieldRule]:
 @functools.lru_cache(maxsize=4)
 def _sms_reader(this_year: int) -> Callable[[Any], NewSmsCampaign]:
     rules = _shared(this_year) | {
-        "sms_mode": OneOf(("one_way", "conversational")),
-        "sms_message_source": OneOf(("custom", "flow")),
-        "message_body": Text(maximum=1600),
-        "sms_flow_id": OrNull(uuid),
-        "sms_carrier": OrNull(OneOf(CARRIERS)),
-        "sms_from_number": OrNull(_sending_number),
-        "sms_rate_per_minute": Integer(1, 600),
+        "message_mode": OneOf(("one_way", "conversational")),
+        "message_source": OneOf(("custom", "flow")),
+        "body": Text(maximum=1600),
+        "flow_id": OrNull(uuid),
+        "carrier": OrNull(OneOf(CARRIERS)),
+        "from_number": OrNull(_sending_number),
+        "rate_per_minute": Integer(1, 600),
     }
-    return make_request_converter(NewSmsCampaign, rules, renamed=_RENAMED)
+    return make_request_converter(NewSmsCampaign, rules, renamed=_SMS_NAMES)
 
 
 @functools.lru_cache(maxsize=4)
@@ -153,14 +167,14 @@ def _call_reader(this_year: int) -> Callable[[Any], NewCallCampaign]:
     rules = _shared(this_year) | {
         "agent_id": uuid,
         "batch_concurrency": Integer(1, MAX_BATCH_CONCURRENCY),
-        "sip_trunk_id": OrNull(uuid),
+        "trunk_id": OrNull(uuid),
         "cli_mode": OneOf(("default", "group")),
         "cli_group": OrNull(Array(_in_array(_read_cli_entry))),
         "ivr_enabled": boolean,
         "call_screen_enabled": boolean,
         "double_dial": boolean,
     }
-    return make_request_converter(NewCallCampaign, rules, renamed=_RENAMED)
+    return make_request_converter(NewCallCampaign, rules, renamed=_CALL_NAMES)
 
 
 def _sending_number(value: Any) -> str | None:

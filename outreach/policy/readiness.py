@@ -32,13 +32,13 @@ def _of_messages(campaign: Campaign) -> list[ErrorDetail]:
     found = []
     if campaign.message_source == "flow":
         if campaign.flow_id is None:
-            found.append(ErrorDetail("sms_flow_id", "It has no sms_flow_id: the flow that drives it."))
+            found.append(ErrorDetail("flow_id", "It has no flow_id: the flow that drives it."))
     elif not (campaign.body and campaign.body.strip()):
-        found.append(ErrorDetail("message_body", "It has no message_body: the text to send."))
+        found.append(ErrorDetail("body", "It has no body: the text to send."))
     if not campaign.from_number:
-        found.append(ErrorDetail("sms_from_number", "It has no sms_from_number: the number to send from."))
+        found.append(ErrorDetail("from_number", "It has no from_number: the number to send from."))
     if campaign.carrier is None:
-        found.append(ErrorDetail("sms_carrier", "It has no sms_carrier: the carrier that sends."))
+        found.append(ErrorDetail("carrier", "It has no carrier: the carrier that sends."))
     return found
 
 

@@ -8,7 +8,7 @@ from outreach.clock import Clock
 from outreach.models.account import Account
 from outreach.protocols.adapter import Connection
 from outreach.vault import Vault
-from outreach.wire.client import redact_http_logs
+from outreach.wire.log_redaction import redact_http_logs
 
 if TYPE_CHECKING:
     import httpx

@@ -447,7 +447,7 @@ def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
     try:
         flow_of(tx, workspace_id, flow_id)
     except NotFound:
-        raise InvalidRequest.at("sms_flow_id", "the workspace has no such flow") from None
+        raise InvalidRequest.at("flow_id", "the workspace has no such flow") from None
 
 
 def _require_sms(workspace: Workspace) -> None:

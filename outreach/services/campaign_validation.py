@@ -38,17 +38,17 @@ def check_new_sms_campaign(campaign: NewSmsCampaign) -> None:
     """
     check_kind("campaign", campaign, NewSmsCampaign)
     details = _shared_problems(campaign)
-    details += _text("message_body", campaign.body, 0, _MAX_MESSAGE_LENGTH)
-    details += _text("sms_from_number", campaign.from_number, 0, None)
-    details += _choice("sms_mode", campaign.message_mode, get_args(SmsMode))
-    details += _choice("sms_message_source", campaign.message_source, get_args(SmsMessageSource))
+    details += _text("body", campaign.body, 0, _MAX_MESSAGE_LENGTH)
+    details += _text("from_number", campaign.from_number, 0, None)
+    details += _choice("message_mode", campaign.message_mode, get_args(SmsMode))
+    details += _choice("message_source", campaign.message_source, get_args(SmsMessageSource))
     if campaign.carrier is not None:
-        details += _choice("sms_carrier", campaign.carrier, CARRIERS)
-    details += _integer("sms_rate_per_minute", campaign.rate_per_minute, _MAX_RATE)
+        details += _choice("carrier", campaign.carrier, CARRIERS)
+    details += _integer("rate_per_minute", campaign.rate_per_minute, _MAX_RATE)
     if campaign.message_source == "custom" and campaign.body is None:
-        details.append(ErrorDetail("message_body", "is required when sms_message_source is custom"))
+        details.append(ErrorDetail("body", "is required when message_source is custom"))
     if campaign.message_source == "flow" and campaign.flow_id is None:
-        details.append(ErrorDetail("sms_flow_id", "is required when sms_message_source is flow"))
+        details.append(ErrorDetail("flow_id", "is required when message_source is flow"))
     _refuse(details)
 
 

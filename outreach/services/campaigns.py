@@ -44,8 +44,9 @@ MAX_PAGE_SIZE: Final = 100
 _BATCH: Final = 500
 _CHANNELS: Final = get_args(Channel)
 _WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
+_SMS_FIELDS: Final = frozenset({"body", "message_source", "flow_id", "carrier", "from_number", "rate_per_minute"})
 _CLEARABLE: Final = (
-    *("description", "message_body", "sms_carrier", "sms_from_number", "sms_flow_id", "agent_id"),
+    *("description", "body", "carrier", "from_number", "flow_id", "agent_id"),
     *_WHEN,
 )
 
@@ -403,28 +404,26 @@ def _reason(found: StartCheck | None) -> ErrorDetail | None:
     if found.failures_by_reason.get("over_segment_cap"):
         message = "Its text, with the footer, is over the cap of segments (max_segments) for every contact."
         return ErrorDetail("max_segments", message)
-    return ErrorDetail("message_body", "Its text is empty for every contact: nothing fills its placeholders.")
+    return ErrorDetail("body", "Its text is empty for every contact: nothing fills its placeholders.")
 
 
 def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> Campaign:
     workspace_id = before.workspace_id
-    flow_id, agent_id = changes.get("sms_flow_id"), changes.get("agent_id")
+    flow_id, agent_id = changes.get("flow_id"), changes.get("agent_id")
     if flow_id is not None:
         flow_of(tx, workspace_id, flow_id)
     if agent_id is not None:
         agent_of(tx, workspace_id, agent_id)
     given = dict(changes)
-    if "message_body" in given:
-        given["sms_message_body"] = given.pop("message_body")
-        if given["sms_message_body"] is not None:
-            given["sms_message_source"] = "custom"
+    if given.get("body") is not None:
+        given["message_source"] = "custom"
     if flow_id is not None:
-        given["sms_message_source"] = "flow"
+        given["message_source"] = "flow"
     if "scheduled_start_at" in given:
         given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
-    if "sms_from_number" in given:
-        given["sms_from_number"] = given["sms_from_number"] or None
-    foreign = {"agent_id"} if before.channel == "sms" else {name for name in given if name.startswith("sms_")}
+    if "from_number" in given:
+        given["from_number"] = given["from_number"] or None
+    foreign = {"agent_id"} if before.channel == "sms" else _SMS_FIELDS
     wrong = sorted(foreign & given.keys())
     if wrong:
         raise InvalidRequest(
@@ -441,13 +440,13 @@ def _check_update(changes: Mapping[str, Any]) -> None:
         check_name("name", changes["name"], 100)
     if "description" in changes:
         check_description(changes["description"])
-    if changes.get("message_body") is not None and changes.get("sms_flow_id") is not None:
-        raise InvalidRequest.at("sms_flow_id", "excludes message_body: a campaign sends a text or runs a flow")
-    if changes.get("message_body") is not None:
-        check_name("message_body", changes["message_body"], 1600, minimum=0)
-    if changes.get("sms_from_number") is not None:
-        check_name("sms_from_number", changes["sms_from_number"], 255, minimum=0)
-    if changes.get("sms_carrier") is not None:
-        check_choice("sms_carrier", changes["sms_carrier"], CARRIERS)
-    if "sms_rate_per_minute" in changes:
-        check_integer("sms_rate_per_minute", changes["sms_rate_per_minute"], 1, 600)
+    if changes.get("body") is not None and changes.get("flow_id") is not None:
+        raise InvalidRequest.at("flow_id", "excludes body: a campaign sends a text or runs a flow")
+    if changes.get("body") is not None:
+        check_name("body", changes["body"], 1600, minimum=0)
+    if changes.get("from_number") is not None:
+        check_name("from_number", changes["from_number"], 255, minimum=0)
+    if changes.get("carrier") is not None:
+        check_choice("carrier", changes["carrier"], CARRIERS)
+    if "rate_per_minute" in changes:
+        check_integer("rate_per_minute", changes["rate_per_minute"], 1, 600)

@@ -79,7 +79,7 @@ class GuardedStorage:
 
     def __init__(self, storage: Storage, loop_guard: LoopGuard) -> None:
         self._storage = storage
-        self.loop_guard = loop_guard
+        self._loop_guard = loop_guard
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction; see `Storage.write`.
@@ -87,7 +87,7 @@ class GuardedStorage:
         Raises:
             ConfigError: The engine was opened elsewhere.
         """
-        self.loop_guard.require()
+        self._loop_guard.require()
         return await self._storage.write(operation, bulk=bulk)
 
     async def read(self, operation: Operation[T]) -> T:
@@ -96,7 +96,7 @@ class GuardedStorage:
         Raises:
             ConfigError: The engine was opened elsewhere.
         """
-        self.loop_guard.require()
+        self._loop_guard.require()
         return await self._storage.read(operation)
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
@@ -105,7 +105,7 @@ class GuardedStorage:
         Raises:
             ConfigError: The engine was opened elsewhere.
         """
-        self.loop_guard.require()
+        self._loop_guard.require()
         return self._storage.campaign_list_revision(workspace_id)
 
 

@@ -45,7 +45,7 @@ class ReadinessProbe:
         health: Callable[[], DispatcherHealth],
         log_throttle: LogThrottle,
     ) -> None:
-        self.loop_guard = loop_guard
+        self._loop_guard = loop_guard
         self._storage = storage
         self._clock = clock
         self._health = health
@@ -61,7 +61,7 @@ class ReadinessProbe:
         Raises:
             ConfigError: The engine was opened elsewhere: nothing here answers for it.
         """
-        self.loop_guard.require()
+        self._loop_guard.require()
         async with self._turn:
             if self._clock.monotonic() - self._looked_at > _FRESH_SECONDS:
                 await self._write()

@@ -24,13 +24,13 @@ from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, Text, cha
 @click.command("update", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
 @click.option("--name", type=Text(1, 100), help="A new name.")
-@click.option("--message", "message_body", type=Text(0, 1600), help="The message template.")
-@click.option("--from", "sms_from_number", metavar="NUMBER", help="The sending number.")
+@click.option("--message", "body", type=Text(0, 1600), help="The message template.")
+@click.option("--from", "from_number", metavar="NUMBER", help="The sending number.")
 @click.option(
-    "--carrier", "sms_carrier", type=CARRIER, help="The carrier that sends; by default that of a new sending number."
+    "--carrier", "carrier", type=CARRIER, help="The carrier that sends; by default that of a new sending number."
 )
-@click.option("--rate", "sms_rate_per_minute", type=click.IntRange(1, 600), help="Messages a minute.")
-@click.option("--flow", "sms_flow_id", type=FLOW, help="The automation flow that drives it.")
+@click.option("--rate", "rate_per_minute", type=click.IntRange(1, 600), help="Messages a minute.")
+@click.option("--flow", "flow_id", type=FLOW, help="The automation flow that drives it.")
 @click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
 @click.option("--description", type=Text(0, 500), help="For people.")
 @time_options
@@ -89,10 +89,10 @@ def update_(
 
 async def _with_carrier(engine: Outreach, workspace_id: str, changes: dict[str, Any]) -> dict[str, Any]:
     """Return the changes with the carrier of a new sending number, unless one is named, or none is known."""
-    if "sms_carrier" in changes or not changes.get("sms_from_number"):
+    if "carrier" in changes or not changes.get("from_number"):
         return dict(changes)
-    carrier = await carrier_of(engine, await engine.workspaces.get(workspace_id), changes["sms_from_number"])
-    return {**changes, **({} if carrier is None else {"sms_carrier": carrier})}
+    carrier = await carrier_of(engine, await engine.workspaces.get(workspace_id), changes["from_number"])
+    return {**changes, **({} if carrier is None else {"carrier": carrier})}
 
 
 def _exclude(name: str, is_given: bool, is_cleared: bool) -> None:

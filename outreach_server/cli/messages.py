@@ -24,6 +24,6 @@ def list_(workspace_id: str, unclear: bool, limit: int) -> None:
     found = with_engine(lambda engine: engine.messages.list_inbound(workspace_id, unclear=unclear, limit=limit))
     show_list(
         [documents.inbound(item) for item in found],
-        ("id", "provider", "sender", "to", "keyword", "unclear", "body", "received_at"),
+        ("id", "provider", "from_number", "to", "keyword", "unclear", "body", "received_at"),
         empty="Nobody has written.",
     )

@@ -16,10 +16,10 @@ _MAX_NAME_LENGTH: Final = 40
 _MAX_NAMES: Final = 20
 
 _UPDATES: Final = {
-    "message_body": "--message TEXT",
-    "sms_flow_id": "--flow FLOW",
-    "sms_from_number": "--from NUMBER",
-    "sms_carrier": "--carrier NAME",
+    "body": "--message TEXT",
+    "flow_id": "--flow FLOW",
+    "from_number": "--from NUMBER",
+    "carrier": "--carrier NAME",
     "agent_id": "--agent AGENT",
     "scheduled_expires_at": "--expires-at TIME",
     "business_hours": "--hours 'DAYS FROM-TO' --timezone ZONE",
@@ -47,7 +47,7 @@ def _commands(details: Sequence[ErrorDetail], campaign: Campaign) -> list[str]:
     """Return the commands that take obstacles away: one for each thing that is to be changed."""
     commands = []
     # The text of a flow is the flow's: a text of the campaign's own would take the flow away.
-    of_flow = {"message_body"} if campaign.message_source == "flow" else set()
+    of_flow = {"body"} if campaign.message_source == "flow" else set()
     paths = [detail.path for detail in details if detail.path not in of_flow]
     for what, known in (
         (f"campaigns update {campaign.id}", _UPDATES),
@@ -100,7 +100,7 @@ def _command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
     match kind:
         case "account":
             return f"accounts connect {campaign.workspace_id} {rest}"
-        case "max_segments" | "message_body" if campaign.message_source == "flow":
+        case "max_segments" | "body" if campaign.message_source == "flow":
             return f"flows update {campaign.workspace_id} {campaign.flow_id} --file FILENAME"
         case "max_segments":
             return f"campaigns update {campaign.id} --message TEXT"

@@ -128,7 +128,7 @@ def _document(item: Message | Call) -> Mapping[str, object]:
     if isinstance(item, Call):
         return documents.call(item)
     shown = documents.plain(item)
-    return {name: shown[name] for name in ("id", "to", "sender", "carrier", "segments", "status", "reason")}
+    return {name: shown[name] for name in ("id", "to", "from_number", "carrier", "segments", "status", "reason")}
 
 
 def _variable(text: str) -> tuple[str, str]:

@@ -9,9 +9,9 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import CampaignCreated, NewSmsCampaign, NotFound, Workspace
+from outreach import CampaignCreated, InvalidRequest, NewSmsCampaign, NotFound, Workspace
 from outreach.errors import StorageError
-from outreach.http import IdempotentRequest, StoredAnswer, write_campaign_created
+from outreach.http import IdempotentRequest, StoredAnswer, in_json_names, write_campaign_created
 from outreach_server.body import receive_body
 from outreach_server.context import Server, server_of
 from outreach_server.idempotency import idempotency_key, keyed_request
@@ -85,6 +85,8 @@ async def _answer(
             return await creation.create_sms_response(
                 workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
             )
+        except InvalidRequest as error:
+            raise in_json_names(error) from None
         except NotFound as error:
             # An SMS campaign names nothing that could be missing: what is gone is the campaign itself, and the
             # interface lists no 404 here.

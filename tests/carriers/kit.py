@@ -45,7 +45,7 @@ def message(**changes: Any) -> OutboundMessage:
     fields: dict[str, Any] = {
         "dispatch_id": new_id(),
         "workspace_id": WORKSPACE_ID,
-        "sender": SENDER,
+        "from_number": SENDER,
         "to": TO,
         "body": BODY,
         "not_after": None,
@@ -58,7 +58,7 @@ def lookup(**changes: Any) -> LookupRequest:
     fields: dict[str, Any] = {
         "workspace_id": WORKSPACE_ID,
         "dispatch_id": new_id(),
-        "sender": SENDER,
+        "from_number": SENDER,
         "to": TO,
         "body": BODY,
         "since": NOW,

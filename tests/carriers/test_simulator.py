@@ -62,9 +62,9 @@ class TestSimulatedCarrierWithLog(CarrierContract):
         log = tmp_path / "log.jsonl"
         return SimulatorLab(
             {
-                "accepts": _carrier(log=log),
-                "refuses_for_now": _carrier(log=log, failure_rate=1.0),
-                "does_not_answer": _carrier(log=log, latency_ms=600_000.0),
+                "accepts": _carrier(log_file=log),
+                "refuses_for_now": _carrier(log_file=log, failure_rate=1.0),
+                "does_not_answer": _carrier(log_file=log, latency_ms=600_000.0),
             }
         )
 
@@ -87,7 +87,7 @@ async def test_the_log_has_one_line_for_each_message_accepted_before_the_answer(
     log = tmp_path / "log.jsonl"
     message = _message()
     before = datetime.now(UTC)
-    outcome = await _carrier(log=log).send(message)
+    outcome = await _carrier(log_file=log).send(message)
     (line,) = log.read_text(encoding="utf-8").splitlines()
     entry = json.loads(line)
     at = datetime.fromisoformat(entry.pop("at"))
@@ -105,7 +105,7 @@ async def test_the_log_has_one_line_for_each_message_accepted_before_the_answer(
 async def test_what_is_refused_is_not_in_the_log(tmp_path: Path) -> None:
     """Only what was accepted is logged."""
     log = tmp_path / "log.jsonl"
-    outcome = await _carrier(log=log, failure_rate=1.0).send(_message())
+    outcome = await _carrier(log_file=log, failure_rate=1.0).send(_message())
     assert outcome.state is DispatchState.REFUSED
     assert not log.exists()
 
@@ -113,7 +113,7 @@ async def test_what_is_refused_is_not_in_the_log(tmp_path: Path) -> None:
 async def test_a_message_that_was_cancelled_half_way_may_have_been_taken(tmp_path: Path) -> None:
     """Half of the latency passes after the message is taken: then the log knows what the caller does not."""
     log = tmp_path / "log.jsonl"
-    carrier = _carrier(log=log, latency_ms=1000.0)
+    carrier = _carrier(log_file=log, latency_ms=1000.0)
     message = _message()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(carrier.send, message)
@@ -130,10 +130,10 @@ async def test_a_log_of_an_earlier_process_is_read_and_a_torn_line_is_not_believ
     """The look-up goes by the file, and a line that a crash cut short was never answered."""
     log = tmp_path / "log.jsonl"
     sent, torn = _message(), _message()
-    await _carrier(log=log).send(sent)
+    await _carrier(log_file=log).send(sent)
     with log.open("a", encoding="utf-8") as file:
         file.write(f'{{"kind": "sms", "to": "+1", "dispatch_id": "{torn.dispatch_id}"')
-    later = _carrier(log=log)
+    later = _carrier(log_file=log)
     states = [found.state for message in (sent, torn) if (found := await later.look_up(_question(message)))]
     assert states == [DispatchState.ACCEPTED, DispatchState.NOT_SENT]
 

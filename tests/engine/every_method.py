@@ -39,7 +39,7 @@ _BY_NAME: dict[str, Any] = {
     "actor": "library",
     "action": "test",
     "subject": "x",
-    "sender": "+14155550101",
+    "from_number": "+14155550101",
     "to": "+14155550102",
     "body": "Hi",
     "recipients": [NewRecipient(phone_number="+14155550101")],

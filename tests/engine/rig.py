@@ -175,10 +175,10 @@ async def given_campaign(
     """Create a campaign that is ready, at the highest rate."""
     fields: dict[str, Any] = {
         "name": "Spring",
-        "message_body": "Hello {{first_name}}",
-        "sms_carrier": "twilio",
-        "sms_from_number": "+14155550199",
-        "sms_rate_per_minute": 600,
+        "body": "Hello {{first_name}}",
+        "carrier": "twilio",
+        "from_number": "+14155550199",
+        "rate_per_minute": 600,
         **changes,
     }
     people = contacts(recipients) if isinstance(recipients, int) else recipients

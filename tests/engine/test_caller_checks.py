@@ -46,7 +46,7 @@ async def start(
         changes |= {"cli_mode": "group", "cli_group": entries}
     if trunk:
         made = await engine.trunks.create(workspace.id, "T", address="sip.example.com", provider_trunk_id="trunk-1")
-        changes["sip_trunk_id"] = made.id
+        changes["trunk_id"] = made.id
     campaign = await given_calls(engine, workspace, **changes)
     told = [detail.path for detail in await engine.campaigns.start_problems(workspace.id, campaign.id)]
     if not told:

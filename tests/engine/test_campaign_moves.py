@@ -169,7 +169,7 @@ async def test_a_draft_says_by_field_what_it_lacks(storage: Storage) -> None:
     campaign = await given_campaign(storage, campaign=draft)
     with pytest.raises(CannotStart) as caught:
         await _do(storage, moves.start, campaign)
-    paths = ["message_body", "sms_from_number", "sms_carrier", "scheduled_expires_at"]
+    paths = ["body", "from_number", "carrier", "scheduled_expires_at"]
     assert [detail.path for detail in caught.value.details] == paths
     assert caught.value.reasons == tuple(detail.message for detail in caught.value.details)
     assert "It has no sms_carrier" in caught.value.message
@@ -182,7 +182,7 @@ async def test_a_flow_campaign_without_a_flow_lacks_that(storage: Storage) -> No
     campaign = await given_campaign(storage, campaign=draft)
     with pytest.raises(CannotStart) as caught:
         await _do(storage, moves.start, campaign)
-    assert [detail.path for detail in caught.value.details] == ["sms_flow_id"]
+    assert [detail.path for detail in caught.value.details] == ["flow_id"]
 
 
 async def test_a_draft_that_lacks_nothing_any_more_starts(storage: Storage) -> None:

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 
 Update = Callable[[Any], Awaitable[Any]]
 
-STORED_AS = {"message_body": "sms_message_body"}
+STORED_AS = {"body": "body"}
 
 CLEARABLE: dict[type[Any], dict[str, Any]] = {
     WorkspaceUpdate: {"request_limit": None, "default_region": None, "frequency_cap": None},
@@ -38,7 +38,7 @@ CLEARABLE: dict[type[Any], dict[str, Any]] = {
     ),
     CampaignUpdate: dict.fromkeys(
         (
-            *("message_body", "sms_carrier", "sms_from_number", "sms_flow_id", "description"),
+            *("body", "carrier", "from_number", "flow_id", "description"),
             *("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays"),
         ),
         None,
@@ -142,7 +142,7 @@ async def test_a_campaign_from_which_something_is_taken_is_a_draft(engine: Outre
     workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace)
     assert campaign.status == "ready"
-    for name in ("sms_from_number", "sms_carrier", "message_body"):
+    for name in ("from_number", "carrier", "body"):
         cleared: dict[str, Any] = {name: None}
         changed = await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(**cleared))
         assert changed.status == "draft"

@@ -250,7 +250,7 @@ async def test_a_keyword_counts_in_its_workspace_alone(storage: Storage) -> None
 
 @pytest.mark.parametrize(
     ("how", "changes"),
-    [({"carrier_start_words": {"start"}}, {}), ({}, {"answered": True}), ({}, {"answered": True, "keyword": "stop"})],
+    [({"carrier_start_words": {"start"}}, {}), ({}, {"replied_by_carrier": True}), ({}, {"replied_by_carrier": True, "keyword": "stop"})],
 )
 async def test_nothing_is_answered_where_the_carrier_answers(storage: Storage, how: Any, changes: Any) -> None:
     """Providers, F.1: by the account's flag, or because the carrier says that it has; the STOP counts all the same."""
@@ -320,7 +320,7 @@ async def test_a_carriers_own_reading_counts_and_a_stop_counts_in_either(
         ("un-stop", {}, False),
         ("JOIN", {}, False),
         ("Yes", {}, False),
-        ("JOIN", {"keyword": "start", "answered": True}, True),
+        ("JOIN", {"keyword": "start", "replied_by_carrier": True}, True),
     ],
 )
 async def test_only_the_carriers_own_start_lifts_where_it_answers_by_itself(

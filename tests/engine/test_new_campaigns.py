@@ -48,18 +48,18 @@ def _turns(count: int) -> CallerIdAllocation:
         ({"name": "a\x00"}, ["name"]),
         ({"name": 5}, ["name"]),
         ({"description": "x" * 501}, ["description"]),
-        ({"message_body": None}, ["message_body"]),
-        ({"message_body": "x" * 1601}, ["message_body"]),
-        ({"message_body": "\ud800"}, ["message_body"]),
-        ({"sms_message_source": "flow"}, ["sms_flow_id"]),
-        ({"sms_message_source": "letter"}, ["sms_message_source"]),
-        ({"sms_mode": "loud"}, ["sms_mode"]),
-        ({"sms_carrier": "pigeon"}, ["sms_carrier"]),
-        ({"sms_from_number": "\x00"}, ["sms_from_number"]),
-        ({"sms_rate_per_minute": 0}, ["sms_rate_per_minute"]),
-        ({"sms_rate_per_minute": 601}, ["sms_rate_per_minute"]),
-        ({"sms_rate_per_minute": 1.5}, ["sms_rate_per_minute"]),
-        ({"sms_rate_per_minute": True}, ["sms_rate_per_minute"]),
+        ({"body": None}, ["body"]),
+        ({"body": "x" * 1601}, ["body"]),
+        ({"body": "\ud800"}, ["body"]),
+        ({"message_source": "flow"}, ["flow_id"]),
+        ({"message_source": "letter"}, ["message_source"]),
+        ({"message_mode": "loud"}, ["message_mode"]),
+        ({"carrier": "pigeon"}, ["carrier"]),
+        ({"from_number": "\x00"}, ["from_number"]),
+        ({"rate_per_minute": 0}, ["rate_per_minute"]),
+        ({"rate_per_minute": 601}, ["rate_per_minute"]),
+        ({"rate_per_minute": 1.5}, ["rate_per_minute"]),
+        ({"rate_per_minute": True}, ["rate_per_minute"]),
         ({"csv_column_headers": ["a", 1]}, ["csv_column_headers[1]"]),
         ({"schedule_type": "soon"}, ["schedule_type"]),
         ({"schedule_type": "scheduled"}, ["scheduled_start_at"]),
@@ -69,7 +69,7 @@ def _turns(count: int) -> CallerIdAllocation:
             {"schedule_type": "scheduled", "scheduled_start_at": LATER, "scheduled_expires_at": LATER},
             ["scheduled_expires_at"],
         ),
-        ({"name": "", "sms_rate_per_minute": 0}, ["name", "sms_rate_per_minute"]),
+        ({"name": "", "rate_per_minute": 0}, ["name", "rate_per_minute"]),
         ({"business_hours": _hours(timezone="Mars/Olympus")}, ["business_hours.timezone"]),
         ({"business_hours": _hours(schedule={"mon": ()})}, ["business_hours.schedule.mon"]),
         ({"business_hours": _hours(batch_concurrency=41)}, ["business_hours.batch_concurrency"]),
@@ -80,7 +80,7 @@ async def test_an_sms_campaign_made_in_python_has_the_bounds_of_a_body(
 ) -> None:
     """docs/interface.md#4.3 and #8: its rules hold for a program that embeds the engine as well."""
     workspace = await given_workspace(engine)
-    campaign = NewSmsCampaign(**{"name": "Spring", "message_body": "Hi", **fields})
+    campaign = NewSmsCampaign(**{"name": "Spring", "body": "Hi", **fields})
     with pytest.raises(InvalidRequest) as caught:
         await engine.campaigns.create_sms(workspace.id, campaign, contacts(1))
     assert [detail.path for detail in caught.value.details] == paths

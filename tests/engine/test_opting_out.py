@@ -37,7 +37,7 @@ def number(position: int) -> str:
 
 async def say(engine: Outreach, workspace_id: str, position: int, body: str, **changes: Any) -> Any:
     """Have a contact write to the sending number."""
-    fields = {"sender": number(position), "to": OURS, "body": body, "provider": "twilio", **changes}
+    fields = {"from_number": number(position), "to": OURS, "body": body, "provider": "twilio", **changes}
     return await engine.messages.receive(workspace_id, **fields)
 
 
@@ -214,9 +214,9 @@ async def test_who_waits_for_a_step_or_a_retry_is_skipped_at_once(storage: Stora
 async def test_what_a_program_hands_in_is_checked(engine: Outreach) -> None:
     """Nothing is stored of what cannot be read, or says nothing of whom it is from."""
     workspace = await given_workspace(engine)
-    fields: dict[str, Any] = {"sender": number(0), "to": OURS, "body": "STOP"}
+    fields: dict[str, Any] = {"from_number": number(0), "to": OURS, "body": "STOP"}
     for wrong, path in (
-        ({"sender": "nobody"}, "sender"),
+        ({"from_number": "nobody"}, "from_number"),
         ({"body": "\x00"}, "body"),
         ({"provider": "pigeon"}, "provider"),
         ({"provider_id": "SM1"}, "provider_id"),

@@ -46,7 +46,7 @@ async def test_a_wait_for_a_receipt_ends_also_while_nobody_is_contacted(
     async with dispatching(open_storage(clock), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
         await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(retry_enabled=True))
-        changes: dict[str, Any] = {"business_hours": HOURS, "sms_rate_per_minute": 1}
+        changes: dict[str, Any] = {"business_hours": HOURS, "rate_per_minute": 1}
         campaign = await given_campaign(rig.engine, workspace, contacts, **changes)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
 

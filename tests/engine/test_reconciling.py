@@ -229,7 +229,7 @@ async def test_what_is_known_to_be_another_request_s_is_no_evidence(
         ({"state": D.ACCEPTED, "provider_id": "P-1"}, False),
         ({"state": D.REFUSED}, True),
         ({"state": D.UNCONFIRMED, "to": "+14155550177"}, True),
-        ({"state": D.UNCONFIRMED, "sender": "+14155550177"}, True),
+        ({"state": D.UNCONFIRMED, "from_number": "+14155550177"}, True),
         ({"state": D.UNCONFIRMED, "created_at": timedelta(hours=-1)}, True),
     ],
 )
@@ -244,7 +244,7 @@ async def test_a_record_without_our_identifier_proves_nothing_where_two_could_be
         created = first.created_at + rival.get("created_at", timedelta())
         changes = {
             "provider": first.provider,
-            "sender": first.from_number,
+            "from_number": first.from_number,
             "to": first.to,
             **rival,
             "created_at": created,

@@ -375,7 +375,7 @@ async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach) -> None
     reopened = await update(from_number="")
     assert (reopened.status, reopened.from_number) == ("draft", None)
     assert (await update(from_number="+14155550199")).status == "ready"
-    for wrong in ({"name": ""}, {"message_body": "x" * 1601}, {"sms_rate_per_minute": 601}, {"sms_carrier": "pigeon"}):
+    for wrong in ({"name": ""}, {"body": "x" * 1601}, {"rate_per_minute": 601}, {"carrier": "pigeon"}):
         with pytest.raises(InvalidRequest):
             await update(**wrong)
     with pytest.raises(NotFound):
@@ -438,7 +438,7 @@ async def test_a_flow_or_a_trunk_of_nobody_is_refused_before_anything_is_written
     theirs = await engine.agents.create(other.id, "Theirs")
     ours = await engine.agents.create(mine.id, "Ours")
     for flow_id in (foreign.id, new_id()):
-        with pytest.raises(InvalidRequest, match="sms_flow_id"):
+        with pytest.raises(InvalidRequest, match="flow_id"):
             await engine.campaigns.create_sms(mine.id, _new(flow_id=flow_id), contacts(1))
     with pytest.raises(NotFound):
         await engine.campaigns.create_call(mine.id, NewCallCampaign(name="x", agent_id=theirs.id), contacts(1))
@@ -560,7 +560,7 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
 
 
 def _new(**fields: Any) -> NewSmsCampaign:
-    return NewSmsCampaign(**{"name": "Spring", "message_body": "Hi", **fields})
+    return NewSmsCampaign(**{"name": "Spring", "body": "Hi", **fields})
 
 
 async def _nothing(engine: Outreach, workspace_id: str) -> None:

@@ -86,7 +86,7 @@ async def test_every_message_of_a_flow_has_to_fit(engine: Outreach) -> None:
     await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1))
     steps = [FlowStep(kind="send", body="Hi"), FlowStep(kind="send", body=LONG)]
     flow = await engine.flows.create(workspace.id, "F", steps=steps)
-    source: dict[str, Any] = {"sms_message_source": "flow", "sms_flow_id": flow.id, "message_body": None}
+    source: dict[str, Any] = {"message_source": "flow", "flow_id": flow.id, "body": None}
     campaign = await given_campaign(engine, workspace, 2, **source)
     with pytest.raises(CannotStart, match="max_segments"):
         await engine.campaigns.start(workspace.id, campaign.id)
@@ -150,4 +150,4 @@ async def test_obstacles_are_what_the_start_says(engine: Outreach) -> None:
     assert caught.value.details == obstacles
     await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(body=None))
     obstacles = await engine.campaigns.start_problems(workspace.id, campaign.id)
-    assert [detail.path for detail in obstacles] == ["message_body"]
+    assert [detail.path for detail in obstacles] == ["body"]

@@ -56,7 +56,7 @@ def at(seconds: float) -> datetime:
 async def given_loaded(engine: Outreach, *numbers: str) -> tuple[str, CampaignCreated]:
     """Create a campaign with these contacts, as they are supplied; return it and its workspace."""
     workspace = await given_workspace(engine)
-    fields: dict[str, Any] = {"name": "Spring", "message_body": "Hi", "sms_carrier": "twilio", "sms_from_number": TWO}
+    fields: dict[str, Any] = {"name": "Spring", "body": "Hi", "carrier": "twilio", "from_number": TWO}
     people = [NewRecipient(phone_number=number) for number in numbers]
     return workspace.id, await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(**fields), people)
 
@@ -174,8 +174,8 @@ async def test_an_opt_out_while_the_campaign_runs(open_storage: OpenStorage) -> 
 @pytest.mark.parametrize(
     ("people", "changes", "ending"),
     [
-        ("x" * 100, {"message_body": "{{first_name}}" * 16}, "ended failed (over_segment_cap) by segment_cap"),
-        ("", {"message_body": "{{first_name}}"}, "ended failed (empty_message) by rendering"),
+        ("x" * 100, {"body": "{{first_name}}" * 16}, "ended failed (over_segment_cap) by segment_cap"),
+        ("", {"body": "{{first_name}}"}, "ended failed (empty_message) by rendering"),
     ],
 )
 async def test_a_text_that_cannot_be_sent(

@@ -61,7 +61,7 @@ WRONG: list[tuple[str, Wrong]] = [
     ("from_number", lambda e, w: e.messages.send(w, NewMessage(to="+14155550101", body="Hi", from_number=NUMBER))),
     ("carrier", lambda e, w: e.messages.send(w, NewMessage(to="+14155550101", body="Hi", carrier=FAX))),
     ("new", lambda e, w: e.messages.send(w, DICT)),
-    ("sender", lambda e, w: e.messages.receive(w, from_number=NUMBER, to="+14155550101", body="Hi")),
+    ("from_number", lambda e, w: e.messages.receive(w, from_number=NUMBER, to="+14155550101", body="Hi")),
     ("to", lambda e, w: e.calls.create(w, NewCall(agent_id=new_id(), to=NUMBER))),
     ("new", lambda e, w: e.calls.create(w, DICT)),
     ("phones[1]", lambda e, w: e.unsubscribes.add(w, "+14155550101", NUMBER)),
@@ -132,9 +132,9 @@ async def test_what_is_of_another_kind_is_refused_by_its_place(engine: Outreach,
 @pytest.mark.parametrize(
     ("path", "change"),
     [
-        ("sms_rate_per_minute", CampaignUpdate(rate_per_minute=TEXT)),
-        ("sms_from_number", CampaignUpdate(from_number=NUMBER)),
-        ("sms_carrier", CampaignUpdate(carrier=FAX)),
+        ("rate_per_minute", CampaignUpdate(rate_per_minute=TEXT)),
+        ("from_number", CampaignUpdate(from_number=NUMBER)),
+        ("carrier", CampaignUpdate(carrier=FAX)),
         ("name", CampaignUpdate(name=NUMBER)),
     ],
 )

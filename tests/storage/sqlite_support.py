@@ -66,7 +66,7 @@ def dispatch(identifier: str = "d1", **fields: Any) -> Dispatch:
         "campaign_id": "c1",
         "position": 0,
         "provider": "twilio",
-        "sender": "+14155550100",
+        "from_number": "+14155550100",
         "to": "+14155550000",
         "slot_at": NOW,
         "valid_until": NOW,

@@ -163,6 +163,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0012_campaign_lists",
         "0013_narrow_indexes",
         "0014_steady_clock",
+        "0015_campaign_columns",
     ]
 
 
@@ -320,8 +321,8 @@ async def test_the_file_reads_well_in_sqlite_utils(sqlite_storage: SqliteStorage
         assert {(key.column, key.other_table) for key in file.table("campaigns").foreign_keys} == {
             ("workspace_id", "workspaces"),
             ("agent_id", "agents"),
-            ("sip_trunk_id", "trunks"),
-            ("sms_flow_id", "flows"),
+            ("trunk_id", "trunks"),
+            ("flow_id", "flows"),
         }
         assert [row["phone"] for row in file["recipients"].rows] == ["+14155550000", "+14155550001"]
     finally:

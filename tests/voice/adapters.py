@@ -65,7 +65,7 @@ def call_request(**changes: Any) -> CallRequest:
         "dispatch_id": new_id(),
         "workspace_id": WORKSPACE_ID,
         "provider_agent_id": AGENT,
-        "sender": SENDER,
+        "from_number": SENDER,
         "to": CONTACT,
         "variables": {"first_name": "Zoë", "amount": "1.10"},
     }

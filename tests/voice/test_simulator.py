@@ -71,9 +71,9 @@ class TestSimulatedVoiceWithLog(VoiceContract):
         log = tmp_path / "log.jsonl"
         return SimulatorLab(
             {
-                "accepts": _voice(log=log),
-                "refuses_for_now": _voice(log=log, failure_rate=1.0),
-                "does_not_answer": _voice(log=log, latency_ms=600_000.0),
+                "accepts": _voice(log_file=log),
+                "refuses_for_now": _voice(log_file=log, failure_rate=1.0),
+                "does_not_answer": _voice(log_file=log, latency_ms=600_000.0),
             }
         )
 
@@ -92,7 +92,7 @@ async def test_a_call_is_logged_as_a_call(tmp_path: Path) -> None:
     """docs/rules.md#sandbox: the line of a call says `call` and has no body."""
     log = tmp_path / "log.jsonl"
     request = _request()
-    await _voice(log=log).place_call(request)
+    await _voice(log_file=log).place_call(request)
     entry = json.loads(log.read_text(encoding="utf-8"))
     assert (entry["kind"], entry["to"], entry["from"], entry["body"]) == ("call", request.to, request.from_number, None)
     assert entry["dispatch_id"] == request.dispatch_id
@@ -103,8 +103,8 @@ async def test_the_status_tells_how_far_a_call_must_have_come(tmp_path: Path) ->
     clock = ManualClock(NOW)
     log = tmp_path / "log.jsonl"
     request = _request()
-    await _voice(clock=clock, log=log, call_seconds=2.0).place_call(request)
-    later = _voice(clock=clock, log=log, call_seconds=2.0)
+    await _voice(clock=clock, log_file=log, call_seconds=2.0).place_call(request)
+    later = _voice(clock=clock, log_file=log, call_seconds=2.0)
     seen = []
     for seconds in (0.0, 0.1, 0.2, 1.9, 0.1):
         clock.advance(seconds)

@@ -394,7 +394,7 @@ def _caller_obstacles(tx: Transaction, campaign: Campaign, provider: str) -> lis
     if trunk is not None and trunk.provider_trunk_id is None and provider in _TRUNK_BY_IDENTIFIER:
         found.append(
             ErrorDetail(
-                "sip_trunk_id",
+                "trunk_id",
                 f"Its trunk {trunk.name!r} has no identifier at {provider}, which knows it by nothing else.",
             )
         )

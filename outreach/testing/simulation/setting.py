@@ -178,7 +178,7 @@ async def _callers(engine: Outreach, setting: Setting, rng: random.Random) -> di
         return {}
     if rng.random() < 0.3:
         trunk = await engine.trunks.create(setting.workspace_id, "Trunk", address="sip.example.com")
-        return {"sip_trunk_id": trunk.id}
+        return {"trunk_id": trunk.id}
     known = {number.phone: number for number in await engine.numbers.list(setting.workspace_id)}
     group = []
     for phone in _CALLERS[: rng.randint(1, 3)]:

@@ -38,7 +38,7 @@ class CallsContract(ContractBase):
     async def test_a_call_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
         """Every text comes back to the code point; empty is not None."""
         agent_id = await given_agent(storage)
-        texts = dict.fromkeys(("provider_call_id", "sender", "answered_by", "error", "summary"), text)
+        texts = dict.fromkeys(("provider_call_id", "from_number", "answered_by", "error", "summary"), text)
         variables = {"z": text, text: "1", "a": ""}
         full = make_call(agent_id=agent_id, to=text, variables=variables, outcome="voicemail", **texts)
         bare = make_call(agent_id=agent_id)
@@ -261,13 +261,13 @@ class CallsContract(ContractBase):
             {"keyword": "stop", "written_at": moment - TICK},
             {"keyword": "start", "written_at": moment - 2 * TICK},
             {"keyword": None, "written_at": moment + TICK},
-            {"keyword": "stop", "written_at": moment + TICK, "sender": "+14155550124"},
+            {"keyword": "stop", "written_at": moment + TICK, "from_number": "+14155550124"},
             {"keyword": "stop", "written_at": moment + TICK, "workspace_id": OTHER_WORKSPACE},
         ]
 
         def insert(tx: Transaction) -> None:
             for later, fields in enumerate(written):
-                tx.inbound.insert(make_inbound(**{"sender": phone, "received_at": NOW + later * TICK, **fields}))
+                tx.inbound.insert(make_inbound(**{"from_number": phone, "received_at": NOW + later * TICK, **fields}))
 
         await storage.write(insert)
         assert await storage.read(lambda tx: tx.inbound.last_keyword(THIS_WORKSPACE, phone, "stop")) == moment

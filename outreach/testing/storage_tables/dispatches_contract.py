@@ -95,7 +95,7 @@ class DispatchesContract(ContractBase):
     async def test_a_dispatch_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
         """Every text comes back to the code point; empty is not None."""
         at = await given_purpose(storage, "recipient")
-        texts = dict.fromkeys(("sender", "body", "provider_id", "reason", "error_code", "error_message"), text)
+        texts = dict.fromkeys(("from_number", "body", "provider_id", "reason", "error_code", "error_message"), text)
         full = make_dispatch(**at, **texts, provider=text, to=text, state=DispatchState.REFUSED)
         bare = make_dispatch(**at, **dict.fromkeys(texts), segments=None)
         await write(storage, full, bare)
@@ -281,7 +281,7 @@ class DispatchesContract(ContractBase):
             (OTHER_WORKSPACE, NOW + TICK, {}),
             (THIS_WORKSPACE, NOW - TICK, {"state": DispatchState.UNKNOWN}),
             (THIS_WORKSPACE, NOW, {"state": DispatchState.REFUSED}),
-            (THIS_WORKSPACE, NOW, {"sender": None, "state": DispatchState.UNKNOWN}),
+            (THIS_WORKSPACE, NOW, {"from_number": None, "state": DispatchState.UNKNOWN}),
             (THIS_WORKSPACE, NOW, {"to": "+14155550199", "state": DispatchState.UNKNOWN}),
             (THIS_WORKSPACE, NOW, {"provider": "vonage", "state": DispatchState.UNKNOWN}),
             (OTHER_WORKSPACE, NOW + 2 * TICK, {}),

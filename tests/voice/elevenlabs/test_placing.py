@@ -115,11 +115,11 @@ async def test_every_option_is_a_variable(recording: Recording) -> None:
     ("credentials", "changes", "path", "number"),
     [
         ({}, {}, "twilio", "number-1"),
-        ({}, {"provider_trunk": "trunk-1", "sender": None}, "sip-trunk", "trunk-1"),
+        ({}, {"provider_trunk": "trunk-1", "from_number": None}, "sip-trunk", "trunk-1"),
         ({"phone_numbers": f"{SENDER}=number-2"}, {"provider_trunk": "trunk-1"}, "sip-trunk", "number-2"),
         ({"telephony": "sip_trunk"}, {}, "sip-trunk", "number-1"),
         ({"phone_numbers": f"{SENDER}=number-2"}, {}, "twilio", "number-2"),
-        ({"phone_numbers": f"{SENDER}=number-2"}, {"sender": None}, "twilio", "number-1"),
+        ({"phone_numbers": f"{SENDER}=number-2"}, {"from_number": None}, "twilio", "number-1"),
     ],
 )
 async def test_a_trunk_has_an_address_of_its_own(
@@ -276,7 +276,7 @@ async def test_every_placing_request_is_what_the_published_document_asks_for(
     recording: Recording, trunk: str | None
 ) -> None:
     """Requests are held against ElevenLabs' own document, which would refuse wrong ones."""
-    await _place(recording, provider_trunk=trunk, **{**FULL, "sender": None})
+    await _place(recording, provider_trunk=trunk, **{**FULL, "from_number": None})
     provider_documents.check("elevenlabs_call", recording.only)
     for field in ("agent_id", "agent_phone_number_id", "to_number"):
         wrong = provider_documents.changed(recording.only, body=provider_documents.without(field))

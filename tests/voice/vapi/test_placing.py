@@ -139,10 +139,10 @@ async def test_options_keep_vapis_bounds(
     [
         ({}, {}, "number-1"),
         ({"phone_numbers": f"{SENDER}=number-2, +14155550198=number-3"}, {}, "number-2"),
-        ({"phone_numbers": "+14155550198=number-3"}, {"sender": None}, "number-1"),
+        ({"phone_numbers": "+14155550198=number-3"}, {"from_number": None}, "number-1"),
         ({"phone_numbers": f"{SENDER}=number-2"}, {"provider_trunk": "trunk-1"}, "number-2"),
-        ({}, {"provider_trunk": "trunk-1", "sender": None}, "trunk-1"),
-        ({}, {"sender": None}, "number-1"),
+        ({}, {"provider_trunk": "trunk-1", "from_number": None}, "trunk-1"),
+        ({}, {"from_number": None}, "number-1"),
     ],
 )
 async def test_what_is_called_from_is_the_caller_id_else_the_trunk_else_the_accounts_number(

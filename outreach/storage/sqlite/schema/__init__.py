@@ -112,6 +112,12 @@ def _steady_clock(database: Database) -> None:
     _run_script(database, "0014_steady_clock.sql")
 
 
+@MIGRATIONS(name="0015_campaign_columns")
+def _campaign_columns(database: Database) -> None:
+    """Call the columns of campaigns as the fields are called."""
+    _run_script(database, "0015_campaign_columns.sql")
+
+
 def apply_migrations(
     raw: sqlite3.Connection, *, migrate: bool = True, on_progress: ProgressCallback | None = None
 ) -> Sequence[str]:

@@ -16,7 +16,7 @@ from outreach.providers.registry import adapter
 from outreach.testing.builders import NOW, WORKSPACE_ID, make_account, new_id
 from outreach.testing.fault_server import Answer, FaultServer
 from outreach.vault import Vault
-from outreach.wire.client import redact_http_logs
+from outreach.wire.log_redaction import redact_http_logs
 from tests.carriers.telnyx.given import CREDENTIALS as TELNYX
 from tests.carriers.twilio.given import CREDENTIALS as TWILIO
 

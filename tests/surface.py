@@ -1,0 +1,125 @@
+"""The public surface of the library, a name a line: `python -m tests.surface` writes it to `tests/surface.txt`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from outreach import Outreach
+
+PATH: Final = Path(__file__).with_name("surface.txt")
+
+MODULES: Final = (
+    "outreach",
+    "outreach.models",
+    "outreach.errors",
+    "outreach.events",
+    "outreach.protocols",
+    "outreach.http",
+    "outreach.reasons",
+    "outreach.database",
+)
+
+
+def surface() -> str:
+    """Return every public name with its signature, as it is now."""
+    lines: list[str] = []
+    for name in MODULES:
+        module = import_module(name)
+        lines += [f"# {name}", *_names_of(module), ""]
+    lines += ["# The services of an engine", *_services(), ""]
+    return "\n".join(lines)
+
+
+def _names_of(module: Any) -> Iterator[str]:
+    names = getattr(module, "__all__", None) or [
+        name for name, value in vars(module).items() if inspect.isclass(value) and value.__module__ == module.__name__
+    ]
+    for name in sorted(names):
+        value = getattr(module, name)
+        home = getattr(value, "__module__", None)
+        told_before = module.__name__ == "outreach" and isinstance(home, str) and home != "outreach.engine"
+        yield from [name] if told_before else _lines(name, value)
+
+
+def _lines(name: str, value: Any) -> Iterator[str]:
+    if inspect.isclass(value):
+        yield f"class {name}({', '.join(base.__name__ for base in value.__bases__ if base is not object)})"
+        yield from _fields(value)
+        yield from _methods(value, indent="    ")
+    elif inspect.isfunction(value):
+        yield f"{name}{_signature(value)}"
+    else:
+        yield f"{name} = {_constant(value)}"
+
+
+def _constant(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(sorted(str(getattr(key, 'value', key)) for key in value))}}}"
+    return f"<{type(value).__name__}>" if type(value).__module__.startswith("outreach") else str(value)
+
+
+def _fields(value: type[Any]) -> Iterator[str]:
+    if not attrs.has(value):
+        if issubclass(value, str):
+            yield f"    {', '.join(member.value for member in value)}"  # type: ignore[attr-defined]
+        return
+    for field in attrs.fields(value):
+        default = "" if field.default is attrs.NOTHING else " = ..."
+        yield f"    {field.name}: {field.type}{default}"
+
+
+def _methods(value: type[Any], *, indent: str) -> Iterator[str]:
+    for name, member in sorted(vars(value).items()):
+        if isinstance(member, property) and not name.startswith("_"):
+            yield f"{indent}{name}: property"
+        function = inspect.unwrap(getattr(member, "__func__", member)) if not isinstance(member, property) else None
+        wanted = name == "__init__" and not attrs.has(value) and not issubclass(value, str)
+        if inspect.isfunction(function) and (wanted or not name.startswith("_")):
+            yield f"{indent}{name}{_signature(function)}"
+
+
+def _services() -> Iterator[str]:
+    engine = Outreach.open("memory://")
+    for service, instance in sorted(vars(engine).items()):
+        if service.startswith("_") or not type(instance).__module__.startswith("outreach.services"):
+            continue
+        found = {name: member for base in reversed(type(instance).__mro__) for name, member in vars(base).items()}
+        for name, member in sorted(found.items()):
+            if inspect.isfunction(member) and (not name.startswith("_") or name == "__call__"):
+                called = service if name == "__call__" else f"{service}.{name}"
+                yield f"engine.{called}{_signature(member)}"
+
+
+def _signature(function: Any) -> str:
+    written = inspect.signature(function)
+    # Without the object itself, and with defaults that hold no address.
+    parameters = [one for one in written.parameters.values() if one.name not in {"self", "cls"}]
+    shown = [
+        one
+        if one.default is one.empty or isinstance(one.default, str | int | float | bool | None)
+        else one.replace(default=_Default(one.default))
+        for one in parameters
+    ]
+    told = str(written.replace(parameters=shown)).replace("'", "")
+    return f"{told} async" if inspect.iscoroutinefunction(function) else told
+
+
+class _Default:
+    """A default value that is shown by its name."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        name = getattr(self._value, "value", None)
+        return str(name) if isinstance(name, str) else f"<{type(self._value).__name__}>"
+
+
+if __name__ == "__main__":
+    PATH.write_text(surface(), encoding="utf-8")
