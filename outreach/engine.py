@@ -53,7 +53,7 @@ from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import key_file_for, storage_from_url
 from outreach.vault import SECRET_KEY_VARIABLE, Vault
-from outreach.voice.base import ProviderAnalyser
+from outreach.voice.analysis import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
 
 _log = logging.getLogger(__name__)

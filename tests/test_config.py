@@ -121,7 +121,7 @@ def test_every_number_of_the_configuration_has_bounds() -> None:
     """Nothing that is added later is left without."""
     for cls in (EngineConfig, SimulatorConfig):
         for field in attrs.fields(cls):
-            if field.name not in {"public_url", "log"}:
+            if field.name not in {"public_url", "log_file"}:
                 assert field.validator is not None, f"{cls.__name__}.{field.name}"
 
 
@@ -155,7 +155,7 @@ def test_settings_that_contradict_each_other_are_refused(given: dict[str, float]
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("log", 5), ("latency_ms", -1), ("failure_rate", 1.1), ("failure_rate", "0.5"), ("seed", 1.5),
+        ("log_file", 5), ("latency_ms", -1), ("failure_rate", 1.1), ("failure_rate", "0.5"), ("seed", 1.5),
         ("seed", -1), ("call_seconds", math.nan),
     ],
 )  # fmt: skip

@@ -104,8 +104,8 @@ def test_the_list_of_commands_loads_none_of_them() -> None:
 def test_a_number_is_still_read() -> None:
     """What was not loaded at first is, once it is used."""
     code = (
-        "import sys, outreach\nfound = "
-        "outreach.prepare_recipient(outreach.NewRecipient(phone_number='020 7946 0018'), 'GB')\n"
+        "import sys\nfrom outreach import NewRecipient\nfrom outreach.http import prepare_recipient\n"
+        "found = prepare_recipient(NewRecipient(phone_number='020 7946 0018'), 'GB')\n"
         "assert found.phone == '+442079460018', found"
     )
     assert "phonenumbers" in loaded(code)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
@@ -270,24 +269,3 @@ def number_id_of(request: CallRequest, credentials: Mapping[str, str]) -> str | 
     if request.provider_trunk is not None:
         return request.provider_trunk
     return credentials.get(PHONE_NUMBER_ID.name)
-
-
-_BY_STATUS: Final[Mapping[CallStatus, CallOutcome]] = MappingProxyType(
-    {
-        CallStatus.BUSY: "busy",
-        CallStatus.NO_ANSWER: "no_answer",
-        CallStatus.FAILED: "failed",
-    }
-)
-
-
-class ProviderAnalyser:
-    """Takes the outcome that the provider gives, else what the end of the call says by itself."""
-
-    def outcome(self, report: CallReport) -> CallOutcome | None:
-        """Return the outcome of an ended call; None when nobody can tell."""
-        if report.outcome is not None:
-            return report.outcome
-        if report.answered_by == "machine":
-            return "voicemail"
-        return _BY_STATUS.get(report.status)

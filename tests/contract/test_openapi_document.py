@@ -487,7 +487,7 @@ FIELDS: dict[str, dict[str, tuple[str, bool, bool]]] = {
         "holidays_config": (OBJECT, True, False),
     },
     # docs/interface.md#2.2, in the row of cli_group_config.
-    "CallerIdAllocation": {
+    "CliGroupEntry": {
         "phoneNumberId": (STRING, False, True),
         "phoneE164": (STRING, False, True),
         "count": (INTEGER, False, True),

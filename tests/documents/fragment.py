@@ -1,6 +1,7 @@
 """Run a fragment of a program as a page shows it: `python -m tests.documents.fragment FILE`.
 
-A fragment waits at its top level, and so is no program. It finds every public name of `outreach`, and
+A fragment waits at its top level, and so is no program. It finds every name of `outreach`,
+`outreach.models` and `outreach.events`, and
 
     engine, workspace    an engine that dispatches, and a sandbox of it
     last_seen            a number of events to go on from
@@ -21,6 +22,8 @@ from types import FunctionType
 from typing import Any
 
 import outreach
+import outreach.events
+import outreach.models
 from outreach import NewRecipient, NewSmsCampaign, Outreach
 
 PATIENCE_SECONDS = 120
@@ -47,7 +50,11 @@ async def main(path: Path) -> None:
             )
             people = [NewRecipient(phone_number="(415) 555-0102", first_name="Ada")]
             created = await engine.campaigns.create_sms(workspace.id, campaign, people)
-            names = {name: getattr(outreach, name) for name in outreach.__all__}
+            names = {
+                name: getattr(module, name)
+                for module in (outreach.models, outreach.events, outreach)
+                for name in module.__all__
+            }
             names |= {"engine": engine, "workspace": workspace, "created": created, "last_seen": 0}
             running = asyncio.create_task(FunctionType(code, names)())
             now = await engine.campaigns.start(workspace.id, created.campaign.id)

@@ -24,7 +24,7 @@ from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
-from outreach.voice.base import ProviderAnalyser
+from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.provider_pool import provider_pool_of
 
 T = TypeVar("T")

@@ -36,7 +36,7 @@ from outreach.testing.builders import (
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.voice.base import ProviderAnalyser
+from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import given_active, given_settings, recipient, reread

@@ -32,7 +32,7 @@ from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, make_unsubscribe, make_workspace
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
-from outreach.voice.base import ProviderAnalyser
+from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, commit_wave, make_wave
 from tests.engine.trail import check_history

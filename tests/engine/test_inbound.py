@@ -250,7 +250,11 @@ async def test_a_keyword_counts_in_its_workspace_alone(storage: Storage) -> None
 
 @pytest.mark.parametrize(
     ("how", "changes"),
-    [({"carrier_start_words": {"start"}}, {}), ({}, {"replied_by_carrier": True}), ({}, {"replied_by_carrier": True, "keyword": "stop"})],
+    [
+        ({"carrier_start_words": {"start"}}, {}),
+        ({}, {"replied_by_carrier": True}),
+        ({}, {"replied_by_carrier": True, "keyword": "stop"}),
+    ],
 )
 async def test_nothing_is_answered_where_the_carrier_answers(storage: Storage, how: Any, changes: Any) -> None:
     """Providers, F.1: by the account's flag, or because the carrier says that it has; the STOP counts all the same."""

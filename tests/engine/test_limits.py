@@ -39,7 +39,7 @@ from outreach.testing.builders import (
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedCarrier, Step, accept
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, pending, publish
-from outreach.voice.base import ProviderAnalyser
+from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (

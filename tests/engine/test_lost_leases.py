@@ -23,7 +23,7 @@ from outreach.protocols.storage import Storage
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
-from outreach.voice.base import ProviderAnalyser
+from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.calling import CALLS, POSITIVE, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.provider_pool import provider_pool_of

@@ -22,7 +22,7 @@ from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 from outreach.testing.builders import make_provider_throttle, make_workspace
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.voice.base import ProviderAnalyser
+from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active
 from tests.engine.rig import QUICK, WatchedStorage

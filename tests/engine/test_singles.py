@@ -55,7 +55,7 @@ from outreach.testing.scripted import (
     refuse,
 )
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
-from outreach.voice.base import ProviderAnalyser
+from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import BACKOFF

@@ -15,7 +15,7 @@ from outreach.operations.campaigns.histories import histories
 from outreach.operations.settling import ledger
 from outreach.protocols.storage import Storage
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.voice.base import ProviderAnalyser
+from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, recipient
 

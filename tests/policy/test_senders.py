@@ -43,7 +43,7 @@ def test_whoever_can_be_reached_is_recognised(written: str, ours: str | None, th
 
 
 @pytest.mark.parametrize(
-    ("address", "from_number"),
+    ("address", "sender"),
     [
         ("+14155550102", InboundSender("+14155550102", None)),
         ("4155550102", InboundSender("+14155550102", None)),

@@ -33,7 +33,7 @@ ENTRIES = 20_000
 KILLED = """
 import sys, time
 from outreach.database import migrate_database
-from outreach.storage.sqlite import keeping, progress, schema
+from outreach.storage.sqlite import migration_backup, progress, schema
 
 progress.PROGRESS_SECONDS, progress._OPERATIONS = 0.0, 1000
 where = sys.argv[2]
@@ -51,7 +51,7 @@ def large(db):
     db.execute("UPDATE audit SET detail = detail || 'more'")
 
 if where == "committed":
-    keeping._give_up = lambda kept: here()
+    migration_backup._give_up = lambda kept: here()
 migrate_database(f"sqlite:///{sys.argv[1]}", on_progress=tell)
 """
 

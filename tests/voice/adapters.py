@@ -75,8 +75,8 @@ def call_request(**changes: Any) -> CallRequest:
 FULL: Final[dict[str, Any]] = {
     "ivr_enabled": True,
     "call_screen_enabled": True,
-    "identity": "Ada of Example Ltd",
-    "purpose": "your appointment",
+    "screen_identity": "Ada of Example Ltd",
+    "screen_purpose": "your appointment",
     "voicemail": "leave_message",
     "voicemail_message": "Please call us back.",
     "max_seconds": 300,

@@ -11,7 +11,7 @@ from outreach.models.states import ENDED_CALL_STATUSES, CallStatus
 from outreach.policy.settlement import TRANSIENT_FAILURES
 from outreach.testing.builders import NOW
 from outreach.voice import base
-from outreach.voice.base import ProviderAnalyser
+from outreach.voice.analysis import ProviderAnalyser
 from tests.voice.adapters import call_request
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "voice-variables.md"
@@ -22,8 +22,8 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "voice-variables.md"
     [
         ({"ivr_enabled": True}, base.IVR_NAVIGATION, "true"),
         ({"call_screen_enabled": True}, base.CALL_SCREENING, "true"),
-        ({"call_screen_enabled": True, "identity": "Ada"}, base.SCREEN_IDENTITY, "Ada"),
-        ({"call_screen_enabled": True, "purpose": "news"}, base.SCREEN_PURPOSE, "news"),
+        ({"call_screen_enabled": True, "screen_identity": "Ada"}, base.SCREEN_IDENTITY, "Ada"),
+        ({"call_screen_enabled": True, "screen_purpose": "news"}, base.SCREEN_PURPOSE, "news"),
         ({"voicemail": "hang_up"}, base.VOICEMAIL, "hang_up"),
         ({"voicemail_message": "Hello."}, base.VOICEMAIL_MESSAGE, "Hello."),
         ({"max_seconds": 60}, base.MAX_SECONDS, "60"),

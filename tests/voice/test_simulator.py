@@ -18,7 +18,7 @@ from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedVoice
 from outreach.testing.voice_contract import VoiceContract
-from outreach.voice.base import ProviderAnalyser
+from outreach.voice.analysis import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
 from tests.labs import ScriptedLab, SimulatorLab
 

@@ -158,7 +158,7 @@ async def test_a_number_that_the_account_does_not_name_is_not_asked_for(
         ({**REFUSED, "sip_call_id": "sip-1"}, DispatchState.UNKNOWN, None, "unreadable"),
         ({**REFUSED, "conversation_id": 7}, DispatchState.UNKNOWN, None, "unreadable"),
         ({**REFUSED, "conversation_id": None, "callSid": ""}, DispatchState.DEFERRED, None, "rate_limited"),
-        ({"success": False, "message": "RateLimitState exceeded."}, DispatchState.REFUSED, None, "provider_funds"),
+        ({"success": False, "message": "Quota exceeded."}, DispatchState.REFUSED, None, "provider_funds"),
         ({"success": False, "message": "Too many concurrent calls."}, DispatchState.DEFERRED, None, "rate_limited"),
         ({"success": False, "message": "The 'To' number is no number."}, DispatchState.REFUSED, None, "invalid_number"),
         ({"success": False, "message": "Agent not found."}, DispatchState.REFUSED, None, "bad_sender"),

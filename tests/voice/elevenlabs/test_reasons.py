@@ -45,7 +45,7 @@ def _with(**metadata: Any) -> dict[str, Any]:
             },
             UNSURE,
         ),
-        ({"status": "failed", "metadata": {"error": {"code": 1002, "reason": "RateLimitState exceeded"}}}, base.FUNDS),
+        ({"status": "failed", "metadata": {"error": {"code": 1002, "reason": "Quota exceeded"}}}, base.FUNDS),
         ({"status": "failed", "metadata": {"termination_reason": "Something broke"}}, base.FAILED_AT_PROVIDER),
         ({"status": "failed"}, base.FAILED_AT_PROVIDER),
     ],

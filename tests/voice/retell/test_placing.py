@@ -124,7 +124,7 @@ async def test_options_go_into_fields_where_retell_has_them(recording: Recording
         ({"voicemail": "hang_up"}, {"voicemail_option": {"action": {"type": "hangup"}}}, set()),
         ({"voicemail": "leave_message"}, None, {"_voicemail"}),
         ({"call_screen_enabled": True}, None, {"_call_screening"}),
-        ({"call_screen_enabled": True, "identity": "Ada"}, None, {"_call_screening", "_screen_identity"}),
+        ({"call_screen_enabled": True, "screen_identity": "Ada"}, None, {"_call_screening", "_screen_identity"}),
         ({"max_seconds": 5}, {"max_call_duration_ms": 60_000}, set()),
         ({"max_seconds": 100_000}, {"max_call_duration_ms": 7_200_000}, set()),
     ],

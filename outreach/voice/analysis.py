@@ -1,0 +1,31 @@
+"""What came of a call, as its voice provider judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from outreach.models.call import CallOutcome
+from outreach.models.reports import CallReport
+from outreach.models.states import CallStatus
+
+_BY_STATUS: Final[Mapping[CallStatus, CallOutcome]] = MappingProxyType(
+    {
+        CallStatus.BUSY: "busy",
+        CallStatus.NO_ANSWER: "no_answer",
+        CallStatus.FAILED: "failed",
+    }
+)
+
+
+class ProviderAnalyser:
+    """Takes the outcome that the provider gives, else what the end of the call says by itself."""
+
+    def outcome(self, report: CallReport) -> CallOutcome | None:
+        """Return the outcome of an ended call; None when nobody can tell."""
+        if report.outcome is not None:
+            return report.outcome
+        if report.answered_by == "machine":
+            return "voicemail"
+        return _BY_STATUS.get(report.status)
