@@ -16,7 +16,7 @@ from outreach.config import EngineConfig
 from outreach.errors import ConfigError
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState
-from outreach.operations.waves.intents import withdrawal_reasons
+from outreach.operations.waves import intents
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderRequest, SendRequest
@@ -218,9 +218,9 @@ class Outbox:
         place.move_to(self._requests)
         return True
 
-    async def _withdrawal_reasons(self, intents: Sequence[tuple[Dispatch, int | None]]) -> Sequence[str | None]:
+    async def _withdrawal_reasons(self, asked: Sequence[tuple[Dispatch, int | None]]) -> Sequence[str | None]:
         """Return what stands against each of some requests, by what has committed until now."""
-        return await self._storage.read(lambda tx: withdrawal_reasons(tx, intents, self._clock.now()))
+        return await self._storage.read(lambda tx: intents.withdrawal_reasons(tx, asked, self._clock.now()))
 
     def _pace(self, key: str) -> _Pace:
         if key not in self._paces:

@@ -19,8 +19,7 @@ from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import Report
 from outreach.models.work import HighWaterMark, WorkItem
 from outreach.operations.campaigns import trail
-from outreach.operations.settling import ledger
-from outreach.operations.settling.callbacks import merge_outcome, merge_report, prefetch_for_outcomes
+from outreach.operations.settling import callbacks, ledger
 from outreach.operations.waves import leases, provider_throttles, singles
 from outreach.policy.settlement import Backoff
 from outreach.protocols.storage import Storage
@@ -293,10 +292,10 @@ class Worker:
         self, tx: Transaction, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]
     ) -> Sequence[ProviderThrottle | None]:
         now = self._clock.now()
-        prefetch_for_outcomes(tx, outcomes)
+        callbacks.prefetch_for_outcomes(tx, outcomes)
         holds = []
         for dispatch, outcome in outcomes:
-            merge_outcome(
+            callbacks.merge_outcome(
                 tx,
                 dispatch.workspace_id,
                 dispatch.id,
@@ -330,7 +329,10 @@ class Worker:
         def operation(tx: Transaction) -> Sequence[bool]:
             now = self._clock.now()
             ledger.prefetch_for_reports(tx, events)
-            return [merge_report(tx, event, backoff=self.backoff, analyser=self.analyser, now=now) for event in events]
+            return [
+                callbacks.merge_report(tx, event, backoff=self.backoff, analyser=self.analyser, now=now)
+                for event in events
+            ]
 
         return await self._storage.write(operation)
 

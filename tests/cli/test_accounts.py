@@ -145,13 +145,13 @@ def test_a_provider_that_is_left_alone_is_told_of(cli: Cli, live_id: str, creden
     checked = cli.ask("accounts", "check", made["id"])
     for document in (listed, checked):
         assert document["throttled_by"] == "provider_hold"
-        assert datetime.fromisoformat(document["held_until"]) == until
+        assert datetime.fromisoformat(document["throttled_until"]) == until
     assert checked["ok"]
     assert connect()["throttled_by"] is None
     for words in (("list", live_id), ("check", made["id"])):
         assert "left alone" not in cli.tell("accounts", *words)
     checked = cli.ask("accounts", "check", made["id"])
-    assert (checked["throttled_by"], checked["held_until"]) == (None, None)
+    assert (checked["throttled_by"], checked["throttled_until"]) == (None, None)
 
 
 def test_a_test_message_that_nothing_takes_has_failed(
@@ -172,7 +172,7 @@ def test_a_test_message_that_nothing_takes_has_failed(
     result = cli.run(*send, "0.1", "--json")
     assert result.exit_code == 1
     document = json.loads(result.stdout)
-    assert (document["throttled_by"], datetime.fromisoformat(document["held_until"])) == ("provider_hold", until)
+    assert (document["throttled_by"], datetime.fromisoformat(document["throttled_until"])) == ("provider_hold", until)
     assert cli.ask(*send, "0")["status"] == "queued"
 
 

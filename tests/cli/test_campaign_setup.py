@@ -45,12 +45,12 @@ def load(cli: Cli, workspace_id: str, file: str, *options: str) -> Any:
 def test_a_draft_names_each_field_and_the_command_that_sets_it(cli: Cli, workspace_id: str, file: str) -> None:
     """At the import, at a change and at the start; what is set is named no more."""
     made = load(cli, workspace_id, file, "--message", " ")
-    assert [lack["path"] for lack in made["missing"]] == ["message_body", "sms_from_number", "sms_carrier"]
+    assert [lack["path"] for lack in made["missing"]] == ["body", "from_number", "carrier"]
     command = f"outreach-server campaigns update {made['id']}"
     told = cli.tell("campaigns", "import", workspace_id, file, "--name", "C", "--message", " ")
     assert "--message TEXT --from NUMBER --carrier NAME" in told
     told = cli.refuse("campaigns", "start", made["id"])
-    assert "It has no sms_from_number: the number to send from." in told
+    assert "It has no from_number: the number to send from." in told
     assert f"{command} --message TEXT --from NUMBER --carrier NAME" in told
     assert "finish_setup" not in told
     assert f"{command} --message TEXT --from NUMBER --carrier NAME" in cli.tell("campaigns", "show", made["id"])

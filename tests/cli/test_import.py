@@ -281,8 +281,8 @@ def test_what_a_draft_lacks_is_named_with_the_command_that_gives_it(
         cli.tell("campaigns", "update", made["id"], "--rate", "30"),
         cli.refuse("campaigns", "start", made["id"]),
     ):
-        assert "It has no sms_from_number: the number to send from." in told
-        assert "It has no sms_carrier: the carrier that sends." in told
+        assert "It has no from_number: the number to send from." in told
+        assert "It has no carrier: the carrier that sends." in told
         assert command in told
     changed = cli.tell("campaigns", "update", made["id"], "--carrier", "twilio")
     assert f"campaigns update {made['id']} --from NUMBER\n" in changed
@@ -323,13 +323,13 @@ def test_why_a_campaign_of_a_suspended_workspace_sends_nothing_is_shown(
     campaign_id = cli.ask(*args, "--from", "+14155550100")["id"]
     cli.ask("campaigns", "start", campaign_id)
     dispatched_at(cli, SystemClock().now())
-    assert cli.ask("campaigns", "show", campaign_id)["held_by"] is None
+    assert cli.ask("campaigns", "show", campaign_id)["blocked_by"] is None
     cli.ask("workspaces", "update", workspace_id, "--status", "suspended")
     shown = cli.ask("campaigns", "show", campaign_id)
-    assert (shown["status"], shown["held_by"]) == ("active", "workspace_suspended")
+    assert (shown["status"], shown["blocked_by"]) == ("active", "workspace_suspended")
     assert "workspace_suspended" in cli.tell("campaigns", "show", campaign_id)
     cli.ask("campaigns", "pause", campaign_id)
-    assert cli.ask("campaigns", "show", campaign_id)["held_by"] is None
+    assert cli.ask("campaigns", "show", campaign_id)["blocked_by"] is None
 
 
 def test_a_campaign_whose_provider_wants_to_be_left_alone_says_so(
@@ -339,14 +339,17 @@ def test_a_campaign_whose_provider_wants_to_be_left_alone_says_so(
     args = ("campaigns", "import", workspace_id, csv_file("phone\n+14155550101\n"), "--name", "C", "--message", "Hi")
     campaign_id = cli.ask(*args, "--from", "+14155550100", "--carrier", "twilio")["id"]
     cli.ask("campaigns", "start", campaign_id)
-    assert cli.ask("campaigns", "show", campaign_id)["held_until"] is None
+    assert cli.ask("campaigns", "show", campaign_id)["blocked_until"] is None
     now = SystemClock().now()
     dispatched_at(cli, now)
     row = (workspace_id, "twilio", format_timestamp(now), format_timestamp(now + timedelta(hours=1)), 1)
     with closing(sqlite3.connect(database.removeprefix("sqlite:///"))) as file, file:
         file.execute("INSERT INTO account_holds VALUES (?, ?, ?, ?, ?)", row)
     shown = cli.ask("campaigns", "show", campaign_id)
-    assert (shown["held_by"], shown["held_until"]) == ("provider_hold", format_timestamp(now + timedelta(hours=1)))
+    assert (shown["blocked_by"], shown["blocked_until"]) == (
+        "provider_hold",
+        format_timestamp(now + timedelta(hours=1)),
+    )
     assert "provider_hold" in cli.tell("campaigns", "show", campaign_id)
 
 
@@ -357,7 +360,7 @@ def test_that_nobody_dispatches_is_told(cli: Cli, workspace_id: str, csv_file: W
     assert cli.ask("campaigns", "show", campaign_id)["holds"] == []
     cli.ask("campaigns", "start", campaign_id)
     shown = cli.ask("campaigns", "show", campaign_id)
-    assert (shown["held_by"], shown["held_until"]) == ("no_dispatcher", None)
+    assert (shown["blocked_by"], shown["blocked_until"]) == ("no_dispatcher", None)
     assert [hold["by"] for hold in shown["holds"]] == ["no_dispatcher"]
     told = cli.tell("campaigns", "show", campaign_id)
     assert "No process sends from this database" in told
@@ -365,7 +368,7 @@ def test_that_nobody_dispatches_is_told(cli: Cli, workspace_id: str, csv_file: W
     dispatched_at(cli, SystemClock().now())
     assert cli.ask("campaigns", "show", campaign_id)["holds"] == []
     dispatched_at(cli, SystemClock().now() - timedelta(minutes=1))
-    assert cli.ask("campaigns", "show", campaign_id)["held_by"] == "no_dispatcher"
+    assert cli.ask("campaigns", "show", campaign_id)["blocked_by"] == "no_dispatcher"
 
 
 def test_campaigns_of_messages_count_recipients(cli: Cli, workspace_id: str, csv_file: Write) -> None:

@@ -16,7 +16,7 @@ AGENT = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
         (["agent.is_active", "agent.allow_outbound"], [f"agents update {AGENT} --active --allow-outbound"]),
         (["account.vapi"], ["accounts connect {workspace} vapi"]),
         (["agent.is_active", "account.vapi"], [f"agents update {AGENT} --active", "accounts connect {workspace} vapi"]),
-        (["message_body", "sms_flow_id"], ["campaigns update {id} --message TEXT --flow FLOW"]),
+        (["body", "flow_id"], ["campaigns update {id} --message TEXT --flow FLOW"]),
         (["max_segments"], ["campaigns update {id} --message TEXT"]),
         (["placeholders"], ["campaigns start {id} --allow-unknown-placeholders"]),
         (["scheduled_expires_at"], ["campaigns update {id} --expires-at TIME"]),
@@ -43,7 +43,7 @@ def test_what_a_flow_says_is_changed_in_the_flow() -> None:
     """A text of the campaign's own would take the flow away."""
     campaign = make_campaign(message_source="flow", flow_id=new_id())
     change = f"outreach-server flows update {campaign.workspace_id} {campaign.flow_id} --file FILENAME"
-    for path in ("max_segments", "message_body"):
+    for path in ("max_segments", "body"):
         told = explain_obstacles([ErrorDetail(path, "Too long, or empty.")], campaign)
         assert told.splitlines()[1:] == [f"  {change}"]
     assert "Correct the text (flows update)" in explain_placeholders(["plan"], campaign)

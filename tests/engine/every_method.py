@@ -51,7 +51,7 @@ _BY_NAME: dict[str, Any] = {
 }
 """What a required argument is by its name."""
 
-_OF_THE_ENGINE = {"create_campaign.close", "request_limits.aclose"}
+_OF_THE_ENGINE = {"campaigns.close_loading", "rate_limits.aclose"}
 """What the engine calls, and nobody else."""
 
 _BY_TYPE: dict[type, Callable[[], Any]] = {

@@ -172,7 +172,7 @@ async def test_a_draft_says_by_field_what_it_lacks(storage: Storage) -> None:
     paths = ["body", "from_number", "carrier", "scheduled_expires_at"]
     assert [detail.path for detail in caught.value.details] == paths
     assert caught.value.reasons == tuple(detail.message for detail in caught.value.details)
-    assert "It has no sms_carrier" in caught.value.message
+    assert "It has no carrier" in caught.value.message
     assert (await reread(storage, campaign)).status is S.DRAFT
 
 

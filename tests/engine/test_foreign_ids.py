@@ -21,7 +21,7 @@ def test_every_method_that_takes_an_identifier_takes_the_workspace() -> None:
     for method in every_method(engine):
         names = set(inspect.signature(method.function).parameters) - {"workspace_id", "provider_id", "trunk_id"}
         identified = any(name.endswith("_id") or name == "identifier" for name in names)
-        is_look_up = method.name.split(".")[1].startswith("find")
+        is_look_up = method.name.endswith(".get_anywhere")
         if identified and not is_look_up and method.name not in WITHOUT:
             assert method.takes_workspace, f"{method.name} takes an identifier of any workspace"
 
