@@ -199,9 +199,9 @@ def body(recipients: Sequence[str], **fields: object) -> dict[str, Any]:
     """Return the body of POST /sms-campaigns."""
     return {
         "name": "Spring",
-        "body": "Hi {{first_name}}!",
-        "carrier": "twilio",
-        "from_number": SENDER,
+        "message_body": "Hi {{first_name}}!",
+        "sms_carrier": "twilio",
+        "sms_from_number": SENDER,
         "recipients": [{"phone_number": phone} for phone in recipients],
         **fields,
     }
