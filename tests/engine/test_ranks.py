@@ -33,7 +33,7 @@ CALL_ORDER = [
     {C.IN_PROGRESS},
     {C.COMPLETED, C.BUSY, C.NO_ANSWER, C.FAILED, C.CANCELED},
 ]
-"""Field notes, 5.2, written down a second time; what stands together never replaces each other."""
+"""docs/states.md#calls, written down a second time; what stands together never replaces each other."""
 
 MESSAGE_ORDER = [
     {M.QUEUED},

@@ -165,7 +165,7 @@ async def test_no_slot_lies_at_or_after_closing_time_and_no_intent_is_valid_afte
 ) -> None:
     """docs/delivery-contract.md#rule-4: valid_until is the earliest of the wave's latest and its commit plus 5 s.
 
-    Windows are half-open (section 3): at its closing time a campaign is closed, and at its expiry it has expired.
+    Windows are half-open: at its closing time a campaign is closed, and at its expiry it has expired.
     """
     campaign = await given_active(storage, 9)
     committed = await commit(storage, campaign, *range(9), latest=NOW + latest * SECOND)

@@ -64,7 +64,7 @@ def test_no_field_of_a_request_lets_a_message_past_the_register(service: Service
 
 
 def test_a_number_that_no_plan_knows_is_dialled_as_it_stands(service: Service) -> None:
-    """Row "`to`": the interface's pattern decides what is a number."""
+    """docs/interface.md#to: the interface's pattern decides what is a number."""
     tenant = service.tenant(default_region="US")
     answer = tenant.post("/calls", {"agent_id": tenant.agent.id, "to": "9999999"})
     assert answer.status_code == 201
@@ -72,7 +72,7 @@ def test_a_number_that_no_plan_knows_is_dialled_as_it_stands(service: Service) -
 
 
 def test_variables_are_kept_as_written(tenant: Tenant) -> None:
-    """Row "`variables`": any JSON value, as text."""
+    """docs/interface.md#variables: any JSON value, as text."""
     variables = (
         '{"s": "x", "i": 7, "f": 1.10, "e": 1e5, "big": 10000000000000000000000, "t": true, "n": null, '
         '"o": {"a": [1.0, "é"]}}'
@@ -169,7 +169,7 @@ def test_the_register_stops_calls_and_messages(service: Service) -> None:
 
 
 def test_an_agent_that_declares_placeholders_takes_no_others(service: Service) -> None:
-    """Row "`variables`": a key that is none of the agent's placeholders is a 400."""
+    """docs/interface.md#variables: a key that is none of the agent's placeholders is a 400."""
     tenant = service.tenant()
     service.run(
         service.engine.agents.update, tenant.workspace.id, tenant.agent.id, AgentUpdate(placeholders=["first_name"])

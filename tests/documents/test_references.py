@@ -1,0 +1,196 @@
+"""What code, tests and pages refer to is in the repository: the page, and the place in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+import pytest
+
+from outreach import EngineConfig, Outreach
+from tests.documents.blocks import PAGES, ROOT
+from tests.interface.sentences import ROWS
+
+FOLDERS: Final = ("outreach", "outreach_server", "tests", "docs", "examples", "benchmarks", ".ci")
+KINDS: Final = frozenset({".py", ".md", ".sql", ".yaml", ".toml", ".sh", ".html", ".js"})
+FILES: Final = ("README.md", "CHANGELOG.md", "Makefile", "openapi.yaml", "pyproject.toml", "hatch_build.py")
+STAND_INS: Final = frozenset({"page.md"})
+"""Names of pages that tests make."""
+MADE_OF_PARTS: Final = frozenset({"workspace_suspended", "workspace_paywalled", "workspace_unavailable"})
+"""Names that the code puts together."""
+
+_REFERENCE: Final = re.compile(r"docs/[\w/-]+\.md(?:#[\w.-]*\w(?:(?:, | and |, and | to )#[\w.-]*\w)*)?")
+_LINK: Final = re.compile(r"\]\((?!https?:|mailto:)([^)\s]*)\)")
+_NAME: Final = re.compile(r"(?<![\w/.{}>:-])((?:[\w-]+/)*[\w-]+\.md)\b")
+_ELSEWHERE: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?:design|specification|interface)(?:'s|,)?\s+\(?sections?\s+\d",
+        r"\((?:design|interface|spec)\)",
+        r"\bsections?\s+[\d.]+\s+of\s+the\s+(?:design|interface|specification)\b",
+        r"\b(?:of|by|as|in)\s+the\s+design\b",
+        r"\bthe\s+design's\b",
+        r"\bfield\s+notes\b",
+        r"<carrier_\d>",
+    )
+)
+"""Words that lead to a document which is somewhere else."""
+
+
+@attrs.frozen
+class Text:
+    """A file of the repository.
+
+    Attributes:
+        name: Its path from the root.
+        text: What is in it.
+    """
+
+    name: str
+    text: str
+
+
+def texts() -> Iterator[Text]:
+    """Return every file that people read, but for this one, which names what must not be there."""
+    found = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in KINDS]
+    for path in [*found, *(ROOT / name for name in FILES)]:
+        if path != Path(__file__).resolve() and path.is_file() and "data" not in path.parts:
+            yield Text(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+
+
+def places(page: str) -> frozenset[str]:
+    """Return what can be named behind the # of a page: its headings, as GitHub names them, and its marks."""
+    text = page if page.startswith("#") or "\n" in page else (ROOT / page).read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    shown = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in shown}
+    return frozenset(slugs | set(re.findall(r'<a id="([^"]+)"', text)))
+
+
+def lost(text: Text) -> list[str]:
+    """Return the references of a text, and the links of a page, that lead nowhere."""
+    wrong = []
+    for reference in _REFERENCE.findall(text.text):
+        page, _, rest = reference.partition("#")
+        named = re.findall(r"#([\w.-]*\w)", f"#{rest}") if rest else []
+        if not (ROOT / page).is_file() or not set(named) <= places(page):
+            wrong.append(reference)
+    if text.name.endswith(".md"):
+        for link in _LINK.findall(re.sub(r"^```.*?^```", "", text.text, flags=re.DOTALL | re.MULTILINE)):
+            path, _, place = link.partition("#")
+            target = (ROOT / text.name).parent / path if path else ROOT / text.name
+            if not target.exists() or (place and place not in places(str(target.resolve().relative_to(ROOT)))):
+                wrong.append(link)
+    return wrong
+
+
+def elsewhere(text: Text) -> list[str]:
+    """Return the words of a text that lead to a document which is not in the repository."""
+    words = [found[0] for pattern in _ELSEWHERE for found in pattern.finditer(text.text)]
+    names = {name for name in _NAME.findall(text.text) if Path(name).name not in STAND_INS}
+    near = (ROOT, ROOT / "docs", (ROOT / text.name).parent)
+    return words + [name for name in sorted(names) if not any((folder / name).is_file() for folder in near)]
+
+
+def test_every_reference_leads_to_its_place() -> None:
+    """Page, rule, section and row: `docs/delivery-contract.md` with a `#rule-4` behind it, and links in pages."""
+    assert {text.name: wrong for text in texts() if (wrong := lost(text))} == {}
+
+
+def test_no_reference_leads_out_of_the_repository() -> None:
+    """Who has the repository has everything that it refers to."""
+    assert {text.name: wrong for text in texts() if (wrong := elsewhere(text))} == {}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "docs/nothing.md",
+        "docs/states.md#nothing",
+        "docs/delivery-contract.md#rule-1 and #rule-99",
+        "[a page](nothing.md)",
+        "[a place](#nothing)",
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_noticed(wrong: str) -> None:
+    """The control."""
+    assert lost(Text("README.md", f"See {wrong}."))
+    assert not lost(Text("README.md", "See docs/delivery-contract.md#rule-1 and #rule-2, [Pages](docs/README.md)."))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["(design, section 5, rule 3)", "Interface, section 4.3", "section 2.2 of the interface", "as the design says",
+     "(design,\n    section 5)", "field.md, 5.4", "<carrier_1>"],
+)  # fmt: skip
+def test_a_reference_to_elsewhere_is_noticed(wrong: str) -> None:
+    """The control."""
+    assert elsewhere(Text("outreach/engine.py", f"Do this {wrong}."))
+    assert not elsewhere(Text("outreach/engine.py", "Do this (docs/interface.md#4.3, rule 2)."))
+
+
+def test_every_file_that_a_page_names_is_there() -> None:
+    """From the root, or from a package: `services/creating.py`."""
+    folders = (ROOT, ROOT / "outreach", ROOT / "outreach_server", ROOT / "docs")
+    lost_files = {
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in PAGES
+        for name in re.findall(r"`((?:[\w.-]+/)+[\w-]+\.(?:py|sql|yaml|toml))`", page.read_text(encoding="utf-8"))
+        if not any((folder / name).is_file() for folder in folders)
+    }
+    assert lost_files == set()
+
+
+def test_every_name_that_a_page_shows_is_in_the_code() -> None:
+    """`unknown_placeholders`: fields of documents, settings, reasons and actions in the log."""
+    folders = (ROOT / "outreach", ROOT / "outreach_server")
+    sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".sql"}]
+    known = {
+        word
+        for path in [*sources, ROOT / "openapi.yaml"]
+        for word in re.findall(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+", path.read_text(encoding="utf-8"))
+    }
+    lost_names = {
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in PAGES
+        for name in re.findall(r"`([a-z][a-z0-9]*(?:_[a-z0-9]+)+)`", page.read_text(encoding="utf-8"))
+        if name not in known and name not in MADE_OF_PARTS
+    }
+    assert lost_names == set()
+
+
+@pytest.mark.anyio
+async def test_every_method_and_setting_that_a_page_names_is_there() -> None:
+    """`engine.campaigns.start`, `EngineConfig.call_poll_seconds`: a page must not outlive what it describes."""
+    pages = {page: page.read_text(encoding="utf-8") for page in PAGES}
+    async with Outreach.open("memory://") as engine:
+        methods = {
+            f"{page.relative_to(ROOT)}: engine.{service}.{method}"
+            for page, text in pages.items()
+            for service, method in re.findall(r"\bengine\.(\w+)\.(\w+)", text)
+            if not hasattr(getattr(engine, service, None), method)
+        }
+    settings = {
+        f"{page.relative_to(ROOT)}: {setting}"
+        for page, text in pages.items()
+        for setting in re.findall(r"`EngineConfig\.(\w+)`|\(`(\w+_(?:seconds|days|bytes|size))`\)", text)
+        if "".join(setting) not in {field.name for field in attrs.fields(EngineConfig)}
+    }
+    assert methods | settings == set()
+
+
+def test_every_row_that_has_a_test_is_a_row_of_the_page() -> None:
+    """`tests/interface` names rows of the last section of docs/interface.md, in its order."""
+    page = (ROOT / "docs" / "interface.md").read_text(encoding="utf-8")
+    shown = re.findall(r'^\| <a id="[\w-]+"></a>(.*?) \|', page, re.MULTILINE)
+    assert tuple(shown) == ROWS
+
+
+def test_every_page_is_in_the_list_of_pages() -> None:
+    """docs/README.md names each page, so that nobody has to look for it."""
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES if page.parent != ROOT} - {"README.md"}
+    assert {page for page in pages if f"({page})" not in index} == set()
