@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from outreach import CampaignStatusChanged, NewRecipient, NewSmsCampaign
+from outreach import NewRecipient, NewSmsCampaign
+from outreach.events import CampaignStatusChanged
 from outreach.sync import Outreach
 
 with Outreach.open("sqlite:///app.db", dispatch=True) as engine:

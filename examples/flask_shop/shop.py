@@ -9,7 +9,8 @@ from contextlib import closing
 from flask import Flask, g, request
 from flask.typing import ResponseReturnValue
 
-from outreach import InvalidRequest, MessageStatusChanged, NewMessage, NewRecipient, NewSmsCampaign, RecipientEnded
+from outreach import InvalidRequest, NewMessage, NewRecipient, NewSmsCampaign
+from outreach.events import MessageStatusChanged, RecipientEnded
 from outreach.sync import Outreach
 
 SHOP = os.environ.get("SHOP_DATABASE", "shop.db")

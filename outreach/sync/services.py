@@ -27,8 +27,8 @@ from outreach.models.campaign import (
 )
 from outreach.models.dispatch import Dispatch, DispatchCount
 from outreach.models.events import Event
-from outreach.models.failures import Failure, RecipientOutcome
-from outreach.models.http import IdempotentRequest, RateLimitState
+from outreach.models.failures import ProviderFailure, RecipientOutcome
+from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
 from outreach.models.resources import (
@@ -55,39 +55,36 @@ from outreach.models.settings import (
     SmsSettingsUpdate,
 )
 from outreach.models.states import CampaignStatus, RecipientStatus, WorkspaceMode
-from outreach.models.status import CampaignBlocker, Readiness, StartCheck, Status
+from outreach.models.status import CampaignBlocker, DispatcherHealth, EngineStatus, Readiness, StartCheck
 from outreach.models.trail import ContactHistory
 from outreach.models.unsubscribe import RegisterImport, Unsubscribe, UnsubscribeScope
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, ApiKey, CreatedApiKey, Workspace, WorkspaceUpdate
-from outreach.operations.access.idempotency import Answer
-from outreach.operations.settling.reconciling import Decision
+from outreach.operations.settling.reconciling import OperatorDecision
 from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.carrier import Carrier
-from outreach.protocols.dispatcher import DispatcherHealth
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.services.accounts import Accounts as AsyncAccounts
 from outreach.services.agents import Agents as AsyncAgents
-from outreach.services.blockers import BlockerService as AsyncHoldups
+from outreach.services.api_keys import ApiKeys as AsyncApiKeys
+from outreach.services.audit import Audit as AsyncAudit
 from outreach.services.callbacks import Callbacks as AsyncCallbacks
 from outreach.services.calls import Calls as AsyncCalls
-from outreach.services.campaign_loading import CampaignLoader as AsyncCampaignCreation
 from outreach.services.campaigns import Campaigns as AsyncCampaigns
 from outreach.services.contacts import Contact
 from outreach.services.dispatches import Dispatches as AsyncDispatches
 from outreach.services.events import A, B, C
 from outreach.services.events import Events as AsyncEvents
-from outreach.services.failures import Failures as AsyncFailures
 from outreach.services.flows import Flows as AsyncFlows
 from outreach.services.messages import Messages as AsyncMessages
 from outreach.services.numbers import Numbers as AsyncNumbers
-from outreach.services.rate_limits import RateLimiter as AsyncRequestLimits
+from outreach.services.rate_limits import RateLimiter as AsyncRateLimiter
 from outreach.services.readiness import ReadinessProbe as AsyncReadinessProbe
 from outreach.services.settings import CallingSettings as AsyncCallingSettings
 from outreach.services.settings import Replies as AsyncReplies
 from outreach.services.settings import Settings as AsyncSettings
-from outreach.services.status import StatusQuery as AsyncStatusLook
+from outreach.services.status import StatusQuery as AsyncStatusQuery
 from outreach.services.trunks import Trunks as AsyncTrunks
 from outreach.services.unsubscribes import Unsubscribes as AsyncUnsubscribes
 from outreach.services.workspaces import Workspaces as AsyncWorkspaces
@@ -111,10 +108,10 @@ class ReadinessProbe(Service[AsyncReadinessProbe]):
         return self._call(lambda service: service())
 
 
-class StatusQuery(Service[AsyncStatusLook]):
+class StatusQuery(Service[AsyncStatusQuery]):
     """Looks at one workspace or at all of them; costs the same however much was sent before."""
 
-    def __call__(self, workspace_id: str | None = None) -> Status:
+    def __call__(self, workspace_id: str | None = None) -> EngineStatus:
         """Return how a workspace is now, or all of them.
 
         Raises:
@@ -188,37 +185,41 @@ class Workspaces(Service[AsyncWorkspaces]):
         """Return all workspaces, oldest first."""
         return self._call(lambda service: service.list())
 
-    def create_key(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedApiKey:
+
+class ApiKeys(Service[AsyncApiKeys]):
+    """The API keys of workspaces."""
+
+    def create(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedApiKey:
         """Make an API key. The key is in the answer and nowhere else: only its SHA-256 is stored.
 
         Raises:
             NotFound: There is no such workspace.
         """
-        return self._call(lambda service: service.create_key(workspace_id, name=name, actor=actor))
+        return self._call(lambda service: service.create(workspace_id, name=name, actor=actor))
 
-    def list_keys(self, workspace_id: str) -> Sequence[ApiKey]:
+    def list(self, workspace_id: str) -> Sequence[ApiKey]:
         """Return a workspace's keys, revoked ones included, oldest first.
 
         Raises:
             NotFound: There is no such workspace.
         """
-        return self._call(lambda service: service.list_keys(workspace_id))
+        return self._call(lambda service: service.list(workspace_id))
 
-    def find_key(self, key_id: str) -> ApiKey:
+    def get_anywhere(self, key_id: str) -> ApiKey:
         """Return a key of whatever workspace: for operators, whose commands name keys alone.
 
         Raises:
             NotFound: There is no such key.
         """
-        return self._call(lambda service: service.find_key(key_id))
+        return self._call(lambda service: service.get_anywhere(key_id))
 
-    def revoke_key(self, workspace_id: str, key_id: str, *, actor: str = "library") -> ApiKey:
+    def revoke(self, workspace_id: str, key_id: str, *, actor: str = "library") -> ApiKey:
         """Make a key worthless: in this process at once, in others within a second.
 
         Raises:
             NotFound: The workspace has no such key.
         """
-        return self._call(lambda service: service.revoke_key(workspace_id, key_id, actor=actor))
+        return self._call(lambda service: service.revoke(workspace_id, key_id, actor=actor))
 
     def authenticate(self, api_key: str) -> Workspace:
         """Return the workspace that a key belongs to, whatever its status.
@@ -232,22 +233,26 @@ class Workspaces(Service[AsyncWorkspaces]):
         """
         return self._call(lambda service: service.authenticate(api_key))
 
-    def audit(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
+
+class Audit(Service[AsyncAudit]):
+    """The audit trail of workspaces, and of what belongs to none."""
+
+    def list(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
         """Return the newest entries of the audit trail, of a workspace or of all, newest first.
 
         Raises:
             NotFound: There is no such workspace.
             InvalidRequest: The limit is none.
         """
-        return self._call(lambda service: service.audit(workspace_id, limit=limit))
+        return self._call(lambda service: service.list(workspace_id, limit=limit))
 
-    def note(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
+    def record(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
         """Append to the audit trail what an embedding application did.
 
         Raises:
             NotFound: There is no such workspace.
         """
-        return self._call(lambda service: service.note(workspace_id, actor=actor, action=action, subject=subject))
+        return self._call(lambda service: service.record(workspace_id, actor=actor, action=action, subject=subject))
 
 
 class Agents(Service[AsyncAgents]):
@@ -410,7 +415,7 @@ class Trunks(Service[AsyncTrunks]):
 class Numbers(Service[AsyncNumbers]):
     """The numbers that workspaces send and call from."""
 
-    def add(
+    def create(
         self,
         workspace_id: str,
         phone: str,
@@ -439,7 +444,7 @@ class Numbers(Service[AsyncNumbers]):
             RequestInProgress: The first call with this key still runs.
         """
         return self._call(
-            lambda service: service.add(
+            lambda service: service.create(
                 workspace_id,
                 phone,
                 carrier=carrier,
@@ -593,13 +598,13 @@ class Replies(Service[AsyncReplies]):
         """
         return self._call(lambda service: service.get(workspace_id))
 
-    def texts(self, workspace_id: str) -> Sequence[ReplyText]:
+    def effective_texts(self, workspace_id: str) -> Sequence[ReplyText]:
         """Return the three answers as they would be sent now: after STOP, after START, to HELP.
 
         Raises:
             NotFound: There is no such workspace.
         """
-        return self._call(lambda service: service.texts(workspace_id))
+        return self._call(lambda service: service.effective_texts(workspace_id))
 
     def update(self, workspace_id: str, change: ReplySettingsUpdate, *, actor: str = "library") -> ReplySettings:
         """Change the fields that are given and return all; a text that is empty or None takes the default again.
@@ -661,7 +666,7 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
         """
         return self._call(lambda service: service.remove(workspace_id, *phones, actor=actor))
 
-    def held(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Unsubscribe]:
+    def list_pending(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Unsubscribe]:
         """Return who is held back from campaigns because of a message that may be an opt-out, the latest first.
 
         Each waits for somebody to `decide`; its `evidence` has what was written.
@@ -673,9 +678,9 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
         Raises:
             NotFound: There is no such workspace.
         """
-        return self._call(lambda service: service.held(workspace_id, limit=limit))
+        return self._call(lambda service: service.list_pending(workspace_id, limit=limit))
 
-    def decide(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
+    def resolve(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
         """Decide what the unclear message of somebody who is held back meant.
 
         Args:
@@ -690,28 +695,28 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             InvalidRequest: It is no phone number, or the decision is neither True nor False.
             Conflict: The number is not held back: there is nothing to decide.
         """
-        return self._call(lambda service: service.decide(workspace_id, phone, opted_out=opted_out, actor=actor))
+        return self._call(lambda service: service.resolve(workspace_id, phone, opted_out=opted_out, actor=actor))
 
-    def list(self, workspace_id: str) -> Iterator[Unsubscribe]:
+    def iter_entries(self, workspace_id: str) -> Iterator[Unsubscribe]:
         """Go through the register in the order of the numbers.
 
         Raises:
             NotFound: There is no such workspace.
         """
-        return self._items(lambda service: service.list(workspace_id))
+        return self._items(lambda service: service.iter_entries(workspace_id))
 
-    def stopped(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
+    def filter_unsubscribed(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
         """Return those of the E.164 numbers that must not be reached by a channel.
 
         Raises:
             NotFound: There is no such workspace.
             InvalidRequest: There is no such channel.
         """
-        return self._call(lambda service: service.stopped(workspace_id, channel, phones))
+        return self._call(lambda service: service.filter_unsubscribed(workspace_id, channel, phones))
 
 
 class Campaigns(Service[AsyncCampaigns]):
-    """The campaigns of workspaces; `outreach.services.campaign_loading` makes them."""
+    """The campaigns of workspaces."""
 
     def get(self, workspace_id: str, campaign_id: str) -> Campaign:
         """Return a campaign.
@@ -721,15 +726,15 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.get(workspace_id, campaign_id))
 
-    def find(self, campaign_id: str) -> Campaign:
+    def get_anywhere(self, campaign_id: str) -> Campaign:
         """Return a campaign of whatever workspace: for operators, whose commands name campaigns alone.
 
         Raises:
             NotFound: There is no such campaign.
         """
-        return self._call(lambda service: service.find(campaign_id))
+        return self._call(lambda service: service.get_anywhere(campaign_id))
 
-    def obstacles(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+    def start_problems(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
         """Return everything that is in the way of a campaign's start now: the field that says it, and a sentence.
 
         `start` raises `CannotStart` with the same. The fields that a draft lacks have the names of `CampaignUpdate`.
@@ -737,9 +742,9 @@ class Campaigns(Service[AsyncCampaigns]):
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return self._call(lambda service: service.obstacles(workspace_id, campaign_id))
+        return self._call(lambda service: service.start_problems(workspace_id, campaign_id))
 
-    def held_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
+    def throttled_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
         """Return until when an active campaign sends nothing because its provider told us to come again later.
 
         None when it is not so. The hold is the workspace's at that provider: all its campaigns there, and its single
@@ -748,7 +753,7 @@ class Campaigns(Service[AsyncCampaigns]):
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return self._call(lambda service: service.held_until(workspace_id, campaign_id))
+        return self._call(lambda service: service.throttled_until(workspace_id, campaign_id))
 
     def list(
         self,
@@ -857,13 +862,13 @@ class Campaigns(Service[AsyncCampaigns]):
         """Take a scheduled campaign back to ready."""
         return self._call(lambda service: service.unschedule(workspace_id, campaign_id, actor=actor))
 
-    def stop_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
+    def pause_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
         """Pause everything that is active or scheduled, in one workspace or in all; return what was paused.
 
         Raises:
             NotFound: There is no such workspace.
         """
-        return self._call(lambda service: service.stop_all(workspace_id, actor=actor))
+        return self._call(lambda service: service.pause_all(workspace_id, actor=actor))
 
     def update(
         self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
@@ -877,21 +882,21 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.update(workspace_id, campaign_id, change, actor=actor))
 
-    def recipients(self, workspace_id: str, campaign_id: str) -> Iterator[Recipient]:
+    def iter_recipients(self, workspace_id: str, campaign_id: str) -> Iterator[Recipient]:
         """Go through a campaign's recipients by position.
 
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return self._items(lambda service: service.recipients(workspace_id, campaign_id))
+        return self._items(lambda service: service.iter_recipients(workspace_id, campaign_id))
 
-    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
+    def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
         """Return how many recipients are in each state for each reason.
 
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return self._call(lambda service: service.groups(workspace_id, campaign_id))
+        return self._call(lambda service: service.count_recipients(workspace_id, campaign_id))
 
     def recount(self, workspace_id: str, campaign_id: str) -> Counters:
         """Return the counters by looking at every recipient; they equal the campaign's own.
@@ -909,7 +914,7 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.dispatches(workspace_id, campaign_id, position))
 
-    def why(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
+    def contact_history(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
         """Return what happened to a number in a campaign, step by step, each with its reason and its rule.
 
         Who was left out because of the register has no place in the campaign; such a number has one history, whose
@@ -928,13 +933,9 @@ class Campaigns(Service[AsyncCampaigns]):
             NotFound: The workspace has no such campaign, or the number is neither in it nor on the register.
             InvalidRequest: The number is no text.
         """
-        return self._call(lambda service: service.why(workspace_id, campaign_id, phone))
+        return self._call(lambda service: service.contact_history(workspace_id, campaign_id, phone))
 
-
-class CampaignLoader(Service[AsyncCampaignCreation]):
-    """Creates campaigns: all of a campaign and its contacts, or nothing."""
-
-    def sms(
+    def create_sms(
         self,
         workspace_id: str,
         campaign: NewSmsCampaign,
@@ -962,33 +963,33 @@ class CampaignLoader(Service[AsyncCampaignCreation]):
             RequestInProgress: The first call with this key still runs.
         """
         return self._supply(
-            lambda service, each: service.sms(
+            lambda service, each: service.create_sms(
                 workspace_id, campaign, each(recipients), idempotency_key=idempotency_key, actor=actor
             )
         )
 
-    def answer_sms(
+    def create_sms_response(
         self,
         workspace_id: str,
         campaign: NewSmsCampaign,
         recipients: RecipientSource,
         *,
         request: IdempotentRequest | None,
-        render: Callable[[CampaignCreated], Answer],
+        render: Callable[[CampaignCreated], StoredAnswer],
         actor: str,
-    ) -> Answer:
+    ) -> StoredAnswer:
         """Create an SMS campaign for an HTTP server, and return what it answers; a key replays the first answer.
 
         Raises:
-            OutreachError: See `sms`.
+            OutreachError: See `create_sms`.
         """
         return self._supply(
-            lambda service, each: service.answer_sms(
+            lambda service, each: service.create_sms_response(
                 workspace_id, campaign, each(recipients), request=request, render=render, actor=actor
             )
         )
 
-    def call(
+    def create_call(
         self,
         workspace_id: str,
         campaign: NewCallCampaign,
@@ -997,7 +998,7 @@ class CampaignLoader(Service[AsyncCampaignCreation]):
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> CampaignCreated:
-        """Create a calling campaign with its contacts; see `sms` for the arguments.
+        """Create a calling campaign with its contacts; see `create_sms` for the arguments.
 
         Raises:
             NotFound: There is no such workspace, or it has no such agent or trunk.
@@ -1005,28 +1006,28 @@ class CampaignLoader(Service[AsyncCampaignCreation]):
             RequestInProgress: The first call with this key still runs.
         """
         return self._supply(
-            lambda service, each: service.call(
+            lambda service, each: service.create_call(
                 workspace_id, campaign, each(recipients), idempotency_key=idempotency_key, actor=actor
             )
         )
 
-    def answer_call(
+    def create_call_response(
         self,
         workspace_id: str,
         campaign: NewCallCampaign,
         recipients: RecipientSource,
         *,
         request: IdempotentRequest | None,
-        render: Callable[[CampaignCreated], Answer],
+        render: Callable[[CampaignCreated], StoredAnswer],
         actor: str,
-    ) -> Answer:
+    ) -> StoredAnswer:
         """Create a calling campaign for an HTTP server, and return what it answers; a key replays the first answer.
 
         Raises:
-            OutreachError: See `call`.
+            OutreachError: See `create_call`.
         """
         return self._supply(
-            lambda service, each: service.answer_call(
+            lambda service, each: service.create_call_response(
                 workspace_id, campaign, each(recipients), request=request, render=render, actor=actor
             )
         )
@@ -1038,6 +1039,66 @@ class CampaignLoader(Service[AsyncCampaignCreation]):
             SmsCampaignsDisabled: They are not.
         """
         return self._call(lambda service: service.check_sms_enabled(workspace_id))
+
+    def recipient_failures(self, workspace_id: str, campaign_id: str, position: int) -> dict[str, ProviderFailure]:
+        """Return what providers said of each request for a recipient that went wrong, by the dispatch's identifier.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.recipient_failures(workspace_id, campaign_id, position))
+
+    def provider_failures(self, workspace_id: str, campaign_id: str) -> Sequence[tuple[ProviderFailure, int]]:
+        """Return what went wrong in a campaign and how often, the most frequent first: requests, not contacts.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.provider_failures(workspace_id, campaign_id))
+
+    def count_dispatches(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchCount]:
+        """Return what the requests of a campaign came to, and how many each, the most frequent first.
+
+        Every request is looked at: seconds, where there are millions.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.count_dispatches(workspace_id, campaign_id))
+
+    def iter_outcomes(
+        self, workspace_id: str, campaign_id: str, *, status: RecipientStatus | None = None
+    ) -> Iterator[RecipientOutcome]:
+        """Go through a campaign's recipients by position, each with what its provider said, where something went wrong.
+
+        Args:
+            workspace_id: Whose campaign.
+            campaign_id: Which one.
+            status: Only those in this state; None for all.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._items(lambda service: service.iter_outcomes(workspace_id, campaign_id, status=status))
+
+    def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
+        """Return all that keeps an active or scheduled campaign from going on, what has to be done first of all first.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.blockers(workspace_id, campaign_id))
+
+    def next_due_times(self, workspace_id: str, campaign_id: str) -> Mapping[tuple[str, str | None], datetime]:
+        """Return until when the first recipient of a campaign waits, for each state and reason where that is known.
+
+        Those that wait go on then. An unknown request is given up then, unless there is evidence before: of the oldest
+        1,000 of the workspace.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.next_due_times(workspace_id, campaign_id))
 
 
 class Calls(Service[AsyncCalls]):
@@ -1065,15 +1126,20 @@ class Calls(Service[AsyncCalls]):
         """
         return self._call(lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key))
 
-    def answer(
-        self, workspace_id: str, new: NewCall, *, request: IdempotentRequest | None, render: Callable[[Call], Answer]
-    ) -> Answer:
+    def create_response(
+        self,
+        workspace_id: str,
+        new: NewCall,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Call], StoredAnswer],
+    ) -> StoredAnswer:
         """Queue a call for an HTTP server, and return what it answers; a key replays the first answer.
 
         Raises:
             OutreachError: See `create`.
         """
-        return self._call(lambda service: service.answer(workspace_id, new, request=request, render=render))
+        return self._call(lambda service: service.create_response(workspace_id, new, request=request, render=render))
 
     def get(self, workspace_id: str, identifier: str) -> Call:
         """Return a call by our identifier or by the provider's.
@@ -1083,13 +1149,17 @@ class Calls(Service[AsyncCalls]):
         """
         return self._call(lambda service: service.get(workspace_id, identifier))
 
-    def find(self, identifier: str) -> Call:
+    def get_anywhere(self, identifier: str) -> Call:
         """Return a call of whatever workspace: for operators, whose commands name calls alone.
 
         Raises:
             NotFound: There is no such call.
         """
-        return self._call(lambda service: service.find(identifier))
+        return self._call(lambda service: service.get_anywhere(identifier))
+
+    def failure(self, call: Call) -> ProviderFailure | None:
+        """Return what went wrong with a call, a campaign's too, as its provider said it; None where nothing did."""
+        return self._call(lambda service: service.failure(call))
 
 
 class Messages(Service[AsyncMessages]):
@@ -1113,26 +1183,26 @@ class Messages(Service[AsyncMessages]):
         """
         return self._call(lambda service: service.send(workspace_id, new, idempotency_key=idempotency_key))
 
-    def answer(
+    def send_response(
         self,
         workspace_id: str,
         new: NewMessage,
         *,
         request: IdempotentRequest | None,
-        render: Callable[[Message], Answer],
-    ) -> Answer:
+        render: Callable[[Message], StoredAnswer],
+    ) -> StoredAnswer:
         """Queue a message for an HTTP server, and return what it answers; a key replays the first answer.
 
         Raises:
             OutreachError: See `send`.
         """
-        return self._call(lambda service: service.answer(workspace_id, new, request=request, render=render))
+        return self._call(lambda service: service.send_response(workspace_id, new, request=request, render=render))
 
     def receive(
         self,
         workspace_id: str,
         *,
-        sender: str,
+        from_number: str,
         to: str,
         body: str,
         provider: CarrierName | None = None,
@@ -1147,15 +1217,15 @@ class Messages(Service[AsyncMessages]):
 
         Args:
             workspace_id: Whose number was written to.
-            sender: Who wrote; normalised to E.164. A channel may stand before it: `whatsapp:+14155550102`.
+            from_number: Who wrote; normalised to E.164. A channel may stand before it: `whatsapp:+14155550102`.
             to: Our number.
             body: What was written; empty for a message of media alone.
             provider: The carrier that brought it, and that answers go by; None leaves that to the number.
             provider_id: The carrier's identifier of the message: it is taken in once.
             written_at: When it was written, by the carrier's clock; None for now.
-            replies_to_keywords: Whether the carrier answers keywords by itself: then nothing is answered here, but a STOP
-                that is none of the carriers' words, such as `please stop`; and a START that is none of this carrier's
-                lifts nothing.
+            replies_to_keywords: Whether the carrier answers keywords by itself: then nothing is answered here, but a
+                STOP that is none of the carriers' words, such as `please stop`; and a START that is none of this
+                carrier's lifts nothing.
 
         Raises:
             NotFound: There is no such workspace.
@@ -1165,7 +1235,7 @@ class Messages(Service[AsyncMessages]):
         return self._call(
             lambda service: service.receive(
                 workspace_id,
-                from_number=sender,
+                from_number=from_number,
                 to=to,
                 body=body,
                 provider=provider,
@@ -1197,28 +1267,34 @@ class Messages(Service[AsyncMessages]):
         """
         return self._call(lambda service: service.get(workspace_id, message_id))
 
+    def failure(self, message: Message) -> ProviderFailure | None:
+        """Return what went wrong with a message, as its provider said it; None where nothing did."""
+        return self._call(lambda service: service.failure(message))
+
 
 class Dispatches(Service[AsyncDispatches]):
     """The ledger's rows, for operators."""
 
-    def unknown(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Dispatch]:
+    def list_unknown(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Dispatch]:
         """Return a workspace's unknown dispatches, oldest first.
 
         Raises:
             NotFound: There is no such workspace.
             InvalidRequest: The limit is none.
         """
-        return self._call(lambda service: service.unknown(workspace_id, limit=limit))
+        return self._call(lambda service: service.list_unknown(workspace_id, limit=limit))
 
-    def find(self, dispatch_id: str) -> Dispatch:
+    def get_anywhere(self, dispatch_id: str) -> Dispatch:
         """Return a dispatch of whatever workspace: for operators, whose commands name dispatches alone.
 
         Raises:
             NotFound: There is no such dispatch.
         """
-        return self._call(lambda service: service.find(dispatch_id))
+        return self._call(lambda service: service.get_anywhere(dispatch_id))
 
-    def resolve(self, workspace_id: str, dispatch_id: str, decision: Decision, *, actor: str = "library") -> Dispatch:
+    def resolve(
+        self, workspace_id: str, dispatch_id: str, decision: OperatorDecision, *, actor: str = "library"
+    ) -> Dispatch:
         """Decide about an unknown dispatch: `assume_sent`, or `retry`.
 
         Raises:
@@ -1229,92 +1305,16 @@ class Dispatches(Service[AsyncDispatches]):
         return self._call(lambda service: service.resolve(workspace_id, dispatch_id, decision, actor=actor))
 
 
-class Failures(Service[AsyncFailures]):
-    """What went wrong at providers, in their words and in plain ones; `Explanation` says what to do."""
-
-    def of_message(self, message: Message) -> Failure | None:
-        """Return what the carrier last said of a single message; None where nothing went wrong."""
-        return self._call(lambda service: service.of_message(message))
-
-    def of_call(self, call: Call) -> Failure | None:
-        """Return what the voice provider last said of a call, a campaign's too; None where nothing went wrong."""
-        return self._call(lambda service: service.of_call(call))
-
-    def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> dict[str, Failure]:
-        """Return what providers said of each request for a recipient that went wrong, by the dispatch's identifier.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.of_recipient(workspace_id, campaign_id, position))
-
-    def of_campaign(self, workspace_id: str, campaign_id: str) -> Sequence[tuple[Failure, int]]:
-        """Return what went wrong in a campaign and how often, the most frequent first: requests, not contacts.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.of_campaign(workspace_id, campaign_id))
-
-    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchCount]:
-        """Return what the requests of a campaign came to, and how many each, the most frequent first.
-
-        Every request is looked at: seconds, where there are millions.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.groups(workspace_id, campaign_id))
-
-    def outcomes(
-        self, workspace_id: str, campaign_id: str, *, status: RecipientStatus | None = None
-    ) -> Iterator[RecipientOutcome]:
-        """Go through a campaign's recipients by position, each with what its provider said, where something went wrong.
-
-        Args:
-            workspace_id: Whose campaign.
-            campaign_id: Which one.
-            status: Only those in this state; None for all.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._items(lambda service: service.outcomes(workspace_id, campaign_id, status=status))
-
-
-class BlockerService(Service[AsyncHoldups]):
-    """What campaigns and their recipients wait for."""
-
-    def of_campaign(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
-        """Return all that keeps an active or scheduled campaign from going on, what has to be done first of all first.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.of_campaign(workspace_id, campaign_id))
-
-    def of_recipients(self, workspace_id: str, campaign_id: str) -> Mapping[tuple[str, str | None], datetime]:
-        """Return until when the first recipient of a campaign waits, for each state and reason where that is known.
-
-        Those that wait go on then. An unknown request is given up then, unless there is evidence before: of the oldest
-        1,000 of the workspace.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.of_recipients(workspace_id, campaign_id))
-
-
 class Accounts(Service[AsyncAccounts]):
     """What live workspaces send and call with."""
 
-    def fields(self, provider: str) -> Sequence[CredentialField]:
+    def credential_fields(self, provider: str) -> Sequence[CredentialField]:
         """Return what an account at a provider needs.
 
         Raises:
             InvalidRequest: There is no such provider.
         """
-        return self._plain(lambda service: service.fields(provider))
+        return self._plain(lambda service: service.credential_fields(provider))
 
     def connect(
         self,
@@ -1358,20 +1358,20 @@ class Accounts(Service[AsyncAccounts]):
         """
         return self._call(lambda service: service.list(workspace_id))
 
-    def summary(self, account: Account, hold: ProviderThrottle | None = None) -> AccountSummary:
+    def summarize(self, account: Account, hold: ProviderThrottle | None = None) -> AccountSummary:
         """Return an account as it may be shown.
 
         Args:
             account: The account.
             hold: What keeps its provider from being asked; one that has just been connected has none.
         """
-        return self._plain(lambda service: service.summary(account, hold))
+        return self._plain(lambda service: service.summarize(account, hold))
 
     def check(self, workspace_id: str, account_id: str) -> AccountCheck:
         """Ask the provider something harmless with an account's credentials, and say in words what is the case.
 
-        A provider that is left alone because it asked for that (`held_until`) is asked this all the same, and is left
-        alone from then on as before: `connect` ends that.
+        A provider that is left alone because it asked for that (`throttled_until`) is asked this all the same, and is
+        left alone from then on as before: `connect` ends that.
 
         Raises:
             NotFound: The workspace has no such account.
@@ -1379,7 +1379,7 @@ class Accounts(Service[AsyncAccounts]):
         """
         return self._call(lambda service: service.check(workspace_id, account_id))
 
-    def held_until(self, workspace_id: str, provider: str) -> datetime | None:
+    def throttled_until(self, workspace_id: str, provider: str) -> datetime | None:
         """Return until when nothing is asked of a provider for a workspace because it told us to come again later.
 
         None when it is not so. Campaigns, single messages and calls wait for it alike.
@@ -1387,7 +1387,7 @@ class Accounts(Service[AsyncAccounts]):
         Raises:
             NotFound: There is no such workspace.
         """
-        return self._call(lambda service: service.held_until(workspace_id, provider))
+        return self._call(lambda service: service.throttled_until(workspace_id, provider))
 
     def get(self, workspace_id: str, account_id: str) -> Account:
         """Return an account.
@@ -1397,13 +1397,13 @@ class Accounts(Service[AsyncAccounts]):
         """
         return self._call(lambda service: service.get(workspace_id, account_id))
 
-    def find(self, account_id: str) -> Account:
+    def get_anywhere(self, account_id: str) -> Account:
         """Return an account of whatever workspace: for operators, whose commands name accounts alone.
 
         Raises:
             NotFound: There is no such account.
         """
-        return self._call(lambda service: service.find(account_id))
+        return self._call(lambda service: service.get_anywhere(account_id))
 
     def remove(self, workspace_id: str, account_id: str, *, actor: str = "library") -> Account:
         """Remove an account with its credentials, and return what it was.
@@ -1420,13 +1420,13 @@ class Accounts(Service[AsyncAccounts]):
 class Callbacks(Service[AsyncCallbacks]):
     """Takes in what providers call back, and shows it."""
 
-    def most_bytes(self, account_id: str) -> int:
+    def max_body_bytes(self, account_id: str) -> int:
         """Return how large a callback's body may be, which is the provider's to say; a larger one need not be read.
 
         Raises:
             NotFound: There is no such account.
         """
-        return self._call(lambda service: service.most_bytes(account_id))
+        return self._call(lambda service: service.max_body_bytes(account_id))
 
     def receive(
         self, account_id: str, *, url: str, headers: Mapping[str, str], body: bytes
@@ -1515,7 +1515,7 @@ class Events(Service[AsyncEvents]):
         return self._stream(lambda service: service.subscribe(*kinds, workspace_id=workspace_id, since=since))
 
 
-class RateLimiter(Service[AsyncRequestLimits]):
+class RateLimiter(Service[AsyncRateLimiter]):
     """Counts requests against the limits of their workspaces.
 
     Storage counts a block before its requests come, so that all processes together never let in more than the limit;
@@ -1523,14 +1523,14 @@ class RateLimiter(Service[AsyncRequestLimits]):
     eighth of what the minute has left, and counts that afterwards.
     """
 
-    def take(self, workspace: Workspace) -> RateLimitState | None:
+    def acquire(self, workspace: Workspace) -> RateLimitState | None:
         """Count one request against the workspace's limit; None where there is no limit.
 
         Raises:
             RateLimited: The limit is used up.
             StorageBusy: Nothing could be written for a while, and what may be let in meanwhile has been.
         """
-        return self._call(lambda service: service.take(workspace))
+        return self._call(lambda service: service.acquire(workspace))
 
 
 class Outreach(Engine):
@@ -1559,26 +1559,25 @@ class Outreach(Engine):
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
 
     Attributes:
-        workspaces: Workspaces, keys, audit trail.
+        workspaces: The tenants.
+        api_keys: Their API keys.
+        audit: Who has changed what.
         agents: Voice agents.
         trunks: SIP trunks.
         numbers: Numbers to send and call from.
         flows: Automation flows.
-        settings: SMS settings.
+        sms_settings: Settings of SMS campaigns.
         call_settings: Settings of calling campaigns.
-        replies: What is answered to STOP, START and HELP.
+        reply_settings: What is answered to STOP, START and HELP.
         unsubscribes: The unsubscribe register.
-        campaigns: Campaigns: reading and moving them.
-        create_campaign: Creating campaigns with their contacts.
+        campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
-        messages: Single messages.
-        dispatches: Dispatches of which nobody knows what became.
-        failures: What providers said of what went wrong, and what it means.
-        holdups: What keeps campaigns from going on although their state would let them.
+        messages: Single messages, and those that people write back.
+        dispatches: Requests whose outcome nobody knows.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, told after its commit.
-        request_limits: The request limits of workspaces.
+        rate_limits: The request limits of workspaces.
         status: `engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
         readiness: `engine.readiness()` tells whether this process can do its work now.
@@ -1675,22 +1674,21 @@ class Outreach(Engine):
         self.readiness = ReadinessProbe(self._lifetime, lambda engine: engine.readiness)
         self.status = StatusQuery(self._lifetime, lambda engine: engine.status)
         self.workspaces = Workspaces(self._lifetime, lambda engine: engine.workspaces)
+        self.api_keys = ApiKeys(self._lifetime, lambda engine: engine.api_keys)
+        self.audit = Audit(self._lifetime, lambda engine: engine.audit)
         self.agents = Agents(self._lifetime, lambda engine: engine.agents)
         self.trunks = Trunks(self._lifetime, lambda engine: engine.trunks)
         self.numbers = Numbers(self._lifetime, lambda engine: engine.numbers)
         self.flows = Flows(self._lifetime, lambda engine: engine.flows)
-        self.settings = Settings(self._lifetime, lambda engine: engine.sms_settings)
+        self.sms_settings = Settings(self._lifetime, lambda engine: engine.sms_settings)
         self.call_settings = CallingSettings(self._lifetime, lambda engine: engine.call_settings)
-        self.replies = Replies(self._lifetime, lambda engine: engine.reply_settings)
+        self.reply_settings = Replies(self._lifetime, lambda engine: engine.reply_settings)
         self.unsubscribes = Unsubscribes(self._lifetime, lambda engine: engine.unsubscribes)
         self.campaigns = Campaigns(self._lifetime, lambda engine: engine.campaigns)
-        self.create_campaign = CampaignLoader(self._lifetime, lambda engine: engine.create_campaign)
         self.calls = Calls(self._lifetime, lambda engine: engine.calls)
         self.messages = Messages(self._lifetime, lambda engine: engine.messages)
         self.dispatches = Dispatches(self._lifetime, lambda engine: engine.dispatches)
-        self.failures = Failures(self._lifetime, lambda engine: engine.failures)
-        self.holdups = BlockerService(self._lifetime, lambda engine: engine.holdups)
         self.accounts = Accounts(self._lifetime, lambda engine: engine.accounts)
         self.callbacks = Callbacks(self._lifetime, lambda engine: engine.callbacks)
         self.events = Events(self._lifetime, lambda engine: engine.events)
-        self.request_limits = RateLimiter(self._lifetime, lambda engine: engine.request_limits)
+        self.rate_limits = RateLimiter(self._lifetime, lambda engine: engine.rate_limits)

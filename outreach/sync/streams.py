@@ -127,7 +127,7 @@ class EventStream(Generic[E]):
         return found
 
     def close(self) -> None:
-        """End the stream, from any thread; who waits for an event stops waiting within `poll_seconds`."""
+        """End the stream, from any thread; who waits for an event stops waiting within `change_poll_seconds`."""
         with suppress(EngineClosed):
             self._running.run(lambda _: self._stream.__aexit__(None, None, None), bounded=False)
 

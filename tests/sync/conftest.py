@@ -9,7 +9,7 @@ import pytest
 from outreach import EngineConfig
 from outreach.sync import Outreach
 
-QUICK = EngineConfig(poll_seconds=0.02, stop_grace_seconds=2.0)
+QUICK = EngineConfig(change_poll_seconds=0.02, stop_grace_seconds=2.0)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from outreach import Outreach
 
 TARGET: Final = Path(__file__).resolve().parents[2] / "outreach" / "sync" / "services.py"
 
-NOT_FOR_CALLERS: Final = frozenset({"open", "close", "aclose"})
+NOT_FOR_CALLERS: Final = frozenset({"open", "close", "aclose", "open_loading", "close_loading"})
 """Methods of services that the engine calls as it opens and closes."""
 
 HEAD: Final = '''\
@@ -158,20 +158,23 @@ def main() -> None:
 
 def _waits(service: object) -> bool:
     """Tell whether something that an engine has is a service: whether it can be waited for."""
-    functions: list[Any] = [one for one in vars(type(service)).values() if inspect.isfunction(one)]
+    functions: list[Any] = [function for _, function in inspect.getmembers(type(service), inspect.isfunction)]
     returned = [str(inspect.signature(function).return_annotation) for function in functions]
     return any(map(inspect.iscoroutinefunction, functions)) or any(one.startswith("EventStream") for one in returned)
 
 
 def _service(cls: type[Any], names: Names) -> ast.ClassDef:
-    source = Source(cls.__module__, names)
-    node = source.cls(cls.__name__)
-    methods = [
-        _method(source, function)
-        for function in _functions(node)
-        if function.name not in NOT_FOR_CALLERS and (not function.name.startswith("_") or function.name == "__call__")
-    ]
-    return _class(cls.__name__, f"Service[Async{cls.__name__}]", [_doc(node), *methods])
+    methods: dict[str, list[ast.stmt]] = {}
+    for base in (one for one in cls.__mro__ if one.__module__.startswith("outreach.")):
+        source = Source(base.__module__, names)
+        inherited = {*methods}
+        for function in _functions(source.cls(base.__name__)):
+            public = not function.name.startswith("_") or function.name == "__call__"
+            if public and function.name not in NOT_FOR_CALLERS and function.name not in inherited:
+                methods.setdefault(function.name, []).append(_method(source, function))
+    doc = _doc(Source(cls.__module__, names).cls(cls.__name__))
+    body = [doc, *(function for functions in methods.values() for function in functions)]
+    return _class(cls.__name__, f"Service[Async{cls.__name__}]", body)
 
 
 def _engine(services: dict[str, type[Any]], names: Names) -> ast.ClassDef:

@@ -21,7 +21,7 @@ from outreach.testing.builders import new_id
 from outreach.testing.scripted import ScriptedCarrier
 from tests.sync.conftest import QUICK
 
-CAMPAIGN = NewSmsCampaign(name="Spring", message_body="Hi", sms_carrier="twilio", sms_from_number="+14155550199")
+CAMPAIGN = NewSmsCampaign(name="Spring", body="Hi", carrier="twilio", from_number="+14155550199")
 MESSAGE = NewMessage(to="+14155550102", body="Hi", from_number="+14155550199", carrier="twilio")
 
 

@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from outreach import CampaignStatusChanged, InvalidRequest, NewRecipient, NewSmsCampaign, OptedOut, RecipientEnded
+from outreach import InvalidRequest, NewRecipient, NewSmsCampaign
+from outreach.events import CampaignStatusChanged, OptedOut, RecipientEnded
 from outreach.sync import Outreach, fail_after
 
-CAMPAIGN = NewSmsCampaign(name="Spring", message_body="Hi", sms_carrier="twilio", sms_from_number="+14155550199")
+CAMPAIGN = NewSmsCampaign(name="Spring", body="Hi", carrier="twilio", from_number="+14155550199")
 
 
 def test_a_campaign_is_followed_to_its_end(engine: Outreach) -> None:

@@ -17,7 +17,8 @@ from typing import Any, Self
 import anyio
 import pytest
 
-from outreach import ConfigError, DatabaseMissing, StorageError
+from outreach import ConfigError
+from outreach.errors import DatabaseMissing, StorageError
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
 from outreach.sync.thread import EngineClosed, EngineThread

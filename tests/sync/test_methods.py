@@ -10,17 +10,9 @@ from typing import Any, assert_type
 import attrs
 import pytest
 
-from outreach import (
-    Call,
-    CampaignStatusChanged,
-    NotFound,
-    OutreachError,
-    Recipient,
-    RecipientEnded,
-    Unsubscribe,
-    Workspace,
-)
+from outreach import Call, NotFound, OutreachError, Recipient, Unsubscribe, Workspace
 from outreach import Outreach as AsyncOutreach
+from outreach.events import CampaignStatusChanged, RecipientEnded
 from outreach.sync import EventStream, Outreach
 from outreach.testing.builders import new_id
 from tests.engine.every_method import Method, every_method
