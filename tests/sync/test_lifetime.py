@@ -331,6 +331,24 @@ print(len(engine.workspaces.list()))
     assert count == "1"
 
 
+def test_a_database_that_was_open_is_refused_to_another_engine_after_a_fork(tmp_path: Path) -> None:
+    """What the child commits would be lost as the parent closes; once that has closed, a child may have it."""
+    forking = """
+def work():
+    try:
+        print(len(Outreach.open(sys.argv[1]).workspaces.list()))
+    except ConfigError as error:
+        print(error.message)
+engine.workspaces.create("Acme")
+in_child(work)
+engine.close()
+in_child(work)
+"""
+    refused, count = said_by(forking, tmp_path).splitlines()
+    assert re.match(r"'.*app.db' was open in process (\d+) as this one, (?!\1)\d+, was forked from it", refused)
+    assert count == "1"
+
+
 def test_a_lock_that_another_thread_held_is_free_after_a_fork(tmp_path: Path) -> None:
     """A thread of the parent may be opening its engine at that moment."""
     forking = """
