@@ -4,6 +4,7 @@
 #   make check        lint, format, types, direction of imports
 #   make test         check, then all tests, then the branch coverage
 #   make format       let ruff rewrite what it can
+#   make sync         write outreach/sync/services.py anew, after a change of an asynchronous service
 #   make demo         run the demonstration (ARGS=--exit ends it by itself)
 #   make fuzz         fuzz a running server against openapi.yaml
 #   make simulate     run the engine under seeded faults (SEEDS=200 is how many)
@@ -36,7 +37,7 @@ CONTRACT = .venv-contract
 TOOLS = .venv-contract-tools
 TOOLS_FROM = tests/contract_tools
 
-.PHONY: help venv check test format demo fuzz simulate bench contract contract-tools wheel-check clean
+.PHONY: help venv check test format sync demo fuzz simulate bench contract contract-tools wheel-check clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -96,6 +97,10 @@ format: $(STAMP)
 	@echo "==> ruff check --fix, ruff format"
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+sync: $(STAMP)
+	@echo "==> writing outreach/sync/services.py"
+	@$(BIN)/python -m tests.sync.generate
 
 demo: $(STAMP)
 	@echo "==> outreach-server demo $(ARGS)"

@@ -59,14 +59,14 @@ class LoopGuard:
         if os.getpid() != self._process:
             raise ConfigError(
                 f"This engine was opened in process {self._process}, from which this one, {os.getpid()}, was forked. "
-                "Open an engine here, after the fork: two processes may have the same database."
+                "Close it before the fork, or open it after the fork only: an open database does not survive one."
             )
         if _running_loop() is self._loop:
             return
         if threading.get_ident() != self._thread:
             raise ConfigError(
                 "This engine was opened in another thread, and belongs to the event loop there. Hand the call to that "
-                "loop, with anyio.from_thread.run or asyncio.run_coroutine_threadsafe."
+                "loop, with anyio.from_thread.run or asyncio.run_coroutine_threadsafe, or use outreach.sync."
             )
         raise ConfigError(
             "This engine was opened on another event loop, and belongs to it. Use it within the asyncio.run that "

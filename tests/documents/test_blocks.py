@@ -71,7 +71,11 @@ def test_there_is_something_to_look_at() -> None:
     assert {block.page for block in ALL if block.language in SHELL} >= {"README.md", "docs/carriers/twilio.md"}
     shell = [block for block in ALL if block.language in SHELL]
     assert sum(block.not_run is None for block in shell) > len(shell) / 3
-    assert [block.place for block in ALL if block.language in PYTHON and block.not_run is not None] == []
+    # A part of an example is run with the whole of it; frameworks that are not installed are needed by few.
+    not_run = [block for block in ALL if block.language in PYTHON and block.not_run is not None]
+    assert [
+        one.place for one in not_run if not re.match(r"a part of examples/|needs a Django", one.not_run or "")
+    ] == []
 
 
 def test_blocks_are_found_with_what_is_said_of_them() -> None:

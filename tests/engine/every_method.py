@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import attrs
@@ -81,6 +81,16 @@ class Method:
 
     async def call(self, workspace_id: str) -> None:
         """Call it for a workspace, and go through what it yields."""
+        positional, named = self.arguments(workspace_id)
+        found = self.function(*positional, **named)
+        if isinstance(found, Awaitable):
+            await found
+        else:
+            async for _ in found:
+                pass
+
+    def arguments(self, workspace_id: str) -> tuple[list[Any], dict[str, Any]]:
+        """Return what it is called with for a workspace: by position, and by name."""
         hints = typing.get_type_hints(self.function)
         positional: list[Any] = []
         named: dict[str, Any] = {}
@@ -96,12 +106,7 @@ class Method:
                 positional.extend(value)
             else:
                 positional.append(value)
-        found = self.function(*positional, **named)
-        if isinstance(found, Awaitable):
-            await found
-        else:
-            async for _ in found:
-                pass
+        return positional, named
 
 
 def every_method(engine: Outreach) -> Iterator[Method]:
@@ -126,7 +131,7 @@ def _value(method: str, name: str, hint: Any) -> Any:
     if name.endswith("_id") or name == "identifier":
         return new_id()
     if name == "rows":
-        return _rows()
+        return _rows() if typing.get_origin(hint) is AsyncIterable else ["+14155550101"]
     if isinstance(hint, type) and hint in _BY_TYPE:
         return _BY_TYPE[hint]()
     if isinstance(hint, type) and hint.__name__.endswith(("Change", "Update")):

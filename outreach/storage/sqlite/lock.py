@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 import psutil
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
 from outreach.clock import format_timestamp, parse_timestamp
 from outreach.errors import DispatchRefused
@@ -107,9 +107,8 @@ class SqliteDispatchLock:
         self._note = self._path.with_name(f"{self._path.name}.dispatch-note")
         self._host = host
         self._mounts = mounts
-        self._file_lock = FileLock(
-            f"{self._path}.dispatch", mode=0o600, thread_local=False, blocking=False, fallback_to_soft=False
-        )
+        self._lock_path = f"{self._path}.dispatch"
+        self._held: BaseFileLock | None = None
 
     def check_before_opening(self) -> None:
         """Look at the file, its log and the note before SQLite touches them.
@@ -146,25 +145,30 @@ class SqliteDispatchLock:
         Raises:
             DispatchRefused: The database is on a network file system, or the lock's file cannot be written.
         """
-        if self._file_lock.is_locked:
+        if self._held is not None:
             return False
         self._refuse_network()
+        # Made in the process that takes it: one that was made before a fork is refused after it.
+        lock = FileLock(self._lock_path, mode=0o600, thread_local=False, blocking=False, fallback_to_soft=False)
         try:
-            self._file_lock.acquire()
+            lock.acquire()
         except Timeout:
             return False
         except OSError as error:
             raise DispatchRefused(
-                f"Nothing is dispatched from {str(self._path)!r}: the lock {self._file_lock.lock_file!r} cannot be "
+                f"Nothing is dispatched from {str(self._path)!r}: the lock {self._lock_path!r} cannot be "
                 f"taken ({error.strerror}). The directory of the database must be writable, on a file system that "
                 "has locks.",
                 reason="lock",
             ) from error
+        self._held = lock
         return True
 
     def release(self) -> None:
         """Give the lock back; nothing happens when it is not held."""
-        self._file_lock.release(force=True)
+        if self._held is not None:
+            self._held.release(force=True)
+            self._held = None
 
     def home(self) -> DatabaseHome:
         """Return where the database is now."""

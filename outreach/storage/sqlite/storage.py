@@ -17,7 +17,7 @@ from outreach.storage.sqlite.connect import open_quick_reader, open_reader, open
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.readers import Readers
 from outreach.storage.sqlite.sql import statement
-from outreach.storage.sqlite.watch import FileWatch
+from outreach.storage.sqlite.watch import OPEN_FILES, FileWatch
 from outreach.storage.sqlite.writer import Writer
 
 T = TypeVar("T")
@@ -64,6 +64,7 @@ class SqliteStorage:
         if self._writer is not None:
             raise StorageError("The storage is open already.")
         _require_asyncio()
+        OPEN_FILES.refuse_inherited(self._path)
         async with AsyncExitStack() as stack:
             stack.callback(self._lock.release)
             self._lock.check_before_opening()

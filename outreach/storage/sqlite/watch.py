@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from outreach.clock import Clock
-from outreach.errors import DatabaseInUse, DatabaseReplaced
+from outreach.errors import ConfigError, DatabaseInUse, DatabaseReplaced
 from outreach.storage.sqlite.footprint import FileState, Footprint, continues, has_commits, read_file_state, salts_of
 
 FILE_CHECK_SECONDS: Final = 0.5
@@ -42,6 +42,26 @@ class OpenFiles:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[Inode, tuple[int, int]] = {}
+        self._processes: dict[Inode, int] = {}
+
+    def refuse_inherited(self, path: Path) -> None:
+        """Check that this process was not forked from one that had the file open.
+
+        SQLite notes its locks in memory too, and in a child takes those of the parent for its own. So the parent
+        deletes the log as it closes, and what the child commits later is lost
+        (https://www.sqlite.org/howtocorrupt.html, 2.6).
+
+        Raises:
+            ConfigError: It was.
+        """
+        inode = inode_of(path)
+        process = self._processes.get(inode, os.getpid()) if inode is not None else os.getpid()
+        if process != os.getpid():
+            raise ConfigError(
+                f"{str(path)!r} was open in process {process} as this one, {os.getpid()}, was forked from it, and an "
+                "SQLite database does not survive a fork: what is written here could be lost. Close the engine before "
+                "the fork, or open it after the fork only."
+            )
 
     def has(self, path: Path) -> bool:
         """Return whether this process has a storage open on this file."""
@@ -60,6 +80,7 @@ class OpenFiles:
                 inode = (found.st_dev, found.st_ino)
             assert inode is not None  # noqa: S101 - it is that of what was opened
             self._open[inode] = (file, count + 1)
+            self._processes[inode] = os.getpid()
             return file, inode
 
     def give_back(self, inode: Inode) -> None:
@@ -69,6 +90,7 @@ class OpenFiles:
             if count > 1:
                 self._open[inode] = (file, count - 1)
             else:
+                del self._processes[inode]
                 os.close(file)
 
 

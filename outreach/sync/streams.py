@@ -1,0 +1,135 @@
+"""What the engine yields, one by one, to synchronous code."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Generic, Self, TypeVar
+
+from outreach.models.events import Event
+from outreach.services.events import EventStream as AsyncEventStream
+from outreach.sync.thread import EngineClosed, EngineThread
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Event, covariant=True)
+
+_AT_ONCE: Final = 100
+"""Items that are fetched from the loop at a time."""
+
+
+class Items(Iterator[T]):
+    """What an asynchronous iterator yields, fetched in chunks."""
+
+    def __init__(self, running: EngineThread, source: AsyncIterator[T]) -> None:
+        self._running = running
+        self._source = source
+        self._fetched: deque[T] = deque()
+        self._error: Exception | None = None
+        self._ended = False
+
+    def __next__(self) -> T:
+        """Return the next item.
+
+        Raises:
+            OutreachError: The items cannot be read.
+            TimeoutError: A `fail_after` around it has passed.
+        """
+        if not self._fetched:
+            if self._error is None and not self._ended:
+                self._running.run(lambda _: self._fetch())
+            if not self._fetched:
+                error, self._error, self._ended = self._error, None, True
+                raise error or StopIteration
+        return self._fetched.popleft()
+
+    async def _fetch(self) -> None:
+        try:
+            while len(self._fetched) < _AT_ONCE:
+                self._fetched.append(await anext(self._source))
+        except StopAsyncIteration:
+            self._ended = True
+        except Exception as error:  # raised once what came before it has been handed out
+            self._error = error
+
+
+class EventStream(Generic[E]):
+    """The events that a subscriber has asked for, one after the other; waiting for the next blocks the thread.
+
+        with engine.events.subscribe(RecipientEnded, since=last_seen) as stream:
+            for event in stream:
+                ...
+
+    The iteration ends when the stream or the engine is closed, which any thread may do, and at the exit of the
+    interpreter. A subscriber that is slow loses nothing.
+
+    Attributes:
+        position: Everything up to this number has been handed out, or was not asked for: a later subscription with
+            `since=position` goes on from there, after a restart too.
+    """
+
+    def __init__(self, running: EngineThread, stream: AsyncEventStream[E]) -> None:
+        self._running = running
+        self._stream = stream
+
+    @property
+    def position(self) -> int:
+        """The number up to which events have been handed out."""
+        return self._stream.position
+
+    def __enter__(self) -> Self:
+        """Begin to listen: what is committed from now on is told, or what was after `since`.
+
+        Raises:
+            NotFound: There is no such workspace.
+            Conflict: The database has not come as far as `since`: it is another one, or an older copy.
+            InvalidRequest: It has been entered before.
+        """
+        self._running.run(lambda _: self._stream.__aenter__())
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Stop listening."""
+        self.close()
+
+    def __iter__(self) -> Self:
+        """Return itself: a stream is gone through once."""
+        return self
+
+    def __next__(self) -> E:
+        """Return the next event; wait for it where there is none yet.
+
+        Raises:
+            InvalidRequest: It has not been entered.
+            StorageError: The database cannot be read.
+            TimeoutError: A `fail_after` around it has passed.
+        """
+        return self.next()
+
+    def next(self, timeout: float | None = None) -> E:
+        """Return the next event, as `next(stream)` does, and wait for it no longer than `timeout` seconds.
+
+        Raises:
+            TimeoutError: None came; the stream goes on.
+            StopIteration: The stream or the engine was closed.
+            InvalidRequest: It has not been entered.
+            StorageError: The database cannot be read.
+        """
+        try:
+            found = self._running.run(lambda _: self._next(), timeout=timeout)
+        except EngineClosed:
+            found = None
+        if found is None:
+            raise StopIteration
+        return found
+
+    def close(self) -> None:
+        """End the stream, from any thread; who waits for an event stops waiting within `change_poll_seconds`."""
+        with suppress(EngineClosed):
+            self._running.run(lambda _: self._stream.__aexit__(None, None, None), bounded=False)
+
+    async def _next(self) -> E | None:
+        return await anext(self._stream, None)

@@ -1,0 +1,184 @@
+"""The thread in which an engine's event loop runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+import anyio
+
+from outreach.engine import Outreach as AsyncOutreach
+from outreach.errors import ConfigError, StorageError
+from outreach.sync.calls import Call
+
+T = TypeVar("T")
+
+_here = threading.local()
+_log = logging.getLogger(__name__)
+
+_END_SECONDS: Final = 5.0
+"""How long the loop has to end once the engine is closed; only an adapter that blocks it takes longer."""
+
+_CLOSED: Final = "This engine has been closed."
+_MEANWHILE: Final = "This engine was closed while the call waited."
+_LOOP_ENDED: Final = (
+    "The engine's event loop has ended: something that runs on it raised SystemExit, as the log shows. Close the "
+    "engine, and start() it again."
+)
+
+
+class EngineClosed(ConfigError):
+    """The engine was closed before the call, or while the call waited."""
+
+
+def require_other_thread() -> None:
+    """Check that this thread may wait for an engine.
+
+    Raises:
+        ConfigError: It runs the event loop of one, which would wait for itself.
+    """
+    if getattr(_here, "runs_a_loop", False):
+        raise ConfigError(
+            "outreach.sync was called from the thread of its own event loop, as by an adapter, and would wait for "
+            "itself. Await the asynchronous engine there, or hand the work to another thread."
+        )
+
+
+class EngineThread:
+    """An event loop in a thread of its own, with an engine open on it.
+
+    Calls are handed over by `call_soon_threadsafe` and not by anyio's `BlockingPortal.start_task_soon`, which waits for
+    the loop: an adapter that blocks the loop would make deadlines void, and an interrupt there could not cancel.
+
+    Args:
+        engine: The engine.
+    """
+
+    def __init__(self, engine: AsyncOutreach) -> None:
+        self._engine = engine
+        self._loop: Future[asyncio.AbstractEventLoop] = Future()
+        self._gate = threading.Lock()
+        self._calls: set[Call[Any]] = set()
+        self._refusal: str | None = None
+        self._over = False
+        # A daemon: a loop that an adapter blocks must not keep the interpreter from exiting.
+        self._thread = threading.Thread(target=self._main, name="outreach engine", daemon=True)
+
+    def start(self) -> None:
+        """Start the loop, and open the engine on it.
+
+        Raises:
+            OutreachError: The engine cannot be opened.
+        """
+        self._thread.start()
+        try:
+            self.run(lambda _: self._engine.__aenter__())
+        except BaseException:
+            self._stop()
+            raise
+
+    def close(self) -> None:
+        """Close the engine, as its `__aexit__` does, and end the loop; calls that still wait raise `EngineClosed`."""
+        self._refuse(_CLOSED)
+        try:
+            with suppress(EngineClosed):  # its loop has ended before it
+                self._run(lambda _: self._engine.__aexit__(None, None, None), closing=True)
+        finally:
+            self._stop()
+
+    def run(
+        self, function: Callable[[Call[T]], Awaitable[T]], *, timeout: float | None = None, bounded: bool = True
+    ) -> T:
+        """Call a function on the loop, and wait for its outcome.
+
+        Args:
+            function: What is called there, with its `Call`.
+            timeout: Seconds that it may take at the most.
+            bounded: Whether a `fail_after` around it counts.
+
+        Raises:
+            ConfigError: This is the loop's own thread, which cannot wait for itself.
+            EngineClosed: The engine is closed, or was while the call waited.
+            TimeoutError: It took too long, and was cancelled.
+        """
+        try:
+            return self._run(function, timeout=timeout, bounded=bounded)
+        except StorageError as error:
+            if self._refusal is None:
+                raise
+            raise EngineClosed(_MEANWHILE) from error
+
+    def _run(
+        self,
+        function: Callable[[Call[T]], Awaitable[T]],
+        *,
+        timeout: float | None = None,
+        bounded: bool = False,
+        closing: bool = False,
+    ) -> T:
+        require_other_thread()
+        loop = self._loop.result()
+        call: Call[T] = Call(loop, function)
+
+        def begin() -> None:
+            with self._gate:
+                if self._refusal is not None and (self._over or not closing):
+                    raise EngineClosed(self._refusal)
+                self._calls.add(call)
+                with suppress(RuntimeError):  # the loop is closed already, and the call is about to be ended
+                    loop.call_soon_threadsafe(self._begin, call)
+
+        try:
+            return call.wait(begin, timeout=timeout, bounded=bounded)
+        except CancelledError:
+            raise EngineClosed(_MEANWHILE) from None
+        finally:
+            with self._gate:
+                self._calls.discard(call)
+
+    def _begin(self, call: Call[T]) -> None:
+        self._tasks.start_soon(call.run)
+
+    def _main(self) -> None:
+        _here.runs_a_loop = True
+        try:
+            anyio.run(self._serve, backend="asyncio")
+        except BaseException as error:
+            if not self._loop.done():
+                self._loop.set_exception(error)
+                return
+            _log.exception("The engine's event loop has ended in an error.", extra={"action": "sync_loop_failed"})
+        self._end()
+
+    async def _serve(self) -> None:
+        self._stopping = asyncio.Event()
+        async with anyio.create_task_group() as self._tasks:
+            self._loop.set_result(asyncio.get_running_loop())
+            await self._stopping.wait()
+            self._tasks.cancel_scope.cancel()
+
+    def _end(self) -> None:
+        """End the calls whose tasks the loop has left behind."""
+        self._refuse(_LOOP_ENDED)
+        with self._gate:
+            self._over = True
+            left = list(self._calls)
+        for call in left:
+            call.end()
+
+    def _refuse(self, reason: str) -> None:
+        """Let no call begin from now on."""
+        with self._gate:
+            self._refusal = self._refusal or reason
+
+    def _stop(self) -> None:
+        """End the loop, which cancels the calls that were begun before."""
+        self._refuse(_CLOSED)
+        with suppress(RuntimeError):  # it has ended by itself
+            self._loop.result().call_soon_threadsafe(self._stopping.set)
+        self._thread.join(_END_SECONDS)
