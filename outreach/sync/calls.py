@@ -18,7 +18,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _CANCEL_SECONDS: Final = 5.0
-"""How long the waiting thread gives a cancelled call to undo what it did."""
+"""How long the waiting thread gives a cancelled call to undo its work."""
 
 _CHUNK: Final = 100
 """Items of an argument that are handed to the loop at a time."""
@@ -33,7 +33,7 @@ def fail_after(seconds: float) -> Iterator[None]:
         with fail_after(2.0):
             engine.messages.send(workspace_id, message)
 
-    A call that takes longer is cancelled: what it had not committed is undone. It applies to this thread; a block
+    A call that takes longer is cancelled, and its uncommitted work is undone. It applies to this thread; a block
     within another one can only shorten it.
 
     Raises:
@@ -80,7 +80,7 @@ class Call(Generic[T]):
                 self._outcome.set_result(await self._function(self))
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # a SystemExit of an adapter ends its caller, not the loop
+        except BaseException as error:  # a SystemExit reaches the caller and does not end the loop
             self._outcome.set_exception(error)
         finally:
             self.end()
@@ -144,14 +144,14 @@ class Call(Generic[T]):
         def job() -> None:
             try:
                 drawn.set_result(function())
-            except Exception as error:  # the service undoes what it did, and raises it again
+            except Exception as error:  # raised in the service, which undoes its work and raises it to the caller
                 drawn.set_exception(error)
 
         self._jobs.put(job)
         return await asyncio.wrap_future(drawn)
 
     def _attend(self, until: float | None) -> bool:
-        """Do in this thread what the loop asks for, until the call has ended; return whether it has, in time."""
+        """Run the jobs of the loop in this thread until the call has ended; return False at the deadline."""
         while True:
             left = None if until is None else max(until - time.monotonic(), 0.0)
             try:
@@ -163,7 +163,7 @@ class Call(Generic[T]):
             job()
 
     def _cancel(self) -> None:
-        """Cancel the call, and wait until it has undone what it did; not for ever, as an adapter may block the loop."""
+        """Cancel the call, and wait for its end; not for ever, as an adapter may block the loop."""
         with suppress(RuntimeError):  # the loop has ended, and the call with it
             self._loop.call_soon_threadsafe(self._cancel_on_loop)
         until = time.monotonic() + _CANCEL_SECONDS

@@ -1,4 +1,4 @@
-"""What an engine for synchronous code does besides its services."""
+"""The base of the engine for synchronous code: opening and closing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from outreach.sync.service import Service
 
 
 class Engine(Service[AsyncOutreach]):
-    """The base of `outreach.sync.Outreach`: opening and closing.
+    """The base of `outreach.sync.Outreach`.
 
     Args:
         engine: The asynchronous engine, not open yet.
@@ -28,7 +28,7 @@ class Engine(Service[AsyncOutreach]):
         return found
 
     def _serve(self) -> None:
-        """Set the services, each before the engine's own."""
+        """Set the services."""
 
     def start(self) -> Self:
         """Open the engine in this process now, instead of with the first call; return it.

@@ -1,4 +1,4 @@
-"""What the services of `outreach.sync` share: each stands before an asynchronous one, on the engine's loop."""
+"""The base of the services: each calls an asynchronous service on the engine's loop."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Service(Generic[S]):
         return self._lifetime.run(lambda _: use(self._service))
 
     def _supply(self, use: Callable[[S, Each], Awaitable[T]]) -> T:
-        """Await a method that is given what this thread yields."""
+        """Await a method with an iterable argument, which this thread supplies."""
 
         def function(call: Call[T]) -> Awaitable[T]:
             return use(self._service, call.each)
@@ -58,7 +58,7 @@ class Service(Generic[S]):
         return self._lifetime.run(function)
 
     def _items(self, use: Callable[[S], AsyncIterator[T]]) -> Iterator[T]:
-        """Go through what a method yields."""
+        """Return an iterator over the items of a method."""
         return Items(self._lifetime.running(), use(self._service))
 
     def _stream(self, use: Callable[[S], AsyncEventStream[E]]) -> EventStream[E]:

@@ -1,4 +1,4 @@
-"""What the engine yields, one by one, to synchronous code."""
+"""Blocking iterators over the asynchronous iterators and event streams of the engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AT_ONCE: Final = 100
 
 
 class Items(Iterator[T]):
-    """What an asynchronous iterator yields, fetched in chunks."""
+    """An iterator over an asynchronous one, which it reads in chunks."""
 
     def __init__(self, running: EngineThread, source: AsyncIterator[T]) -> None:
         self._running = running
@@ -50,7 +50,7 @@ class Items(Iterator[T]):
                 self._fetched.append(await anext(self._source))
         except StopAsyncIteration:
             self._ended = True
-        except Exception as error:  # raised once what came before it has been handed out
+        except Exception as error:  # raised after the items that came before it
             self._error = error
 
 
@@ -127,7 +127,7 @@ class EventStream(Generic[E]):
         return found
 
     def close(self) -> None:
-        """End the stream, from any thread; who waits for an event stops waiting within `change_poll_seconds`."""
+        """End the stream, from any thread; a waiting thread stops waiting within `change_poll_seconds`."""
         with suppress(EngineClosed):
             self._running.run(lambda _: self._stream.__aexit__(None, None, None), bounded=False)
 
