@@ -185,7 +185,7 @@ class SimulatorConfig(Configurable):
 
     table: ClassVar[str | None] = "simulator"
 
-    log_file: Path | None = attrs.field(default=None, converter=_log_file)
+    log_file: Path | None = attrs.field(default=None, converter=_log_file, metadata={"name": "log"})
     latency_ms: float = attrs.field(default=20.0, validator=Bounds(most=600_000.0))
     failure_rate: float = attrs.field(default=0.0, validator=Bounds(most=1.0))
     seed: int | None = attrs.field(default=None, validator=Bounds(most=2.0**53, integer=True, optional=True))

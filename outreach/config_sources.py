@@ -92,7 +92,7 @@ class Setting:
 class Configurable:
     """A base of frozen attrs classes with defaults, every field of which is read from flags, environment and file.
 
-    A field of another name elsewhere says so in its metadata: `flag`.
+    A field that the sources call otherwise says so in its metadata: `name` in all of them, `flag` on the command line.
     """
 
     __slots__ = ()
@@ -108,18 +108,19 @@ class Configurable:
         """Return what can be set, in the order of the fields."""
         meanings = _meanings(cls)
         table = cls.table
+        named = [(field, field.metadata.get("name", field.name)) for field in attrs.fields(cls)]  # type: ignore[arg-type]
         return [
             Setting(
                 name=field.name,
-                key=f"{table}.{field.name}" if table else field.name,
-                variable=f"OUTREACH_{table}_{field.name}".upper() if table else f"OUTREACH_{field.name}".upper(),
-                flag=field.metadata.get("flag") or f"--{f'{table}_' if table else ''}{field.name}".replace("_", "-"),
+                key=f"{table}.{name}" if table else name,
+                variable=f"OUTREACH_{table}_{name}".upper() if table else f"OUTREACH_{name}".upper(),
+                flag=field.metadata.get("flag") or f"--{f'{table}_' if table else ''}{name}".replace("_", "-"),
                 kind=_KINDS[str(field.type).removesuffix(" | None")],
                 default=field.default,
                 values=str(field.validator) if isinstance(field.validator, Bounds) else "",
                 meaning=meanings.get(field.name, ""),  # `python -OO` has no docstrings
             )
-            for field in attrs.fields(cls)  # type: ignore[arg-type]
+            for field, name in named
         ]
 
     @classmethod
@@ -165,11 +166,12 @@ class Configurable:
         file: Path | None = None,
         flags: Mapping[str, Any] = _NO_VALUES,
     ) -> Mapping[str, str]:
-        """Return the flag, variable or key that each field comes from, by field; those with their default are absent.
+        """Return the flag, variable or key that each field comes from, by its key; those with their default are absent.
 
         Args are those of `load`, and so are the errors of the file.
         """
-        return {name: source for name, (source, _) in cls._given(environment, file, flags).items()}
+        given = cls._given(environment, file, flags)
+        return {setting.key: given[setting.name][0] for setting in cls.settings() if setting.name in given}
 
     @classmethod
     def _given(
@@ -184,8 +186,8 @@ class Configurable:
                 given[name] = setting.flag, _read(flags[name], setting.kind)
             elif environment.get(variable):
                 given[name] = variable, _read(environment[variable], setting.kind)
-            elif name in written:
-                given[name] = f"{setting.key} in {file}", written[name]
+            elif (key := setting.key.rpartition(".")[2]) in written:
+                given[name] = f"{setting.key} in {file}", written[key]
         return given
 
     @classmethod
@@ -216,7 +218,7 @@ class Configurable:
             found = found.get(cls.table, {})
         if not isinstance(found, dict):
             raise ConfigError(f"{cls.table} in {file} must be a table: [{cls.table}].")
-        names = [setting.name for setting in cls.settings()]
+        names = [setting.key.rpartition(".")[2] for setting in cls.settings()]
         unknown = [key for key in found if key not in names and (cls.table is not None or key not in cls.tables)]
         if unknown:
             raise ConfigError("\n".join(_unknown(key, names, cls.table, file) for key in unknown))

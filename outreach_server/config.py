@@ -111,10 +111,9 @@ def sources(*, file: Path | None = None, flags: Mapping[str, Any] | None = None)
     """
     ours, theirs = _parted(flags or {})
     file = file or config_file(os.environ)
-    found = SimulatorConfig.sources(os.environ, file=file, flags=theirs)
     return {
         **ServerConfig.sources(os.environ, file=file, flags=ours),
-        **{f"{SimulatorConfig.table}.{name}": source for name, source in found.items()},
+        **SimulatorConfig.sources(os.environ, file=file, flags=theirs),
     }
 
 

@@ -12,7 +12,8 @@ from contextlib import redirect_stderr
 from io import StringIO
 from typing import Any, Final
 
-from outreach import ConfigError, NewSmsCampaign, Outreach, parse_holidays
+from outreach import ConfigError, NewSmsCampaign, Outreach
+from outreach.http import parse_holidays
 
 EXPECTED: Final = {
     "campaign": ("completed", 3),
@@ -31,10 +32,10 @@ async def send_campaign(engine: Outreach, workspace_id: str) -> tuple[str, int]:
     """Send one small campaign; return how it ended."""
     new = NewSmsCampaign(
         name="Spring",
-        message_body="Hi {{first_name}}!",
-        sms_carrier="twilio",
-        sms_from_number="+14155550199",
-        sms_rate_per_minute=600,
+        body="Hi {{first_name}}!",
+        carrier="twilio",
+        from_number="+14155550199",
+        rate_per_minute=600,
     )
     people = [{"phone_number": f"(415) 555-01{at:02}", "first_name": "Ada"} for at in range(3)]
     created = await engine.campaigns.create_sms(workspace_id, new, people)

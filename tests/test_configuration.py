@@ -73,10 +73,10 @@ def test_every_setting_is_read_from_each_source(config: Any, setting: Setting, t
 def test_the_first_source_that_has_a_setting_counts(tmp_path: Path) -> None:
     """Flags, then the environment, then the file; another setting may come from another source."""
     file = tmp_path / "outreach.toml"
-    file.write_text("poll_seconds = 3\nlease_seconds = 30\nmax_requests = 30\n", "utf-8")
-    environment = {"OUTREACH_POLL_SECONDS": "2", "OUTREACH_LEASE_SECONDS": "20"}
-    found = EngineConfig.load(environment, file=file, flags={"poll_seconds": "1"})
-    assert (found.poll_seconds, found.lease_seconds, found.max_requests_in_flight) == (1, 20, 30)
+    file.write_text("change_poll_seconds = 3\nlease_seconds = 30\nmax_requests_in_flight = 30\n", "utf-8")
+    environment = {"OUTREACH_CHANGE_POLL_SECONDS": "2", "OUTREACH_LEASE_SECONDS": "20"}
+    found = EngineConfig.load(environment, file=file, flags={"change_poll_seconds": "1"})
+    assert (found.change_poll_seconds, found.lease_seconds, found.max_requests_in_flight) == (1, 20, 30)
 
 
 @EACH
@@ -90,8 +90,8 @@ def test_every_setting_is_an_option_of_serve_and_says_what_it_is_for(config: Any
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("poll_seconds = true", "poll_seconds in {file} is True; it must be a number above 0"),
-        ('poll_seconds = "1"', "poll_seconds in {file} is '1'; it must be a number above 0"),
+        ("change_poll_seconds = true", "change_poll_seconds in {file} is True; it must be a number above 0"),
+        ('change_poll_seconds = "1"', "change_poll_seconds in {file} is '1'; it must be a number above 0"),
         (
             "max_requests_in_flight = 1.5",
             "max_requests_in_flight in {file} is 1.5; it must be an integer from 1 and up to 100000",
@@ -102,13 +102,13 @@ def test_every_setting_is_an_option_of_serve_and_says_what_it_is_for(config: Any
         ("database_url = 5", "database_url in {file} is 5; it must be a text"),
         ("spool_directory = 5", "spool_directory in {file} is 5; it must be the path"),
         ('public_url = "ftp://x"', "public_url in {file}: The public address is 'ftp://x'"),
-        ("pol_seconds = 1", "pol_seconds in {file} is no setting; did you mean poll_seconds?"),
+        ("change_pol_seconds = 1", "change_pol_seconds in {file} is no setting; did you mean change_poll_seconds?"),
         ("[engine]\npoll_seconds = 1", "engine in {file} is no setting."),
         ("simulator = 5", "simulator in {file} must be a table"),
         ("[simulator]\nlatency = 5", "simulator.latency in {file} is no setting; did you mean latency_ms?"),
         ("[simulator]\nlatency_ms = -1", "simulator.latency_ms in {file} is -1; it must be a number from 0"),
         ('[simulator]\nlog = "/nowhere/at/all/log"', "simulator.log in {file} is '/nowhere/at/all/log'; it must be a"),
-        ("poll_seconds = ", "The configuration file {file} is not TOML"),
+        ("change_poll_seconds = ", "The configuration file {file} is not TOML"),
     ],
 )
 def test_a_wrong_key_of_the_file_is_refused_by_its_place(text: str, words: str, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_read_is_refused(missing: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("poll_seconds", "soon"), ("max_requests_in_flight", "1.5"), ("dispatch", "perhaps"), ("listen_port", "x")],
+    [("change_poll_seconds", "soon"), ("max_requests_in_flight", "1.5"), ("dispatch", "perhaps"), ("listen_port", "x")],
 )
 def test_a_wrong_variable_and_a_wrong_flag_are_refused_by_their_names(name: str, text: str) -> None:
     """And with what would be right."""
@@ -143,10 +143,10 @@ def test_a_wrong_variable_and_a_wrong_flag_are_refused_by_their_names(name: str,
 def test_all_that_is_wrong_is_told_at_once() -> None:
     """Not one thing at each start."""
     with pytest.raises(ConfigError) as caught:
-        EngineConfig.load({"OUTREACH_POLL_SECONDS": "-1", "OUTREACH_CHUNK_ROWS": "0"})
+        EngineConfig.load({"OUTREACH_CHANGE_POLL_SECONDS": "-1", "OUTREACH_INSERT_BATCH_SIZE": "0"})
     assert [line.partition(" ")[0] for line in caught.value.message.splitlines()] == [
-        "OUTREACH_POLL_SECONDS",
-        "OUTREACH_CHUNK_ROWS",
+        "OUTREACH_CHANGE_POLL_SECONDS",
+        "OUTREACH_INSERT_BATCH_SIZE",
     ]
 
 
@@ -155,8 +155,8 @@ def test_settings_that_contradict_each_other_name_their_sources(tmp_path: Path) 
     file = tmp_path / "outreach.toml"
     file.write_text("lease_seconds = 5\n", "utf-8")
     with pytest.raises(ConfigError) as caught:
-        EngineConfig.load({"OUTREACH_HEARTBEAT_SECONDS": "6"}, file=file)
-    assert "heartbeat_interval_seconds is set by OUTREACH_HEARTBEAT_SECONDS" in caught.value.message
+        EngineConfig.load({"OUTREACH_HEARTBEAT_INTERVAL_SECONDS": "6"}, file=file)
+    assert "heartbeat_interval_seconds is set by OUTREACH_HEARTBEAT_INTERVAL_SECONDS" in caught.value.message
     assert f"lease_seconds is set by lease_seconds in {file}" in caught.value.message
 
 

@@ -370,12 +370,14 @@ def test_a_file_configures_the_server_and_the_other_commands(start: Start, tmp_p
     )
     made = start("workspaces", "create", "Acme", "--json", "--config", str(file), OUTREACH_DATABASE_URL="")
     assert made.wait() == 0
-    server = start("serve", "--json", "--poll-seconds", "0.1", OUTREACH_DATABASE_URL="", OUTREACH_CONFIG=str(file))
+    server = start(
+        "serve", "--json", "--change-poll-seconds", "0.1", OUTREACH_DATABASE_URL="", OUTREACH_CONFIG=str(file)
+    )
     shown = server.document()
     assert (shown["database_path"], shown["dispatch"]) == (str(tmp_path / "named.db"), False)
     assert shown["database_is_new"] is False
     server.signal(signal.SIGTERM)
     assert server.wait() == 0
-    wrong = start("serve", "--poll-seconds", "soon", OUTREACH_DATABASE_URL="", OUTREACH_CONFIG=str(file))
+    wrong = start("serve", "--change-poll-seconds", "soon", OUTREACH_DATABASE_URL="", OUTREACH_CONFIG=str(file))
     assert wrong.wait() == 1
-    assert "--poll-seconds is 'soon'; it must be a number above 0" in wrong.stderr
+    assert "--change-poll-seconds is 'soon'; it must be a number above 0" in wrong.stderr
