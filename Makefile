@@ -12,6 +12,7 @@
 #   make contract     compare the adapters with the providers' own libraries, in a venv of its own
 #   make contract-tools  lint openapi.yaml, and generate and run clients of it, with the tools of others
 #   make wheel-check  build the wheel, install it elsewhere and try it there
+#   make number-zones  write the table of the time zones of phone numbers anew
 #   make clean        remove the virtual environments and everything that was built or cached
 #
 # It needs make, a POSIX shell and Python 3.11 or newer; PYTHON=/path/to/python3 picks one.
@@ -37,7 +38,7 @@ CONTRACT = .venv-contract
 TOOLS = .venv-contract-tools
 TOOLS_FROM = tests/contract_tools
 
-.PHONY: help venv check test format sync demo fuzz simulate bench contract contract-tools wheel-check clean
+.PHONY: help venv check test format sync demo fuzz simulate bench contract contract-tools wheel-check number-zones clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -162,6 +163,10 @@ contract-tools: $(TOOLS)/.installed
 wheel-check: $(STAMP)
 	@echo "==> building the wheel and trying it in an environment of its own"
 	@.ci/check-wheel
+
+number-zones: $(STAMP)
+	@echo "==> writing the table of the time zones of phone numbers"
+	@.ci/number-zones
 
 clean:
 	@echo "==> removing $(VENV), $(BENCH), $(CONTRACT), $(TOOLS), builds and caches"

@@ -32,7 +32,7 @@ def check_out(ref: str, kept: Path) -> Base:
         with tarfile.open(fileobj=BytesIO(_run("git", "-C", str(ROOT), "archive", commit))) as archive:
             archive.extractall(root, filter="data")
         _run(sys.executable, "-m", "venv", str(root / ".venv"))
-        _run(str(python), "-m", "pip", "install", "--quiet", "--no-input", "--editable", str(root))
+        _run(str(python), "-m", "pip", "install", "--quiet", "--no-input", "--editable", f"{root}[all]")
         installed.touch()
     # What is measured is that version; what measures it is ours.
     shutil.rmtree(root / "benchmarks", ignore_errors=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 import attrs
-from attrs.validators import optional
 
+from outreach.config_sources import Bounds, Configurable
 from outreach.errors import ConfigError
 
 PUBLIC_URL_VARIABLE: Final = "OUTREACH_PUBLIC_URL"
@@ -52,40 +51,25 @@ def _public_url(given: object) -> str | None:
     return text.rstrip("/")
 
 
-def _bounded(
-    *, least: float = 0.0, most: float = _MAX_SECONDS, above: bool = False, kinds: tuple[type, ...] = (int, float)
-) -> Callable[[Any, Any, Any], None]:
-    """Return what checks that a setting is a number within bounds; `above` keeps the lower one out."""
-
-    def check(instance: Any, attribute: Any, value: Any) -> None:
-        # A boolean is an integer to Python, and to nobody else; what is no number at all is within no bounds.
-        right = type(value) in kinds and (least < value if above else least <= value) and value <= most
-        if not right:
-            kind = "a number" if float in kinds else "an integer"
-            where = f"above {least:g}" if above else f"from {least:g}"
-            name = f"{type(instance).__name__}.{attribute.name}"
-            raise ConfigError(f"{name} is {value!r}; it must be {kind} {where} and up to {most:g}.")
-
-    return check
-
-
 def _time(default: float) -> Any:
     """Return a field for seconds, or days, that are more than none."""
-    return attrs.field(default=default, validator=_bounded(above=True))
+    return attrs.field(default=default, validator=Bounds(most=_MAX_SECONDS, above=True))
 
 
 def _time_or_none(default: float) -> Any:
     """Return a field for seconds of which there may be none."""
-    return attrs.field(default=default, validator=_bounded())
+    return attrs.field(default=default, validator=Bounds(most=_MAX_SECONDS))
 
 
 def _count(default: int, most: int) -> Any:
-    return attrs.field(default=default, validator=_bounded(least=1, most=most, kinds=(int,)))
+    return attrs.field(default=default, validator=Bounds(least=1, most=most, integer=True))
 
 
 @attrs.frozen(kw_only=True)
-class EngineConfig:
-    """How the engine behaves; the defaults are those of docs/rules.md. A value that makes no sense is a `ConfigError`.
+class EngineConfig(Configurable):
+    """How the engine behaves. A value that makes no sense is a `ConfigError`.
+
+    `EngineConfig.load(os.environ, file=Path("outreach.toml"))` reads every field: `docs/configuration.md`.
 
     Attributes:
         max_queued_intents: Intents of this process that wait for their slot at a time.
@@ -107,7 +91,8 @@ class EngineConfig:
         idempotency_key_ttl_seconds: How long an idempotency key is remembered.
         idempotency_wait_seconds: How long a request waits for the first one with its key.
         insert_batch_size: Recipients of a campaign that is created which are written in one transaction.
-        backoff_initial_seconds: The first wait after a deferral; it doubles up to `backoff_max_seconds`.
+        backoff_initial_seconds: The first wait after a deferral; each further wait is twice as long.
+        backoff_max_seconds: The longest wait after a deferral.
         call_poll_seconds: How often a call in progress is asked for when no event comes.
         call_status_seconds: How long a provider has to tell how far a call has come.
         call_analysis_wait_seconds: For how long after a call's end its provider is asked for what the analysis says of
@@ -123,8 +108,10 @@ class EngineConfig:
         cleanup_interval_seconds: How often what nobody needs any more is cleared away.
         callback_retention_days: How long the events that providers call back are kept as they came.
         public_url: Where this server is reached from outside, such as `https://outreach.example.com`: there providers
-            call back. None tells them of no address.
+            call back. None: no callback URL is sent.
     """
+
+    tables: ClassVar[frozenset[str]] = frozenset({"simulator"})
 
     max_queued_intents: int = _count(500, 100_000)
     max_requests_in_flight: int = _count(1000, 100_000)
@@ -171,24 +158,21 @@ class EngineConfig:
                     "the first must not be longer than the second."
                 )
 
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> EngineConfig:
-        """Read `OUTREACH_PUBLIC_URL`; everything else has its default.
-
-        Raises:
-            ConfigError: It is no address; the message says what would be.
-        """
-        return cls(public_url=environment.get(PUBLIC_URL_VARIABLE) or None)
-
 
 def _log_file(given: object) -> Path | None:
     if given is not None and not isinstance(given, str | Path):
         raise ConfigError(f"SimulatorConfig.log_file is {given!r}; it must be the path of a file, or None for no log.")
-    return None if given is None else Path(given)
+    if given is None:
+        return None
+    path = Path(given)
+    # Noticed now, and not when the first message cannot be logged, of which nobody would know whether it went out.
+    if path.is_dir() or not path.parent.is_dir():
+        raise ConfigError(f"SimulatorConfig.log_file is {str(path)!r}; it must be a file in a directory that is there.")
+    return path
 
 
 @attrs.frozen(kw_only=True)
-class SimulatorConfig:
+class SimulatorConfig(Configurable):
     """How the simulators behave (docs/rules.md#sandbox).
 
     Attributes:
@@ -199,51 +183,10 @@ class SimulatorConfig:
         call_seconds: How long an answered call lasts.
     """
 
-    log_file: Path | None = attrs.field(default=None, converter=_log_file)
-    latency_ms: float = attrs.field(default=20.0, validator=_bounded(most=600_000.0))
-    failure_rate: float = attrs.field(default=0.0, validator=_bounded(most=1.0))
-    seed: int | None = attrs.field(default=None, validator=optional(_bounded(most=2.0**53, kinds=(int,))))
-    call_seconds: float = attrs.field(default=2.0, validator=_bounded(most=86_400.0))
+    table: ClassVar[str | None] = "simulator"
 
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> SimulatorConfig:
-        """Read the `OUTREACH_SIMULATOR_*` variables.
-
-        Raises:
-            ConfigError: A value is not of its kind or out of its range; the message names the variable.
-        """
-        seed = environment.get("OUTREACH_SIMULATOR_SEED")
-        return cls(
-            log_file=_file(environment, "OUTREACH_SIMULATOR_LOG"),
-            latency_ms=_number(environment, "OUTREACH_SIMULATOR_LATENCY_MS", 20.0, maximum=600_000.0),
-            failure_rate=_number(environment, "OUTREACH_SIMULATOR_FAILURE_RATE", 0.0, maximum=1.0),
-            seed=int(_number(environment, "OUTREACH_SIMULATOR_SEED", 0.0, maximum=2.0**53)) if seed else None,
-            call_seconds=_number(environment, "OUTREACH_SIMULATOR_CALL_SECONDS", 2.0, maximum=86_400.0),
-        )
-
-
-_LOWEST: Final = 0.0
-
-
-def _file(environment: Mapping[str, str], name: str) -> Path | None:
-    text = environment.get(name)
-    if not text:
-        return None
-    path = Path(text)
-    # Noticed now, and not when the first message cannot be logged, of which nobody would know whether it went out.
-    if path.is_dir() or not path.parent.is_dir():
-        raise ConfigError(f"{name} is {text!r}; it must be a file in a directory that is there.")
-    return path
-
-
-def _number(environment: Mapping[str, str], name: str, default: float, *, maximum: float) -> float:
-    text = environment.get(name)
-    if not text:
-        return default
-    try:
-        value = float(text)
-    except ValueError:
-        raise ConfigError(f"{name} is {text!r}; it must be a number.") from None
-    if not _LOWEST <= value <= maximum:
-        raise ConfigError(f"{name} is {text}; it must be between 0 and {maximum:g}.")
-    return value
+    log_file: Path | None = attrs.field(default=None, converter=_log_file, metadata={"name": "log"})
+    latency_ms: float = attrs.field(default=20.0, validator=Bounds(most=600_000.0))
+    failure_rate: float = attrs.field(default=0.0, validator=Bounds(most=1.0))
+    seed: int | None = attrs.field(default=None, validator=Bounds(most=2.0**53, integer=True, optional=True))
+    call_seconds: float = attrs.field(default=2.0, validator=Bounds(most=86_400.0))

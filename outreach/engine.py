@@ -212,8 +212,8 @@ class Outreach:
             dispatch: Whether this process sends. The server asks for it, the command line does not.
             clock: Where the time comes from; the system by default.
             rng: Where randomness comes from; the system by default.
-            config: How it behaves; by default `EngineConfig()`, with `OUTREACH_PUBLIC_URL`.
-            simulator: How the simulators behave; the `OUTREACH_SIMULATOR_*` variables by default.
+            config: How it behaves; by default as the environment says (`EngineConfig.load(os.environ)`).
+            simulator: How the simulators behave; by default as the environment says, too.
             analyser: Decides what came of a call that has ended; the provider's own verdict by default.
             create: Whether entering it makes the database where there is none; otherwise that is `DatabaseMissing`.
             migrate: Whether entering it brings a database of an older version up to date; otherwise that is
@@ -243,9 +243,9 @@ class Outreach:
             dispatch=dispatch,
             clock=clock,
             rng=rng,
-            config=config or EngineConfig.from_environment(os.environ),
+            config=config or EngineConfig.load(os.environ),
             vault=Vault(keys=os.environ.get(SECRET_KEY_VARIABLE), key_file=key_file_for(url)),
-            simulator=simulator or SimulatorConfig.from_environment(os.environ),
+            simulator=simulator or SimulatorConfig.load(os.environ),
             analyser=analyser,
         )
 

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from outreach.errors import ConfigError
+from outreach.extras import needed_for
 
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
 
 SECRET_KEY_VARIABLE: Final = "OUTREACH_SECRET_KEY"  # noqa: S105 - a variable's name
 """One Fernet key (32 bytes, URL-safe base64), or several with commas between: the first encrypts, all decrypt."""
+
+_PURPOSE: Final = "Storing the credentials of an account"
 
 
 class Vault:
@@ -53,7 +56,8 @@ class Vault:
             ConfigError: There is no usable key, or it is not the one that they were encrypted with; the message says
                 what to do.
         """
-        from cryptography.fernet import InvalidToken
+        with needed_for(_PURPOSE):
+            from cryptography.fernet import InvalidToken
 
         whose = f"The credentials of account {account_id} at {provider}"
         try:
@@ -73,7 +77,8 @@ class Vault:
 
     def _lock(self, *, make: bool) -> MultiFernet:
         if self._fernet is None:
-            from cryptography.fernet import Fernet, MultiFernet
+            with needed_for(_PURPOSE):
+                from cryptography.fernet import Fernet, MultiFernet
 
             texts = self._keys.split(",") if self._keys else [self._file_key(make=make)]
             try:

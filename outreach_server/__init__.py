@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from outreach_server.needs import server_extra
+
 if TYPE_CHECKING:
     from outreach_server.app import create_app
     from outreach_server.lifespan import running
@@ -23,11 +25,13 @@ if not TYPE_CHECKING:
         """Import what is asked for: the command line is in this package too, and most of it needs no web framework."""
         match name:
             case "create_app":
-                from outreach_server.app import create_app
+                with server_extra("outreach_server.create_app"):
+                    from outreach_server.app import create_app
 
                 return create_app
             case "running":
-                from outreach_server.lifespan import running
+                with server_extra("outreach_server.running"):
+                    from outreach_server.lifespan import running
 
                 return running
             case _:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
 
+import attrs
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from outreach import ConfigError, EngineConfig, Outreach, OutreachError
-from outreach.http import PUBLIC_URL_VARIABLE
+from outreach import ConfigError, EngineConfig, Outreach, OutreachError, SimulatorConfig
+from outreach_server.config import load
 from outreach_server.context import Server
 from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error, answer_overloaded
 from outreach_server.fair_semaphore import FairSemaphoreTimeout
@@ -22,10 +22,6 @@ from outreach_server.request_id import RequestStateMiddleware
 from outreach_server.routes import ROUTES
 from outreach_server.shortcut import FastListMiddleware
 
-DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
-DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
-DEFAULT_MAX_BODY_BYTES: Final = 64 * 2**20
-
 
 def create_app(
     database_url: str | None = None,
@@ -33,22 +29,26 @@ def create_app(
     engine: Outreach | None = None,
     dispatch: bool | None = None,
     public_url: str | None = None,
-    max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
+    config: EngineConfig | None = None,
+    simulator: SimulatorConfig | None = None,
+    max_body_bytes: int | None = None,
     spool_directory: Path | None = None,
     parser_command: Sequence[str] | None = None,
 ) -> Starlette:
     """Return an ASGI app that serves the HTTP interface; it may be mounted in another one.
 
     It opens an engine of its own in its lifespan, or uses one that its host has opened. A mounted app's lifespan
-    does not run by itself: see `running`.
+    does not run by itself: see `running`. What is not given comes from the environment and the file that
+    `OUTREACH_CONFIG` names: see `docs/configuration.md`.
 
     Args:
-        database_url: The database of its own engine; without it `OUTREACH_DATABASE_URL`, else
-            `sqlite:///outreach.db`.
+        database_url: The database of its own engine; `sqlite:///outreach.db` where nothing else is configured.
         engine: An opened engine instead, which the host closes after the app has ended.
         dispatch: Whether its own engine also sends; by default it does.
-        public_url: Where its own engine tells providers to call back, such as `https://outreach.example.com`; without
-            it `OUTREACH_PUBLIC_URL`. A mounted app's mount path is part of it.
+        public_url: Where its own engine tells providers to call back, such as `https://outreach.example.com`. A mounted
+            app's mount path is part of it.
+        config: How its own engine behaves, instead of what is configured.
+        simulator: How the simulators of its own engine behave, instead of what is configured.
         max_body_bytes: The largest body that is taken.
         spool_directory: Where large bodies are kept while they are worked on; the system's place for temporary
             files by default.
@@ -59,24 +59,33 @@ def create_app(
 
     Raises:
         ConfigError: An engine is given together with what it has itself, or is none; something is of another kind than
-            it says; the limit is not positive.
+            it says; the limit is not positive; the configuration is wrong.
     """
     given: object = engine
     if given is not None:
         if not isinstance(given, Outreach):
             raise ConfigError(f"engine is {given!r}; it must be an outreach.Outreach.")
-        _require_nothing_of_the_engines(database_url=database_url, dispatch=dispatch, public_url=public_url)
+        _require_nothing_of_the_engines(
+            database_url=database_url, dispatch=dispatch, public_url=public_url, config=config, simulator=simulator
+        )
+    configured, simulated = load()
+    max_body_bytes = configured.max_body_bytes if max_body_bytes is None else max_body_bytes
     _check_kinds(database_url, dispatch=dispatch, max_body_bytes=max_body_bytes, spool_directory=spool_directory)
     server = Server(
         open_engine=engine,
         max_body_bytes=max_body_bytes,
-        spool_root=spool_directory,
+        spool_root=spool_directory or configured.spool_directory,
         helper=parser_command or default_command(),
     )
     make_engine = (
         None
         if engine is not None
-        else _engine_maker(database_url, dispatch=dispatch is not False, public_url=public_url)
+        else _engine_maker(
+            database_url or configured.database_url,
+            dispatch=configured.dispatch if dispatch is None else dispatch,
+            config=_with_address(config or configured, public_url),
+            simulator=simulator or simulated,
+        )
     )
     app = Starlette(
         routes=list(ROUTES),
@@ -127,8 +136,12 @@ def _require_nothing_of_the_engines(**given: object) -> None:
         )
 
 
-def _engine_maker(database_url: str | None, *, dispatch: bool, public_url: str | None) -> Callable[[], Outreach]:
-    url = database_url or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE
-    # Read now: what is wrong with an address is told before anything is opened.
-    config = EngineConfig.from_environment({PUBLIC_URL_VARIABLE: public_url} if public_url else os.environ)
-    return lambda: Outreach.open(url, dispatch=dispatch, config=config)
+def _with_address(config: EngineConfig, public_url: str | None) -> EngineConfig:
+    # Looked at now: what is wrong with an address is told before anything is opened.
+    return attrs.evolve(config, public_url=public_url) if public_url else config
+
+
+def _engine_maker(
+    url: str, *, dispatch: bool, config: EngineConfig, simulator: SimulatorConfig
+) -> Callable[[], Outreach]:
+    return lambda: Outreach.open(url, dispatch=dispatch, config=config, simulator=simulator)

@@ -26,7 +26,7 @@ from outreach import ConfigError, EngineConfig, Outreach, SimulatorConfig
 )
 def test_the_public_address_is_used_as_it_was_looked_at(given: str, used: str | None) -> None:
     """Providers sign it: not a blank around it stays."""
-    assert EngineConfig.from_environment({"OUTREACH_PUBLIC_URL": given}).public_url == used
+    assert EngineConfig.load({"OUTREACH_PUBLIC_URL": given}).public_url == used
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_the_simulators_are_set_by_the_environment(tmp_path: Path) -> None:
         "OUTREACH_SIMULATOR_SEED": "7",
         "OUTREACH_SIMULATOR_CALL_SECONDS": "0",
     }
-    assert SimulatorConfig.from_environment(variables) == SimulatorConfig(
+    assert SimulatorConfig.load(variables) == SimulatorConfig(
         log_file=log, latency_ms=5.5, failure_rate=1.0, seed=7, call_seconds=0.0
     )
-    assert SimulatorConfig.from_environment(dict.fromkeys(variables, "")) == SimulatorConfig()
+    assert SimulatorConfig.load(dict.fromkeys(variables, "")) == SimulatorConfig()
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_simulators_are_set_by_the_environment(tmp_path: Path) -> None:
 def test_a_variable_that_cannot_be_heeded_is_named(name: str, value: str) -> None:
     """A log that cannot be written would leave every message unknown: it is refused before anything is sent."""
     with pytest.raises(ConfigError, match=f"OUTREACH_SIMULATOR_{name}"):
-        SimulatorConfig.from_environment({f"OUTREACH_SIMULATOR_{name}": value})
+        SimulatorConfig.load({f"OUTREACH_SIMULATOR_{name}": value})
 
 
 @pytest.mark.parametrize(

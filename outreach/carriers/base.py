@@ -5,16 +5,18 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 import attrs
-import httpx
 
 from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.states import DispatchState
 from outreach.protocols.carrier import LookupRequest
 from outreach.wire.sending import UnreadableResponse, json_object
+
+if TYPE_CHECKING:
+    import httpx
 
 TRANSIT_SECONDS: Final = 5
 """How long a request may take to arrive: the carrier counts from then, and must still end before `not_after`."""
@@ -99,6 +101,8 @@ def in_window(moment: datetime | None, lookup: LookupRequest) -> bool:
 
 async def fetch_json(http: httpx.AsyncClient, request: httpx.Request) -> Mapping[str, Any] | None:
     """Make one request of a look-up; return the object of an answer of success, None for everything else."""
+    import httpx
+
     try:
         response = await http.send(request, follow_redirects=False)
         return json_object(response) if response.is_success else None

@@ -23,6 +23,7 @@ from outreach.models.trail import TrailRule
 from outreach.models.work import CampaignRunState
 from outreach.models.workspace import Workspace
 from outreach.policy.holidays import closed_dates
+from outreach.policy.number_zones import number_zones
 from outreach.policy.opening import closes_at, is_zone, next_open
 
 FIRST_MINUTE: Final = 8 * 60
@@ -45,14 +46,7 @@ def time_zones_of_phone(phone: str) -> tuple[str, ...]:
     Args:
         phone: E.164.
     """
-    # Loaded when it is first asked for: its tables are large.
-    import phonenumbers
-    from phonenumbers import timezone as phone_zones
-
-    try:
-        names = phone_zones.time_zones_for_number(phonenumbers.parse(phone))
-    except phonenumbers.NumberParseException:
-        return ()
+    names = number_zones(phone)
     return tuple(sorted(names)) if all(is_zone(name) for name in names) else ()
 
 

@@ -17,6 +17,7 @@ from typing import Final
 import attrs
 
 from outreach.convert.json_reader import JsonReader
+from outreach.extras import needed_for
 from outreach.models.hours import Holiday, HolidayCalendar
 
 MAX_HOLIDAYS: Final = 1000
@@ -43,6 +44,7 @@ def parse_holidays(value: object, *, this_year: int, path: str = "holidays_confi
 
     Raises:
         InvalidRequest: The value is no calendar; the details name each place.
+        ConfigError: It names a country, and the extra `holidays` is not installed.
     """
     reader = JsonReader()
     config = reader.read_object(value, path) or {}
@@ -127,7 +129,8 @@ def _is_supported(country: str, part: str | None = None) -> bool:
 def _subdivisions() -> Mapping[str, list[str]]:
     """Return the subdivisions of each country whose holidays are known."""
     # Imported where it is used: the library takes long to load, and few processes need it.
-    import holidays
+    with needed_for("A holiday calendar with a country"):
+        import holidays
 
     return holidays.list_supported_countries(include_aliases=False)
 

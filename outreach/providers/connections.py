@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from outreach.clock import Clock
+from outreach.extras import needed_for
 from outreach.models.account import Account
 from outreach.protocols.adapter import Connection
 from outreach.vault import Vault
@@ -46,7 +47,7 @@ class AccountConnections:
         """Open an account.
 
         Raises:
-            ConfigError: The key that its credentials were encrypted with is not at hand.
+            ConfigError: The key that its credentials were encrypted with is not at hand, or httpx is not installed.
         """
         return Connection(
             workspace_id=account.workspace_id,
@@ -66,9 +67,10 @@ class AccountConnections:
     def _client(self) -> httpx.AsyncClient:
         if self._http is None:
             # Here and not above: who sends to the simulators alone never loads it.
-            import httpx
+            with needed_for("Working with an account at a provider"):
+                import httpx
 
-            from outreach.wire.client import ProviderClient
+                from outreach.wire.client import ProviderClient
 
             redact_http_logs()
             self._http = ProviderClient(

@@ -8,6 +8,7 @@ from typing import Final
 
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.errors import ConfigError, ErrorDetail, InvalidRequest, NotFound
+from outreach.extras import require
 from outreach.models.account import PROVIDERS, Account, AccountSummary, ProviderThrottle
 from outreach.operations.common import record_audit, workspace_of
 from outreach.operations.waves import provider_throttles
@@ -70,9 +71,10 @@ class Accounts:
             NotFound: There is no such workspace.
             InvalidRequest: There is no such provider, or credentials are missing, unknown or of the wrong form; what
                 verifies the provider's callbacks is never optional. Nothing was written.
-            ConfigError: There is no usable key to encrypt them with.
+            ConfigError: There is no usable key to encrypt them with, or the extra `providers` is not installed.
         """
         known = _adapter(provider)
+        require("providers", f"Connecting a {provider} account")
         given = _stripped(credentials)
         _check_credentials(known, given)
         context = self._context

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
-import httpx
 
 from outreach.models.call import CallOutcome
 from outreach.models.dispatch import DispatchOutcome, FailureClass
@@ -20,6 +19,9 @@ from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import CredentialField
 from outreach.protocols.voice import CallRequest
 from outreach.wire.sending import UnreadableResponse
+
+if TYPE_CHECKING:
+    import httpx
 
 IVR_NAVIGATION: Final = "_ivr_navigation"
 CALL_SCREENING: Final = "_call_screening"

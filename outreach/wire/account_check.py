@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
-
-import httpx
 
 from outreach.protocols.adapter import AccountCheck, Connection, CredentialField
 from outreach.wire.json_fields import text_at, value_at
+
+if TYPE_CHECKING:
+    import httpx
 
 API_BASE: Final = CredentialField(
     name="api_base",
@@ -80,6 +81,8 @@ async def probe_account(
         The answer where it is the provider's and one of success; else what is wrong and what to do, in words without a
         secret.
     """
+    import httpx
+
     try:
         response = await connection.http.send(request, follow_redirects=False)
     except httpx.TimeoutException:

@@ -11,6 +11,17 @@ MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 
 _UNPACKED: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
+NOT_SENT_ERRORS: Final = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+    httpx.UnsupportedProtocol,
+    httpx.InvalidURL,
+    httpx.LocalProtocolError,
+)
+"""What fails before the first byte of a request: the provider cannot have heard of it."""
+
 
 class ResponseTooLarge(httpx.RequestError):
     """An answer that was not read to its end. The request had arrived: nobody can tell what the provider did."""

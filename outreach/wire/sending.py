@@ -9,26 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
-
-import httpx
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
 
 from outreach.clock import Clock
 from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.states import DispatchState
-from outreach.wire.client import ResponseTooLarge
 from outreach.wire.json_fields import MILLISECOND_THRESHOLD
 
-NOT_SENT_ERRORS: Final = (
-    httpx.ConnectError,
-    httpx.ConnectTimeout,
-    httpx.PoolTimeout,
-    httpx.ProxyError,
-    httpx.UnsupportedProtocol,
-    httpx.InvalidURL,
-    httpx.LocalProtocolError,
-)
-"""What fails before the first byte of a request: the provider cannot have heard of it."""
+if TYPE_CHECKING:
+    import httpx
 
 _MAX_RETRY_AFTER_SECONDS: Final = 86_400.0
 _MESSAGE_LENGTH: Final = 300
@@ -52,6 +42,10 @@ async def send_once(
     Returns:
         The outcome; nothing is raised for anything that the provider or the network does.
     """
+    import httpx
+
+    from outreach.wire.client import NOT_SENT_ERRORS, ResponseTooLarge
+
     try:
         response = await http.send(request, follow_redirects=False)
     except NOT_SENT_ERRORS as error:
@@ -62,7 +56,7 @@ async def send_once(
         return DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout", error_code=type(error).__name__)
     except httpx.RequestError as error:
         return DispatchOutcome(state=DispatchState.UNKNOWN, reason="dropped", error_code=type(error).__name__)
-    if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
+    if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return DispatchOutcome(
             state=DispatchState.UNKNOWN,
             reason="provider_error",
@@ -78,7 +72,7 @@ async def send_once(
 
 def _retry_after_of_503(response: httpx.Response, now: datetime) -> float | None:
     """Return when a provider that is out of order wants to be asked again: the header is one for 503 (RFC 9110)."""
-    if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+    if response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
         return None
     return retry_after({"retry-after": response.headers.get("retry-after", "")}, now=now)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from outreach_server.cli.root import main
+from outreach_server.needs import server_extra
+
+with server_extra("outreach-server"):
+    from outreach_server.cli.root import main
 
 __all__ = ["main"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import getpass
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import attrs
@@ -16,13 +17,15 @@ from outreach_server.cli.deafness import block_sigint, single_interrupt
 
 # The engine is imported by what needs it: `--help` comes without it.
 if TYPE_CHECKING:
-    from outreach import Outreach, OutreachError
+    from outreach import Outreach, OutreachError, SimulatorConfig
     from outreach_server.cli.later import LazyCommands
+    from outreach_server.config import ServerConfig
 
 T = TypeVar("T")
 
 DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
 DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
+CONFIG_VARIABLE: Final = "OUTREACH_CONFIG"
 
 HELPER: Final = "read-body"
 """The command that is not shown."""
@@ -49,14 +52,46 @@ class State:
     """What the common options of one invocation said.
 
     Attributes:
-        database: URL of the database.
-        database_given: Whether it was named on the command line.
+        database_flag: URL of the database, where it was named on the command line.
+        config_file: The configuration file, where it was named on the command line.
         as_json: Whether the answer is one JSON document.
     """
 
-    database: str = DEFAULT_DATABASE
-    database_given: bool = False
+    database_flag: str | None = None
+    config_file: Path | None = None
     as_json: bool = False
+
+    @property
+    def database(self) -> str:
+        """URL of the database.
+
+        Raises:
+            ConfigError: The configuration is wrong.
+        """
+        return self.configuration()[0].database_url
+
+    def configuration(self, flags: Mapping[str, Any] | None = None) -> tuple[ServerConfig, SimulatorConfig]:
+        """Return the configuration, with the flags of a command.
+
+        Raises:
+            ConfigError: It is wrong.
+        """
+        from outreach_server import config
+
+        return config.load(file=self.config_file, flags={**self._database(), **(flags or {})})
+
+    def sources(self) -> Mapping[str, str]:
+        """Return where each setting comes from, by its key; those with their default are absent.
+
+        Raises:
+            ConfigError: The configuration file is wrong.
+        """
+        from outreach_server import config
+
+        return config.sources(file=self.config_file, flags=self._database())
+
+    def _database(self) -> dict[str, str]:
+        return {"database_url": self.database_flag} if self.database_flag is not None else {}
 
 
 def state() -> State:
@@ -84,10 +119,10 @@ def with_engine(work: Callable[[Outreach], Awaitable[T]], *, create: bool = Fals
     from outreach import Outreach
     from outreach_server.cli import interruptions
 
-    url = state().database
+    config, simulator = state().configuration()
 
     async def run() -> T:
-        async with Outreach.open(url, create=create) as engine:
+        async with Outreach.open(config.database_url, create=create, config=config, simulator=simulator) as engine:
             return await work(engine)
 
     return interruptions.run(run)
@@ -105,13 +140,14 @@ def unwrapped() -> Iterator[None]:
         raise error from None
 
 
-def _remember_database(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    if value is None:
-        return
-    remembered = ctx.ensure_object(State)
-    remembered.database = value
-    source = ctx.get_parameter_source(param.name or "")
-    remembered.database_given = source is click.core.ParameterSource.COMMANDLINE or remembered.database_given
+def _remember_database(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.ensure_object(State).database_flag = value
+
+
+def _remember_config(ctx: click.Context, _: click.Parameter, value: Path | None) -> None:
+    if value is not None:
+        ctx.ensure_object(State).config_file = value
 
 
 def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -119,16 +155,27 @@ def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.ensure_object(State).as_json = True
 
 
-def database_option(*, root: bool = False) -> click.Option:
-    """Return `--database`; the environment is read once, at the root, so that it never beats the command line."""
+def database_option() -> click.Option:
+    """Return `--database`."""
     return click.Option(
         ["--database"],
         metavar="URL",
         help="The database: sqlite:///relative.db or sqlite:////absolute.db. "
         f"[env: {DATABASE_VARIABLE}; default: {DEFAULT_DATABASE}]",
-        envvar=DATABASE_VARIABLE if root else None,
         expose_value=False,
         callback=_remember_database,
+    )
+
+
+def config_option() -> click.Option:
+    """Return `--config`."""
+    return click.Option(
+        ["--config"],
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help=f"A TOML file with settings. [env: {CONFIG_VARIABLE}]",
+        expose_value=False,
+        callback=_remember_config,
     )
 
 
@@ -144,11 +191,11 @@ def json_option() -> click.Option:
 
 
 class Command(click.Command):
-    """A command that takes `--database` and `--json`, and names in place of identifiers."""
+    """A command that takes `--database`, `--config` and `--json`, and names in place of identifiers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.extend([database_option(), json_option()])
+        self.params.extend([database_option(), config_option(), json_option()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it with the identifiers of what was named."""
@@ -175,15 +222,15 @@ def _kinds(param: click.Parameter, given: object) -> tuple[str, ...]:
 
 
 class OwnDatabaseCommand(click.Command):
-    """A command that makes a temporary database of its own, and takes `--json` alone."""
+    """A command that makes a temporary database of its own, and takes `--config` and `--json` alone."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.append(json_option())
+        self.params.extend([config_option(), json_option()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it, unless a database was named."""
-        if ctx.ensure_object(State).database_given:
+        if ctx.ensure_object(State).database_flag is not None:
             raise click.UsageError(f"{self.name} makes a temporary database of its own; leave --database out.", ctx)
         return super().invoke(ctx)
 
@@ -194,9 +241,9 @@ class Group(click.Group):
     command_class = Command
     group_class = type
 
-    def __init__(self, *args: Any, root: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.extend([database_option(root=root), json_option()])
+        self.params.extend([database_option(), config_option(), json_option()])
 
 
 class Root(Group):

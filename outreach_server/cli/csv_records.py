@@ -58,51 +58,69 @@ def records(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
     Rows are as RFC 4180 has them. Where a quote is opened that never closes, or a closed one is followed by
     more text, the row's first line alone is given up, and the next line begins a row again.
     """
-    source = iter(lines)
-    ahead: deque[str] = deque()
+    source = _Lines(lines)
+    reader = csv.reader(source, delimiter=delimiter, strict=True)
     row, line = 0, 1
-    while (text := _next(ahead, source)) is not None:
+    while True:
+        source.taken = []
         row += 1
-        if len(text) > MAX_LINE_LENGTH:
-            yield Record(row, line, [text[:80]], f"the row is longer than {MAX_LINE_LENGTH} characters")
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except (csv.Error, _TooLong) as error:
+            yield Record(row, line, *_broken(source.taken, error))
             line += 1
-        elif '"' not in text:
-            yield Record(row, line, text.rstrip("\r\n").split(delimiter), None)
-            line += 1
+            source.requeue(source.taken[1:])
+            reader = csv.reader(source, delimiter=delimiter, strict=True)
         else:
-            gathered = _gather(text, ahead, source)
-            cells, problem, used = _parse(gathered, delimiter)
-            ahead.extendleft(reversed(gathered[used:]))
-            yield Record(row, line, cells, problem)
-            line += used
+            # An empty line is a row of one empty cell, as in a spreadsheet.
+            yield Record(row, line, cells or [""], None)
+            line += len(source.taken)
 
 
-def _next(ahead: deque[str], source: Iterator[str]) -> str | None:
-    return ahead.popleft() if ahead else next(source, None)
+class _TooLong(Exception):
+    """A row that has taken more characters than a line may have."""
 
 
-def _gather(text: str, ahead: deque[str], source: Iterator[str]) -> list[str]:
-    """Return lines until the quotes are even: a quoted cell may hold line ends."""
-    gathered, quotes, length = [text], text.count('"'), len(text)
-    while quotes % 2 and length <= MAX_LINE_LENGTH:
-        more = _next(ahead, source)
-        if more is None:
-            break
-        gathered.append(more)
-        quotes += more.count('"')
-        length += len(more)
-    return gathered
+class _Lines:
+    """Lines for a reader, which takes several for a row with quotes; they can be put back.
+
+    Attributes:
+        taken: The lines that the present row has taken.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.taken: list[str] = []
+        self._source = iter(lines)
+        self._ahead: deque[str] = deque()
+        self._length = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._ahead.popleft() if self._ahead else next(self._source)
+        self._length = len(line) if not self.taken else self._length + len(line)
+        self.taken.append(line)
+        if self._length > MAX_LINE_LENGTH:
+            raise _TooLong
+        return line
+
+    def requeue(self, lines: list[str]) -> None:
+        """Give lines again."""
+        self._ahead.extendleft(reversed(lines))
 
 
-def _parse(gathered: list[str], delimiter: str) -> tuple[list[str], str | None, int]:
-    reader = csv.reader(gathered, delimiter=delimiter, strict=True)
-    try:
-        return next(reader), None, reader.line_num
-    except csv.Error as error:
-        unclosed = "unexpected end" in str(error) or "field limit" in str(error)
-        problem = (
-            "a quote is opened here that never closes"
-            if unclosed
-            else "a quoted cell is followed by more text; quotes inside a cell are written twice"
-        )
-        return [gathered[0].rstrip("\r\n")], f"malformed: {problem}", 1
+def _broken(taken: list[str], error: csv.Error | _TooLong) -> tuple[list[str], str]:
+    """Return what is shown of a row that is none, and why it is none."""
+    first = taken[0]
+    if len(first) > MAX_LINE_LENGTH:
+        return [first[:80]], f"the row is longer than {MAX_LINE_LENGTH} characters"
+    unclosed = isinstance(error, _TooLong) or "unexpected end" in str(error)
+    problem = (
+        "a quote is opened here that never closes"
+        if unclosed
+        else "a quoted cell is followed by more text; quotes inside a cell are written twice"
+    )
+    return [first.rstrip("\r\n")], f"malformed: {problem}"

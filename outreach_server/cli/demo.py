@@ -36,6 +36,7 @@ def demo(exit_: bool, port: int) -> None:
     from outreach_server.cli.demo_story import Story, tell
 
     as_json = state().as_json
+    config, simulator = state().configuration()
     log_to_stderr("warning")
     with (
         ending_on_sigterm(),
@@ -47,7 +48,7 @@ def demo(exit_: bool, port: int) -> None:
 
         async def run() -> None:
             failures: list[Exception] = []
-            async with Outreach.open(database) as engine:
+            async with Outreach.open(database, config=config, simulator=simulator) as engine:
                 tenant = await create_demo_workspace(engine, "Demo clinic")
                 story = Story(
                     engine=engine,
@@ -59,9 +60,8 @@ def demo(exit_: bool, port: int) -> None:
                     stays=not exit_,
                 )
                 up = anyio.Event()
-                server = Server(
-                    create_app(database, parser_command=parser_command()), listener, level="warning", on_started=up.set
-                )
+                app = create_app(database, config=config, simulator=simulator, parser_command=parser_command())
+                server = Server(app, listener, level="warning", on_started=up.set)
 
                 async def telling() -> None:
                     await up.wait()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
+from types import ModuleType
 
 import attrs
 import click
+
+from outreach_server.needs import server_extra
 
 
 @attrs.frozen
@@ -40,7 +43,7 @@ class LazyCommands(MutableMapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         """Return a command, which is imported with all that it needs."""
         if name not in self._loaded:
-            module = import_module(f"outreach_server.cli.{self._places[name].module}")
+            module = _import(name, f"outreach_server.cli.{self._places[name].module}")
             self._loaded[name] = getattr(module, name.replace("-", "_"))
         return self._loaded[name]
 
@@ -63,3 +66,13 @@ class LazyCommands(MutableMapping[str, click.Command]):
     def __len__(self) -> int:
         """Return how many there are."""
         return len(self._places)
+
+
+def _import(name: str, module: str) -> ModuleType:
+    try:
+        with server_extra(f"outreach-server {name}"):
+            return import_module(module)
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError):
+            raise
+        raise click.ClickException(str(error)) from error

@@ -50,6 +50,9 @@ COMMANDS: Final = LazyCommands(
             "operating", "Pause everything that is active or scheduled, at once, in one workspace or in all."
         ),
         "audit": CommandModule("operating", "Show who did what, newest first, in one workspace or in all."),
+        "config": CommandModule(
+            "config", "Show every setting, its value, and the flag, variable or key that it comes from."
+        ),
         "db": CommandModule("db", "Back the database up, restore it, look it through, bring it up to date."),
     }
 )
@@ -64,7 +67,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=Root, root=True, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Root, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,

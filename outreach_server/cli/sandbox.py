@@ -14,8 +14,9 @@ from outreach.models import CarrierName
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
 from outreach_server.cli.reading import parser_command
-from outreach_server.cli.serving import LOG_LEVELS, Server, bind, ending_on_sigterm, log_to_stderr, run_fast, url_of
+from outreach_server.cli.serving import Server, bind, ending_on_sigterm, log_to_stderr, run_fast, url_of
 from outreach_server.cli.values import PORT
+from outreach_server.config import LOG_LEVELS
 
 SENDER: Final = "+14155550100"
 """The sending number of a sandbox: one that is reserved for stories."""
@@ -55,6 +56,7 @@ def sandbox(host: str, port: int, log_level: str) -> None:
     from outreach_server.app import create_app
 
     as_json = state().as_json
+    config, simulator = state().configuration()
     log_to_stderr(log_level)
     with (
         ending_on_sigterm(),
@@ -64,7 +66,7 @@ def sandbox(host: str, port: int, log_level: str) -> None:
         database = f"sqlite:///{Path(directory) / 'sandbox.db'}"
 
         async def run() -> None:
-            async with Outreach.open(database) as engine:
+            async with Outreach.open(database, config=config, simulator=simulator) as engine:
                 tenant = await create_demo_workspace(engine, "Sandbox")
             answer = {
                 "url": url_of(listener),
@@ -83,8 +85,7 @@ def sandbox(host: str, port: int, log_level: str) -> None:
                     console().print(fields(answer))
                 click.echo("Ctrl-C stops it and deletes the database.", err=True)
 
-            await Server(
-                create_app(database, parser_command=parser_command()), listener, level=log_level, on_started=started
-            ).serve()
+            app = create_app(database, config=config, simulator=simulator, parser_command=parser_command())
+            await Server(app, listener, level=log_level, on_started=started).serve()
 
         run_fast(run)

@@ -7,12 +7,12 @@ from typing import Final
 import click
 
 from outreach import Outreach
-from outreach_server.cli.base import Command, state
+from outreach_server.cli.base import state
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.place import place_of
 from outreach_server.cli.reading import parser_command
-from outreach_server.cli.serving import LOG_LEVELS, Server, bind, log_to_stderr, run_fast, url_of
-from outreach_server.cli.values import PORT
+from outreach_server.cli.serving import Server, bind, log_to_stderr, run_fast, url_of
+from outreach_server.cli.setting_flags import ConfiguredCommand, given, setting_options
 
 _EMPTY: Final = (
     "There was none, and it is empty. If another one was meant, stop this and name it with --database; else begin with "
@@ -20,42 +20,47 @@ _EMPTY: Final = (
 )
 
 
-@click.command(cls=Command)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=PORT, default=8000, show_default=True, help="The port; 0 takes any that is free.")
-@click.option("--no-dispatch", is_flag=True, help="Answer requests only; send nothing from this process.")
-@click.option(
-    "--public-url",
-    metavar="URL",
-    help="Where this server is reached from outside: there providers call back. [env: OUTREACH_PUBLIC_URL]",
-)
-@click.option("--log-level", type=click.Choice(LOG_LEVELS), default="info", show_default=True, help="Least to log.")
-def serve(host: str, port: int, no_dispatch: bool, public_url: str | None, log_level: str) -> None:
-    """Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."""
+@click.command(cls=ConfiguredCommand)
+@setting_options
+def serve(**flags: str | bool | None) -> None:
+    """Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM.
+
+    Every setting is an option, a variable and a key of the file that --config names; the first of them counts.
+    """
     from outreach_server.app import create_app
 
-    url, as_json = state().database, state().as_json
+    as_json = state().as_json
+    config, simulator = state().configuration(given(flags))
+    url, dispatch = config.database_url, config.dispatch
     place = place_of(url)
-    log_to_stderr(log_level)
-    with bind(host, port) as listener:
+    log_to_stderr(config.log_level)
+    with bind(config.listen_host, config.listen_port) as listener:
         address = url_of(listener)
 
         def started() -> None:
             if as_json:
                 shown = {"database": url, "database_path": place.path, "database_is_new": place.new}
-                echo_json({"url": address, **shown, "dispatch": not no_dispatch})
+                echo_json({"url": address, **shown, "dispatch": dispatch})
             click.echo(f"Serving {address}  (documentation: {address}/docs)", err=True)
             what = "New database" if place.new else "Database"
-            click.echo(f"{what} {place.path}{', without dispatch' if no_dispatch else ''}. Ctrl-C stops it.", err=True)
+            click.echo(f"{what} {place.path}{'' if dispatch else ', without dispatch'}. Ctrl-C stops it.", err=True)
             if place.new:
                 click.echo(_EMPTY, err=True)
 
-        app = create_app(url, dispatch=not no_dispatch, public_url=public_url, parser_command=parser_command())
-        server = Server(app, listener, level=log_level, on_started=started)
+        app = create_app(
+            url,
+            dispatch=dispatch,
+            config=config,
+            simulator=simulator,
+            max_body_bytes=config.max_body_bytes,
+            spool_directory=config.spool_directory,
+            parser_command=parser_command(),
+        )
+        server = Server(app, listener, level=config.log_level, on_started=started)
 
         async def run() -> None:
             # Opened once before, so that what is wrong with the database is told before anything listens.
-            async with Outreach.open(url, migrate=True):
+            async with Outreach.open(url, migrate=True, config=config, simulator=simulator):
                 pass
             await server.serve()
 

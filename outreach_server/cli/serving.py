@@ -37,8 +37,6 @@ moment to record what came of it: 10 s in all."""
 END_SECONDS: Final = 9.5
 """When the process ends after a signal, whatever still hangs: a disk that does not answer, the code of others."""
 
-LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
-
 _STOPPING: Final = (
     "The server is being stopped before it has an answer. With an Idempotency-Key it is safe to send this again."
 )

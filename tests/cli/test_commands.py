@@ -95,6 +95,7 @@ DESIGNED = {
     "status": set(),
     "stop": set(),
     "audit": set(),
+    "config": set(),
     "db backup": {"--overwrite"},
     "db restore": set(),
     "db check": {"--quick"},
@@ -131,8 +132,8 @@ def test_the_command_line_is_the_designed_one() -> None:
 
 @pytest.mark.parametrize("name", DESIGNED)
 def test_a_command_has_its_designed_options_and_the_common_ones(name: str) -> None:
-    """Every command takes --json, and --database unless it makes a database of its own."""
-    common = {"--json"} if name in {"sandbox", "demo"} else {"--json", "--database"}
+    """Every command takes --json and --config, and --database unless it makes a database of its own."""
+    common = {"--json", "--config"} | (set() if name in {"sandbox", "demo"} else {"--database"})
     assert options(COMMANDS[name]) >= DESIGNED[name] | common
 
 
@@ -240,6 +241,7 @@ CALLS = {
     "status": "W",
     "stop": "W",
     "audit": "W",
+    "config": "",
 }
 
 

@@ -90,6 +90,11 @@ def test_a_quote_inside_a_bare_cell_is_a_character() -> None:
     ]
 
 
+def test_a_quote_inside_a_bare_cell_is_none_that_opens_another() -> None:
+    """The quoted cell after it holds its line end all the same."""
+    assert rows('5" pipe,"a\nb"\nc,d\n') == [Record(1, 1, ['5" pipe', "a\nb"], None), Record(2, 3, ["c", "d"], None)]
+
+
 def test_a_quote_that_never_closes_costs_one_row() -> None:
     """The rows below are read as rows."""
     got = rows('a,"open\nb,c\nd,e\n')

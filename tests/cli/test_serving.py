@@ -359,3 +359,25 @@ def test_signals_that_break_into_one_another_do_not_keep_a_server_from_ending(st
         for _ in range(number * 3):
             pass
     assert process.wait() == 0
+
+
+def test_a_file_configures_the_server_and_the_other_commands(start: Start, tmp_path: Path) -> None:
+    """Both work on the database that it names; a flag wins over it."""
+    file = tmp_path / "outreach.toml"
+    file.write_text(
+        f'database_url = "sqlite:///{tmp_path / "named.db"}"\nlisten_port = 0\ndispatch = false\nlog_level = "error"\n',
+        "utf-8",
+    )
+    made = start("workspaces", "create", "Acme", "--json", "--config", str(file), OUTREACH_DATABASE_URL="")
+    assert made.wait() == 0
+    server = start(
+        "serve", "--json", "--change-poll-seconds", "0.1", OUTREACH_DATABASE_URL="", OUTREACH_CONFIG=str(file)
+    )
+    shown = server.document()
+    assert (shown["database_path"], shown["dispatch"]) == (str(tmp_path / "named.db"), False)
+    assert shown["database_is_new"] is False
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+    wrong = start("serve", "--change-poll-seconds", "soon", OUTREACH_DATABASE_URL="", OUTREACH_CONFIG=str(file))
+    assert wrong.wait() == 1
+    assert "--change-poll-seconds is 'soon'; it must be a number above 0" in wrong.stderr

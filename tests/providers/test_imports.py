@@ -55,10 +55,10 @@ def test_the_packages_import_no_adapter(place: Place) -> None:
 
 
 def test_a_command_imports_the_adapter_that_it_is_about(place: Place) -> None:
-    """`accounts list` of a workspace that has none needs none; `accounts fields` needs its own, and no other."""
+    """`accounts list` of a workspace that has none needs none; `accounts fields` needs its own, and no HTTP client."""
     command = ("-m", "outreach_server", "--database", place.url, "accounts")
     assert _run(place, *command, "list", place.workspace_id) == set()
-    assert _run(place, *command, "fields", "telnyx") == {"outreach.carriers.telnyx", "httpx"}
+    assert _run(place, *command, "fields", "telnyx") == {"outreach.carriers.telnyx"}
 
 
 def test_a_server_imports_no_adapter_for_a_sandbox(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

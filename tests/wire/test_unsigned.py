@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from outreach.carriers.vonage.tokens import _part
 from outreach.models.account import PROVIDERS
 from outreach.protocols.adapter import Callback, CallbackRefused
 from outreach.providers.registry import adapter
@@ -20,6 +19,7 @@ from tests.carriers.kit import connection
 from tests.carriers.telnyx.given import CREDENTIALS as TELNYX
 from tests.carriers.twilio.given import CREDENTIALS as TWILIO
 from tests.carriers.vonage.given import CREDENTIALS as VONAGE
+from tests.carriers.vonage.given import token as vonage_token
 
 BODY = b'{"a": "\\ud83d' + b"\\u00e9" * 1000 + b'"}'
 SECONDS = int(NOW.timestamp())
@@ -28,7 +28,7 @@ WRONG = base64.b64encode(bytes(64)).decode()
 HEADERS: Mapping[str, Mapping[str, str]] = {
     "twilio": {"content-type": "application/json", "x-twilio-signature": WRONG},
     "telnyx": {"telnyx-timestamp": str(SECONDS), "telnyx-signature-ed25519": WRONG},
-    "vonage": {"authorization": f"Bearer {_part({'alg': 'HS256'})}.{_part({'api_key': 'x', 'iat': SECONDS})}.{WRONG}"},
+    "vonage": {"authorization": f"Bearer {vonage_token(b'', secret='another')}"},
     "vapi": {"x-vapi-secret": "wrong"},
     "retell": {"x-retell-signature": f"v={SECONDS * 1000},d={'0' * 64}"},
     "elevenlabs": {"elevenlabs-signature": f"t={SECONDS},v0={'0' * 64}"},

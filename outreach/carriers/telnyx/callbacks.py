@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
-
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from typing import TYPE_CHECKING, Any, Final
 
 from outreach.carriers.base import DISPATCH_PARAMETER
 from outreach.carriers.telnyx.carrier import NAME
@@ -28,6 +25,9 @@ from outreach.protocols.adapter import (
 )
 from outreach.wire.callbacks import first_in, json_event, moment_in, object_in, require_id, text_in
 from outreach.wire.signatures import from_base64, require_header, require_recent
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 SIGNATURE: Final = "telnyx-signature-ed25519"
 TIMESTAMP: Final = "telnyx-timestamp"
@@ -57,6 +57,8 @@ def public_key(text: str) -> Ed25519PublicKey:
     Raises:
         CallbackRefused: It is none: not 32 bytes in base64.
     """
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     try:
         return Ed25519PublicKey.from_public_bytes(from_base64(text))
     except ValueError:
@@ -86,6 +88,8 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
 
 
 def _verify(connection: Connection, callback: Callback) -> None:
+    from cryptography.exceptions import InvalidSignature
+
     signed_at = require_header(callback.headers, TIMESTAMP)
     signature = from_base64(require_header(callback.headers, SIGNATURE))
     if not _SECONDS.fullmatch(signed_at):

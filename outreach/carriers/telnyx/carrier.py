@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, quote, urlsplit
-
-import httpx
 
 from outreach.carriers import base
 from outreach.carriers.telnyx.errors import AMBIGUOUS, FAILURES, SENDER_LIMITS, failure_class
@@ -26,6 +24,9 @@ from outreach.wire.sending import (
     send_once,
     text_of,
 )
+
+if TYPE_CHECKING:
+    import httpx
 
 NAME: Final = "telnyx"
 USUAL_BASE: Final = "https://api.telnyx.com"

@@ -6,10 +6,8 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
-
-import httpx
 
 from outreach.carriers import base
 from outreach.carriers.twilio.errors import FAILURES, SENDER_LIMITS
@@ -25,6 +23,9 @@ from outreach.wire.sending import (
     refusal,
     send_once,
 )
+
+if TYPE_CHECKING:
+    import httpx
 
 NAME: Final = "twilio"
 USUAL_BASE: Final = "https://api.twilio.com"

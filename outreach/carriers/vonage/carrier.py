@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
-
-import httpx
+from typing import TYPE_CHECKING, Any, Final
 
 from outreach.carriers import base
 from outreach.carriers.vonage.errors import AMBIGUOUS, FAILURES, SENDER_LIMITS, error_code, reported_class
@@ -25,6 +23,9 @@ from outreach.wire.sending import (
     send_once,
     text_of,
 )
+
+if TYPE_CHECKING:
+    import httpx
 
 NAME: Final = "vonage"
 USUAL_BASE: Final = "https://api.nexmo.com"

@@ -1,36 +1,26 @@
 """The two kinds of JSON Web Tokens at Vonage: ours, by which an application is known, and theirs, on callbacks.
 
 https://developer.vonage.com/en/getting-started/concepts/authentication and
-https://developer.vonage.com/en/getting-started/concepts/webhooks (signed webhooks). Both are written out here: one
-algorithm each, which nothing in a token can change.
+https://developer.vonage.com/en/getting-started/concepts/webhooks (signed webhooks). PyJWT signs and verifies, each kind
+by one algorithm, which nothing in a token can change; the claims are checked here, by the engine's clock.
 """
 
 from __future__ import annotations
 
-import base64
+import functools
 import hashlib
-import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
+from outreach.extras import needed_for
 from outreach.protocols.adapter import Callback, CallbackRefused
 from outreach.wire.callbacks import json_event
-from outreach.wire.signatures import (
-    equal_in_constant_time,
-    from_base64,
-    keyed_digest,
-    require_header,
-    require_recent,
-    require_signature,
-    require_valid,
-)
+from outreach.wire.signatures import equal_in_constant_time, require_header, require_recent, require_valid
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from jwt import PyJWS
 
 TOKEN_LIFETIME_SECONDS: Final = 900
 """How long a token of ours is good for."""
@@ -45,6 +35,10 @@ def load_private_key(pem: str) -> RSAPrivateKey:
     Raises:
         ValueError: It is no RSA key in PEM without a password.
     """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except (TypeError, UnsupportedAlgorithm):
@@ -63,10 +57,12 @@ def application_token(key: RSAPrivateKey, *, application_id: str, token_id: str,
         token_id: Another one for each token.
         now: The present moment.
     """
+    with needed_for("Sending as an application of Vonage"):
+        import jwt
+
     issued = int(now.timestamp())
     claims = {"application_id": application_id, "iat": issued, "exp": issued + TOKEN_LIFETIME_SECONDS, "jti": token_id}
-    signed = f"{_part({'alg': 'RS256', 'typ': 'JWT'})}.{_part(claims)}"
-    return f"{signed}.{_encode(key.sign(signed.encode('ascii'), PKCS1v15(), SHA256()))}"
+    return jwt.encode(claims, key, algorithm="RS256")
 
 
 def verify_callback(callback: Callback, *, api_key: str, secret: str, now: datetime) -> None:
@@ -75,15 +71,21 @@ def verify_callback(callback: Callback, *, api_key: str, secret: str, now: datet
     Raises:
         CallbackRefused: It is not Vonage's, too old, or of another body.
     """
+    with needed_for("A callback of Vonage"):
+        from jwt import InvalidAlgorithmError, InvalidSignatureError, PyJWTError
+
     scheme, _, token = require_header(callback.headers, "authorization").partition(" ")
-    parts = token.strip().split(".")
-    if scheme.lower() != _SCHEME or len(parts) != 3 or len(token) > _LONGEST or not token.isascii():
+    if scheme.lower() != _SCHEME or len(token) > _LONGEST or not token.isascii():
         raise CallbackRefused("The callback carries no token.")
-    head, claims = (json_event(from_base64(part)) for part in parts[:2])
-    if head.get("alg") != "HS256":
-        raise CallbackRefused("The token is signed by an algorithm that is not the agreed one.")
-    signed = ".".join(parts[:2]).encode("ascii")
-    require_signature(from_base64(parts[2]), keyed_digest(secret, signed))
+    try:
+        claims = json_event(_verifier().decode(token.strip(), secret, algorithms=["HS256"]))
+    except InvalidAlgorithmError:
+        raise CallbackRefused("The token is signed by an algorithm that is not the agreed one.") from None
+    except InvalidSignatureError:
+        raise CallbackRefused("The signature does not fit the body.") from None
+    # A header of thousands of brackets ends in RecursionError, which PyJWT lets through.
+    except (PyJWTError, RecursionError):
+        raise CallbackRefused("The callback carries no token.") from None
     _require_text(claims, "api_key", api_key)
     _require_text(claims, "payload_hash", hashlib.sha256(callback.body).hexdigest())
     issued = _time(claims, "iat")
@@ -109,9 +111,16 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     return given
 
 
-def _part(value: Mapping[str, Any]) -> str:
-    return _encode(json.dumps(value, separators=(",", ":")).encode())
+@functools.cache
+def _verifier() -> PyJWS:
+    """Return what verifies HS256 with a secret of any length: Vonage chooses it; PyJWT warns of short ones."""
+    from jwt import PyJWS
+    from jwt.algorithms import HMACAlgorithm
 
+    class VonagesSecret(HMACAlgorithm):
+        def check_key_length(self, key: bytes) -> None:
+            return None
 
-def _encode(value: bytes) -> str:
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")
+    verifier = PyJWS(algorithms=[])
+    verifier.register_algorithm("HS256", VonagesSecret(HMACAlgorithm.SHA256))
+    return verifier

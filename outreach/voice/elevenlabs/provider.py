@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
-
-import httpx
 
 from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.reports import CallReport
@@ -31,6 +29,9 @@ from outreach.wire.sending import (
     refusal,
     send_once,
 )
+
+if TYPE_CHECKING:
+    import httpx
 
 NAME: Final = "elevenlabs"
 USUAL_BASE: Final = "https://api.elevenlabs.io"
@@ -153,6 +154,8 @@ class ElevenLabsVoice:
 
     async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
         """Return the JSON of an answer of success; None for any other answer and for none."""
+        import httpx
+
         asked = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
         try:
             response = await self._http.send(asked, follow_redirects=False)

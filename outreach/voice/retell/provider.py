@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import attrs
-import httpx
 
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport
@@ -32,6 +31,9 @@ from outreach.wire.sending import (
     refusal,
     send_once,
 )
+
+if TYPE_CHECKING:
+    import httpx
 
 NAME: Final = "retell"
 USUAL_BASE: Final = "https://api.retellai.com"
@@ -115,6 +117,8 @@ class RetellVoice:
 
     async def _answer(self, asked: httpx.Request) -> Any:
         """Return the JSON of an answer of success; None for any other answer and for none."""
+        import httpx
+
         try:
             response = await self._http.send(asked, follow_redirects=False)
             return response.json() if response.is_success else None

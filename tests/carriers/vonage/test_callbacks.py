@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -255,6 +256,18 @@ def test_what_carries_no_token_is_refused(authorization: str) -> None:
         _read(attrs.evolve(coming, headers={"authorization": authorization}))
     with pytest.raises(CallbackRefused, match="missing"):
         _read(attrs.evolve(coming, headers={}))
+
+
+@pytest.mark.parametrize(
+    "head", [b"[" * 4000, b"[]", b"7", b'"x"', b"{", b'{"alg":"HS256","kid":7}', b'{"alg":["HS256"]}', b"9" * 5000]
+)
+def test_a_token_whose_header_cannot_be_read_is_refused(head: bytes) -> None:
+    """Whatever somebody without the secret puts there, the answer is a refusal."""
+    coming = signed(INBOUND)
+    _, claims, signature = token(coming.body).split(".")
+    forged = f"{base64.urlsafe_b64encode(head).rstrip(b'=').decode()}.{claims}.{signature}"
+    with pytest.raises(CallbackRefused):
+        _read(attrs.evolve(coming, headers={"authorization": f"Bearer {forged}"}))
 
 
 def test_a_token_without_its_signature_is_refused() -> None:

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+
+def test_each_setting_is_shown_with_its_value_and_its_source(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a flag, a variable, a key of the file, or none."""
+    file = tmp_path / "outreach.toml"
+    file.write_text("listen_port = 1\ndispatch = false\n[simulator]\nseed = 7\n", "utf-8")
+    monkeypatch.setenv("OUTREACH_SIMULATOR_LOG", str(tmp_path / "log"))
+    monkeypatch.setenv("OUTREACH_LISTEN_PORT", "2")
+    found: Any = Cli("").ask("--database", database, "config", "--config", str(file))
+    shown = {row["setting"]: (row["value"], row["source"]) for row in found}
+    assert shown["database_url"] == (database, "--database")
+    assert shown["listen_port"] == ("2", "OUTREACH_LISTEN_PORT")
+    assert shown["dispatch"] == ("false", f"dispatch in {file}")
+    assert shown["simulator.seed"] == ("7", f"simulator.seed in {file}")
+    assert shown["simulator.log"] == (str(tmp_path / "log"), "OUTREACH_SIMULATOR_LOG")
+    assert shown["change_poll_seconds"] == ("0.25", "default")
+    assert "lease_seconds" in Cli("").tell("config")
+
+
+def test_a_wrong_configuration_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by every other command."""
+    monkeypatch.setenv("OUTREACH_CHANGE_POLL_SECONDS", "soon")
+    assert "OUTREACH_CHANGE_POLL_SECONDS is 'soon'" in Cli("").refuse("config")

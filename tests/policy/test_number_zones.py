@@ -1,0 +1,48 @@
+"""The zones of a number by the table of this package; `.ci/check-wheel` compares it with that of `phonenumbers`."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+import pytest
+
+from outreach.policy.number_zones import number_zones
+from outreach.policy.opening import is_zone
+
+
+@pytest.mark.parametrize(
+    ("phone", "zones"),
+    [
+        ("+442079460018", {"Europe/London"}),
+        ("+12125550100", {"America/New_York"}),
+        ("+74951234567", {"Europe/Moscow"}),
+        ("+15555550100", set()),
+        ("+80012345678", set()),
+        ("+9999999999", set()),
+        ("12125550100", set()),
+    ],
+)
+def test_a_number_has_the_zones_of_its_longest_prefix(phone: str, zones: set[str]) -> None:
+    """An impossible number, one of no country, and one without a plus have none."""
+    assert set(number_zones(phone)) == zones
+
+
+def test_a_number_of_no_place_may_be_anywhere_in_its_country() -> None:
+    """Toll-free numbers of North America have all its zones."""
+    zones = number_zones("+18002345678")
+    assert {"America/New_York", "America/Los_Angeles", "Pacific/Honolulu"} <= set(zones)
+
+
+def test_every_line_of_the_table_has_zones_and_prefixes() -> None:
+    """Each zone is one that the time zone database knows, and no prefix stands there twice."""
+    text = resources.files("outreach.policy").joinpath("number_zones.txt").read_text("utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    seen: list[str] = []
+    for line in lines:
+        zones, *prefixes = line.split(" ")
+        assert all(is_zone(zone) for zone in zones.split("&")), line
+        assert prefixes
+        assert all(re.fullmatch(r"[1-9][0-9]{0,8}", prefix) for prefix in prefixes), line
+        seen += prefixes
+    assert len(seen) == len({*seen}) > 3000
