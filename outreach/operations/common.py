@@ -1,4 +1,4 @@
-"""Small pieces that every operation shares."""
+"""Helpers shared by all operations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ from outreach.working_set import Transaction
 
 
 def workspace_of(tx: Transaction, workspace_id: str) -> Workspace:
-    """Return a workspace.
-
-    Raises:
-        NotFound: There is none with this id.
-    """
+    """Return a workspace, or raise `NotFound`."""
     workspace = tx.workspaces.get(workspace_id)
     if workspace is None:
         raise NotFound("workspace", workspace_id)
@@ -27,21 +23,13 @@ def workspace_of(tx: Transaction, workspace_id: str) -> Workspace:
 
 
 def require_available(workspace: Workspace) -> None:
-    """Check that a workspace may work (docs/interface.md#5).
-
-    Raises:
-        WorkspaceUnavailable: It is suspended, paywalled or unavailable.
-    """
+    """Raise `WorkspaceUnavailable` unless a workspace is active (docs/interface.md#5)."""
     if workspace.status is not WorkspaceStatus.ACTIVE:
         raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
 
 
 def require_lease(tx: Transaction, epoch: int) -> Lease:
-    """Return the lease, which must be this epoch's: the fence of every intent.
-
-    Raises:
-        LeaseLost: Another worker has taken over.
-    """
+    """Return the lease, or raise `LeaseLost` unless it is this epoch's: the fencing of every intent."""
     lease = tx.leases.current()
     if lease is None or lease.epoch != epoch:
         raise LeaseLost("Another worker has taken over this database.")
@@ -49,36 +37,32 @@ def require_lease(tx: Transaction, epoch: int) -> Lease:
 
 
 def quarantine_reason(tx: Transaction, epoch: int) -> str | None:
-    """Return why what was asked for under an epoch is not asked again by itself; None when it may be.
+    """Return the reason of a quarantine that began after an epoch, or None.
 
-    A database that was moved or restored does not start sending what it had before (docs/delivery-contract.md#rule-10).
+    What was requested before a quarantine is not requested again (docs/delivery-contract.md#rule-10).
     """
     lease = tx.leases.current()
-    held = lease is not None and lease.held_epoch is not None and epoch < lease.held_epoch
-    return lease.held_reason if lease is not None and held else None
+    quarantined = lease is not None and lease.held_epoch is not None and epoch < lease.held_epoch
+    return lease.held_reason if lease is not None and quarantined else None
 
 
 def settings_of(tx: Transaction, workspace_id: str) -> SmsSettings:
-    """Return a workspace's SMS settings, the defaults before any change."""
+    """Return a workspace's SMS settings, or the defaults."""
     return tx.settings.get(workspace_id) or SmsSettings()
 
 
 def call_settings_of(tx: Transaction, workspace_id: str) -> CallSettings:
-    """Return a workspace's settings of calling campaigns, the defaults before any change."""
+    """Return a workspace's call settings, or the defaults."""
     return tx.call_settings.get(workspace_id) or CallSettings()
 
 
 def reply_settings_of(tx: Transaction, workspace_id: str) -> ReplySettings:
-    """Return how a workspace answers keywords, the defaults before any change."""
+    """Return a workspace's reply settings, or the defaults."""
     return tx.reply_settings.get(workspace_id) or ReplySettings()
 
 
 def agent_of(tx: Transaction, workspace_id: str, agent_id: str) -> Agent:
-    """Return an agent of a workspace.
-
-    Raises:
-        NotFound: The workspace has none with this id.
-    """
+    """Return an agent, or raise `NotFound`."""
     agent = tx.agents.get(workspace_id, agent_id)
     if agent is None:
         raise NotFound("agent", agent_id)
@@ -86,11 +70,7 @@ def agent_of(tx: Transaction, workspace_id: str, agent_id: str) -> Agent:
 
 
 def flow_of(tx: Transaction, workspace_id: str, flow_id: str) -> Flow:
-    """Return a flow of a workspace that has not been removed.
-
-    Raises:
-        NotFound: The workspace has none with this id.
-    """
+    """Return a flow that was not removed, or raise `NotFound`."""
     flow = tx.flows.get(workspace_id, flow_id)
     if flow is None or flow.removed_at is not None:
         raise NotFound("flow", flow_id)
@@ -98,11 +78,7 @@ def flow_of(tx: Transaction, workspace_id: str, flow_id: str) -> Flow:
 
 
 def trunk_of(tx: Transaction, workspace_id: str, trunk_id: str) -> Trunk:
-    """Return a trunk of a workspace that has not been removed.
-
-    Raises:
-        NotFound: The workspace has none with this id.
-    """
+    """Return a trunk that was not removed, or raise `NotFound`."""
     trunk = tx.trunks.get(workspace_id, trunk_id)
     if trunk is None or trunk.removed_at is not None:
         raise NotFound("trunk", trunk_id)
@@ -110,11 +86,7 @@ def trunk_of(tx: Transaction, workspace_id: str, trunk_id: str) -> Trunk:
 
 
 def campaign_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaign:
-    """Return a campaign of a workspace.
-
-    Raises:
-        NotFound: The workspace has none with this id.
-    """
+    """Return a campaign, or raise `NotFound`."""
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     if campaign is None:
         raise NotFound("campaign", campaign_id)
@@ -122,12 +94,12 @@ def campaign_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaig
 
 
 def campaign_unit(campaign: Campaign) -> WorkUnit:
-    """Return the unit of work that a campaign is."""
+    """Return a campaign's unit of work."""
     return WorkUnit("campaign", campaign.workspace_id, campaign.id)
 
 
 def provider_of(tx: Transaction, campaign: Campaign) -> str | None:
-    """Return the carrier or voice provider that a campaign goes to; None where it has none (yet, or any more)."""
+    """Return a campaign's carrier or voice provider; None if it has none."""
     if campaign.channel == "sms":
         return campaign.carrier
     agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
@@ -135,7 +107,7 @@ def provider_of(tx: Transaction, campaign: Campaign) -> str | None:
 
 
 def wake_running_campaigns(tx: Transaction, workspace_id: str, now: datetime) -> None:
-    """Have every campaign of a workspace that runs or is scheduled looked at now."""
+    """Wake every active and scheduled campaign of a workspace."""
     statuses = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
     for campaign in tx.campaigns.in_status(statuses, workspace_id=workspace_id):
         tx.work.schedule(campaign_unit(campaign), now)
@@ -151,7 +123,7 @@ def record_audit(
     subject: str,
     detail: str | None = None,
 ) -> None:
-    """Append to the audit trail."""
+    """Append to the audit log."""
     tx.audit.append(
         AuditEntry(at=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject, detail=detail)
     )

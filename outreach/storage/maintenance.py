@@ -1,6 +1,6 @@
-"""Looking after a database by its URL: backing it up, restoring and checking it, bringing it up to date.
+"""Backing up, restoring, checking and migrating a database by its URL.
 
-All of these wait for the disk: call them in a thread of their own where an event loop runs.
+All functions block on the disk: call them in a thread if an event loop runs.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from outreach.models.database import Backup, DatabaseCheck, Restore
 
 
 def backup_database(url: str, file: Path, *, overwrite: bool = False) -> Backup:
-    """Copy a database into a file that only its owner can read, also while others write: one moment of it, whole.
+    """Copy one snapshot of a database, which may be in use, into a private file, and check the copy.
 
-    The copy is looked through before it gets its name. While it is made the log beside the database grows with what is
-    written meanwhile. The key that credentials are encrypted with is not in it.
+    The log beside the database grows during the copy. The key of the account credentials is not included.
 
     Raises:
         ConfigError: The URL names no file.
         DatabaseMissing: There is no database.
-        StorageError: The file is there already, or cannot be written; or the database is damaged.
+        StorageError: The file exists or cannot be written, or the database is damaged.
     """
     from outreach.storage.sqlite.maintenance import back_up
     from outreach.storage.sqlite.storage import path_of
@@ -32,17 +31,17 @@ def backup_database(url: str, file: Path, *, overwrite: bool = False) -> Backup:
 
 
 def restore_database(url: str, file: Path, *, clock: Clock | None = None) -> Restore:
-    """Put a copy of a backup in the place of a database that nobody has open; all of it, or nothing is changed.
+    """Replace a database that no process has open with a copy of a backup, or change nothing.
 
-    What was there is kept beside it. Of the backup the log beside it counts too, where it has one. What was active in
-    it is paused when it is first dispatched from, and single messages and calls that still waited are canceled: what
-    was sent after the backup stands in no ledger any more.
+    The replaced database is kept beside it. The backup's log counts, if there is one. At the next dispatch, running
+    campaigns are paused and queued single messages and calls cancelled, because the ledger does not show what was sent
+    after the backup.
 
     Raises:
         ConfigError: The URL names no file.
-        DatabaseInUse: Some process has the database open.
-        DatabaseNewer: The backup was made by a newer version of this package.
-        StorageError: There is no such file, or it is no database of this package, or is damaged, or cannot be copied.
+        DatabaseInUse: A process has the database open.
+        DatabaseNewer: A newer version of this package made the backup.
+        StorageError: The file is missing, foreign, damaged or cannot be copied.
     """
     from outreach.storage.sqlite.restoring import restore
     from outreach.storage.sqlite.storage import path_of
@@ -55,11 +54,11 @@ def restore_database(url: str, file: Path, *, clock: Clock | None = None) -> Res
 
 
 def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
-    """Look a database through, also while others write; it reads all of it.
+    """Check a database, which may be in use, by reading all of it.
 
     Args:
         url: The database.
-        quick: Leave out the comparison of indexes with their tables, and of references: several times as fast.
+        quick: Skip indexes and references, which is several times as fast.
 
     Raises:
         ConfigError: The URL names no file.
@@ -76,21 +75,20 @@ def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
 
 
 def migrate_database(url: str, *, on_progress: Callable[[str], None] | None = None) -> Sequence[str]:
-    """Bring a database of an older version up to date, while nobody has it open; return the names of the steps.
+    """Migrate a database that no process has open; return the names of the applied migrations.
 
-    Until it is done and looked through a copy of what it was lies beside it (`outreach.db.before-migration`), and for
-    as long as it has not succeeded.
+    Until it succeeds a backup lies beside it (`outreach.db.before-migration`).
 
     Args:
         url: The database.
-        on_progress: Is handed a sentence every 2 s that says how far it is, beginning after as long; None logs them.
+        on_progress: Receives a sentence about the progress every 2 s; None logs them.
 
     Raises:
         ConfigError: The URL names no file.
         DatabaseMissing: There is no database.
-        DatabaseNewer: It was written by a newer version of this package; nothing was changed.
-        DatabaseInUse: Some process has it open; nothing was changed.
-        StorageError: It cannot be used, or is damaged, or there is no room for the copy; nothing was changed.
+        DatabaseNewer: A newer version of this package wrote it; nothing was changed.
+        DatabaseInUse: A process has it open; nothing was changed.
+        StorageError: It is unusable or damaged, or there is no room for the backup; nothing was changed.
     """
     from outreach.storage.sqlite.maintenance import migrate
     from outreach.storage.sqlite.storage import path_of

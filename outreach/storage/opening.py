@@ -10,7 +10,7 @@ from outreach.protocols.storage import Storage
 
 
 def key_file_for(url: str) -> Path | None:
-    """Return the file beside a database that holds the key of its accounts' credentials; None in memory."""
+    """Return the file of a database's credentials key; None in memory."""
     prefix = "sqlite:///"
     return Path(url.removeprefix(prefix) + ".key") if url.startswith(prefix) else None
 
@@ -18,18 +18,17 @@ def key_file_for(url: str) -> Path | None:
 def storage_from_url(
     url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True
 ) -> Storage:
-    """Return the storage that a URL names, not opened yet.
+    """Return the unopened storage of a URL.
 
     Args:
         url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `memory://`.
-        clock: Where the storage reads the time.
-        host: What this machine is called, for a database that must not dispatch after a move; None takes the
-            system's own identity.
-        create: Whether opening it makes the database where there is none; one in memory is always made.
-        migrate: Whether opening it brings one of an older version up to date.
+        clock: The source of time.
+        host: A name for this machine, which detects that a database was moved; None for the system's identity.
+        create: Whether opening creates a missing database; one in memory is always created.
+        migrate: Whether opening migrates an older database.
 
     Raises:
-        ConfigError: No storage goes by this URL, or the URL is not valid; the message says what would be.
+        ConfigError: The URL is not valid, or no storage has it.
     """
     scheme, separator, _ = url.partition("://")
     match scheme if separator else "":

@@ -1,8 +1,6 @@
-"""What operations are written against: a transaction over tables that speak the domain's language.
+"""Transactions over tables in the domain's terms, which operations are written against.
 
-Rules get, put and list single rows. Between them and the database stands a working set, which knows every row that
-was read or written, keeps what is written until a query could see it, and hands a backend sets: load these keys, run
-this query, write these rows.
+Operations read and write single rows; the working set caches them and hands the backend sets of keys, queries and rows.
 """
 
 from __future__ import annotations

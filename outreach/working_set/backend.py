@@ -1,4 +1,4 @@
-"""What a database does for a working set: load rows by key, run named queries, write rows by the set."""
+"""The database of a working set: load rows by key, run named queries, write sets of rows."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ Row = Sequence[Any]
 """The values of a row, in the order of its kind's columns."""
 
 Change = Literal["insert", "update", "put", "delete"]
-"""What is done with rows: `insert` them where none has their key, write over those that are there, `put` them in
-either case, delete those with these keys."""
+"""The kinds of writes: new rows, changed rows, either, deleted keys."""
 
 
 class Backend(Protocol):
-    """One connection to a database, within a transaction that somebody else begins and ends.
+    """One connection to a database, within a transaction that its owner begins and ends.
 
-    Queries are named: `campaigns.leftovers` is the query `leftovers` of the aggregate `campaigns`. What a query
-    returns of whole rows comes in the order of the kind's columns.
+    Queries are named: `campaigns.leftovers` is the query `leftovers` of the aggregate `campaigns`. Whole rows come in
+    the order of their kind's columns.
     """
 
     def version(self) -> int:
-        """Return a number that differs from an earlier one when somebody else has committed in between."""
+        """Return a number that changes when another connection has committed."""
         ...
 
     def load(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Iterable[Row]:
@@ -42,15 +41,14 @@ class Backend(Protocol):
     def write(self, kind: Kind[Any], change: Change, rows: Sequence[Sequence[Value]]) -> int:
         """Write rows of a kind (for `delete`: their keys); return how many were written.
 
-        A row that is in the way of an `insert`, by its key or by a rule that rows are unique by, is left as it is and
-        the new one is left out: the number returned tells. Rows that `update` does not find are left out as well.
+        `insert` leaves out rows that violate a key or unique rule, and `update` rows that do not exist.
         """
         ...
 
     def is_row_error(self, error: Exception) -> bool:
-        """Return whether an error is about a row, and not about the database as a whole."""
+        """Return whether an error is about a row rather than the database."""
         ...
 
     def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:
-        """Run a named statement once for each of many rows of values; return how many rows it wrote."""
+        """Run a named statement for each of many rows of values; return how many rows it wrote."""
         ...

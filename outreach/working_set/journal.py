@@ -1,4 +1,4 @@
-"""The rows that a working set knows, what is to be written of them, and how all that is undone."""
+"""The cached rows of a working set, their pending writes, and the journal that undoes changes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from outreach.working_set.kinds import Key, Kind
 
 
 class AlreadyExists(Exception):
-    """A row with this identity, or a second open dispatch, is already there; the insert changed nothing."""
+    """A row with this identity, or a second open dispatch, already exists; nothing was written."""
 
 
 class RollbackRequired(BaseException):
-    """The transaction cannot be brought to a sound state any more: it is to be rolled back, and run again in parts.
+    """The transaction must be rolled back and its operations run again, each alone.
 
-    Its cause is the error that a row was refused with; it has none where a failed operation cannot be undone alone.
+    The cause is the database's error about a row; there is none if a failed operation cannot be undone alone.
     """
 
 
@@ -25,13 +25,12 @@ _MISSING: Final = object()
 
 
 class Journal:
-    """What dictionaries and lists held before each change, so that a stretch of changes can be taken back."""
+    """The former contents of dictionaries and lists, so that changes can be undone."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[Any, Any, Any]] = []
 
     def __len__(self) -> int:
-        """Return how many changes are noted."""
         return len(self._entries)
 
     def set(self, where: dict[Any, Any], key: Hashable, value: object) -> None:
@@ -51,7 +50,7 @@ class Journal:
         where.append(value)
 
     def undo(self, mark: int) -> None:
-        """Take back every change since the journal had this length."""
+        """Undo every change since the journal had this length."""
         while len(self._entries) > mark:
             where, key, before = self._entries.pop()
             if isinstance(where, list):
@@ -62,16 +61,16 @@ class Journal:
                 where[key] = before
 
     def clear(self) -> None:
-        """Forget all changes: they are there to stay."""
+        """Forget the changes, which become final."""
         self._entries.clear()
 
 
 class Rows:
-    """The rows of one kind, as far as they are known.
+    """The cached rows of one kind.
 
     Attributes:
-        known: By key; None for a key that has no row.
-        pending: What is to be done with the row of a key; the row itself is in `known`.
+        known: The rows by key; None for a key without a row.
+        pending: The pending change of each key.
     """
 
     __slots__ = ("kind", "known", "pending")
@@ -82,14 +81,14 @@ class Rows:
         self.pending: dict[Key, Change] = {}
 
     def by_change(self) -> dict[Change, list[Key]]:
-        """Return the keys of what is to be written, by what is to be done."""
+        """Return the keys of pending rows, by change."""
         keys: defaultdict[Change, list[Key]] = defaultdict(list)
         for key, change in self.pending.items():
             keys[change].append(key)
         return keys
 
     def trim(self, most: int) -> None:
-        """Forget those known for longest, when there are more than so many; nothing may be pending."""
+        """Drop the oldest rows if there are more than `most`; nothing may be pending."""
         if len(self.known) > most:
             kept = list(self.known.items())[-(most // 2) :]
             self.known.clear()

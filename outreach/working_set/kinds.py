@@ -1,8 +1,7 @@
-"""The kinds of rows there are: the table of each, its columns and its key.
+"""The kinds of rows: table, columns and key of each.
 
-The columns of a row are the fields of its model (`convert.columns`). Rows that belong to a campaign name it by its
-number, an integer that the database gives it and that nobody sees outside: it keeps millions of rows and their
-indexes small.
+The columns of a row are the fields of its model (`convert.columns`). Rows name their campaign by an internal integer,
+which keeps millions of rows and their indexes small.
 """
 
 from __future__ import annotations
@@ -47,19 +46,14 @@ from outreach.policy.texts import fold
 M = TypeVar("M")
 
 Key = tuple[Any, ...]
-"""What tells a row from all others of its kind, in the domain's words: campaigns by their identifiers."""
+"""The primary key in the domain's terms: campaigns by their identifiers."""
 
 
 SINGLE_ROW_KEY: Final[Key] = (1,)
-"""The key of a table with one row."""
 
 
 class CampaignRef(NamedTuple):
-    """A campaign as rows name it.
-
-    Attributes:
-        number: The database's own name for it.
-    """
+    """A campaign's internal number, workspace and identifier."""
 
     number: int
     workspace_id: str
@@ -67,7 +61,6 @@ class CampaignRef(NamedTuple):
 
 
 NO_CAMPAIGN: Final = CampaignRef(0, "", "")
-"""The campaign of a row that belongs to none."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -75,19 +68,19 @@ class Kind(Generic[M]):
     """One kind of rows.
 
     Attributes:
-        table: Its table.
-        noun: TrailStepKind one row is, for messages.
+        table: The table.
+        noun: The name of one row, for messages.
         columns: The columns, in the order of a row.
-        key: The columns by which a row is found.
-        fixed: Columns that stay as they were inserted.
-        row: Returns the columns of a model under a key; the campaign's number is filled in by the working set.
-        model: Returns the model of a row; the reference is that of the campaign that the row names.
-        key_of: Returns the key of a model; None where the model does not hold all of it.
-        campaign: Where in the row the campaign's number stands; None where it has none.
-        campaign_key: Where in the key the campaign's identifier stands; None where it is no part of it.
-        fixed_fields: The fields of the model that are fixed.
+        key: The key columns.
+        fixed: Columns that updates leave unchanged.
+        row: Returns the columns of a model under a key; the working set fills in the campaign's number.
+        model: Returns the model of a row, given the reference of its campaign.
+        key_of: Returns the key of a model; raises `TypeError` if the model does not hold it.
+        campaign: The index of the campaign's number in the row, if any.
+        campaign_key: The index of the campaign's identifier in the key, if any.
+        fixed_fields: The model's fields of the fixed columns.
         fixed_values: Returns their values.
-        hidden_by: Rows in which this column holds anything are not there; None for no such column.
+        hidden_by: Rows in which this column is set are invisible.
     """
 
     table: str
@@ -105,11 +98,11 @@ class Kind(Generic[M]):
     hidden_by: str | None = None
 
     def with_fixed_values(self, known: M, row: M) -> M:
-        """Return a row that is written over another one, with what stays of that one."""
+        """Return a replacing row with the fixed values of the known one."""
         if self.fixed_values is None or self.fixed_values(known) == self.fixed_values(row):
             return row
-        stays = {name: getattr(known, name) for name in self.fixed_fields}
-        changed: M = attrs.evolve(row, **stays)  # type: ignore[misc]
+        kept = {name: getattr(known, name) for name in self.fixed_fields}
+        changed: M = attrs.evolve(row, **kept)  # type: ignore[misc]
         return changed
 
     @property
@@ -121,13 +114,13 @@ class Kind(Generic[M]):
 def _kind(
     table: str, model: type[M], noun: str, *, key: Sequence[str] = ("workspace_id", "id"), fixed: Sequence[str] = ()
 ) -> Kind[M]:
-    """Return the kind of a model whose fields are its columns, a campaign's among them."""
+    """Return the kind of a model whose fields are its columns."""
     columns = Columns(model)
     names = tuple("campaign_number" if name == "campaign_id" else name for name in columns.names)
     campaign = names.index("campaign_number") if "campaign_number" in names else None
     field_of = {column: field for field, column in RENAMED.items()}
     fields = tuple(field_of.get(name, name) for name in key)
-    stays = tuple("campaign_id" if name == "campaign_number" else field_of.get(name, name) for name in fixed)
+    fixed_fields = tuple("campaign_id" if name == "campaign_number" else field_of.get(name, name) for name in fixed)
 
     def read(row: Sequence[Any], ref: CampaignRef) -> M:
         if campaign is None:
@@ -142,8 +135,8 @@ def _kind(
         columns=names,
         key=tuple("campaign_number" if name == "campaign_id" else name for name in key),
         fixed=frozenset(fixed),
-        fixed_fields=stays,
-        fixed_values=attrgetter(*stays) if len(stays) > 1 else None,
+        fixed_fields=fixed_fields,
+        fixed_values=attrgetter(*fixed_fields) if len(fixed_fields) > 1 else None,
         row=lambda _, it: columns.row(it),
         model=read,
         key_of=lambda it: tuple(getattr(it, field) for field in fields),
@@ -153,7 +146,7 @@ def _kind(
 
 
 def _of_workspace(table: str, model: type[M], noun: str) -> Kind[M]:
-    """Return a kind with one row a workspace, whose model does not name it."""
+    """Return a kind with one row a workspace, whose model does not hold the workspace."""
     columns = Columns(model)
     return Kind(
         table=table,
@@ -162,12 +155,12 @@ def _of_workspace(table: str, model: type[M], noun: str) -> Kind[M]:
         key=("workspace_id",),
         row=lambda key, it: [key[0], *columns.row(it)],
         model=lambda row, _: columns.model(row[1:]),
-        key_of=_not_in_the_model,
+        key_of=_key_not_in_model,
     )
 
 
-def _not_in_the_model(_: object) -> Key:
-    raise TypeError("A row of this kind is named by its key alone.")
+def _key_not_in_model(_: object) -> Key:
+    raise TypeError("The model of this kind does not hold its key.")
 
 
 WORKSPACES: Final = _kind("workspaces", Workspace, "workspace", key=("id",))
@@ -207,7 +200,7 @@ DISPATCHES: Final = _kind(
     "dispatches",
     Dispatch,
     "dispatch",
-    # What was asked for stays: only what became of it changes.
+    # Only the outcome of a dispatch changes.
     fixed=(
         *("channel", "campaign_number", "position", "message_id", "call_id", "step", "attempt", "leg", "try_number"),
         *("provider", "from_number", "to_number", "body", "segments", "slot_at", "valid_until", "epoch"),
@@ -239,7 +232,7 @@ def _make_campaigns() -> Kind[Campaign]:
         row=row,
         model=model,
         key_of=lambda campaign: (campaign.workspace_id, campaign.id),
-        # Nobody sees a campaign while its recipients are loaded.
+        # A campaign is invisible while its recipients load.
         hidden_by="loading_until",
     )
 
@@ -248,7 +241,7 @@ CAMPAIGNS: Final = _make_campaigns()
 
 
 def _make_loading() -> Kind[tuple[Campaign, datetime]]:
-    """Return campaigns as they are inserted before anybody may see them, with the moment until which they may load."""
+    """Return the kind of hidden loading campaigns, each with the end of its lease."""
     return Kind(
         table=CAMPAIGNS.table,
         noun=CAMPAIGNS.noun,
@@ -275,7 +268,7 @@ def _make_recipients() -> Kind[Recipient]:
 
     def row(key: Key, recipient: Recipient) -> list[Value]:
         values = kind.row(key, recipient)
-        # Nothing is stored for no variables; the contact's own columns are never written over.
+        # No variables are stored as NULL.
         values[variables] = values[variables] if recipient.custom_variables else None
         return values
 
@@ -286,7 +279,7 @@ RECIPIENTS: Final = _make_recipients()
 
 
 def _make_trail() -> Kind[TrailEntry]:
-    # The number is the database's to give.
+    # The database assigns the number.
     kind = _kind("trail", TrailEntry, "trail entry", key=())
     return attrs.evolve(kind, row=lambda key, entry: [None, *kind.row(key, entry)[1:]])
 
@@ -356,7 +349,7 @@ def _make_lease() -> Kind[Lease]:
         key=("id",),
         row=row,
         model=model,
-        key_of=_not_in_the_model,
+        key_of=_key_not_in_model,
     )
 
 
@@ -372,7 +365,7 @@ def _make_home() -> Kind[DatabaseHome]:
         key=("id",),
         row=lambda key, home: [key[0], *columns.row(home)],
         model=lambda row, _: columns.model(row[1:]),
-        key_of=_not_in_the_model,
+        key_of=_key_not_in_model,
     )
 
 
@@ -387,7 +380,7 @@ def _make_sender_paces() -> Kind[datetime]:
         key=("workspace_id", "phone"),
         row=lambda key, slot: [*key, format_timestamp(slot)],
         model=lambda row, _: parse_timestamp(row[2]),
-        key_of=_not_in_the_model,
+        key_of=_key_not_in_model,
     )
 
 
@@ -402,7 +395,7 @@ def _make_stops() -> Kind[int]:
         key=("id",),
         row=lambda key, number: [key[0], number],
         model=lambda row, _: int(row[1]),
-        key_of=_not_in_the_model,
+        key_of=_key_not_in_model,
     )
 
 
@@ -414,4 +407,4 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
     *(WORK, RUNS, SENDER_PACES, LEASE, HOME, STOPS),
 )
-"""The kinds whose rows have keys, those that others refer to first: the order in which they are written."""
+"""The kinds of rows with keys, in the order in which foreign keys need them to be written."""

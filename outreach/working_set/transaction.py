@@ -26,11 +26,7 @@ from outreach.working_set.working_set import WorkingSet
 
 
 class Transaction:
-    """The tables, within whatever transaction the connection is in; one object serves a connection's whole life.
-
-    Args:
-        rows: The working set of that connection.
-    """
+    """The tables over a connection's working set; one object serves all its transactions."""
 
     def __init__(self, rows: WorkingSet) -> None:
         self.workspaces = Workspaces(rows)

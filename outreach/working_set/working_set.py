@@ -1,4 +1,4 @@
-"""The working set: every row that was read or written, once, and what is still to be written of it."""
+"""The working set: the identity map and unit of work of one database connection."""
 
 from __future__ import annotations
 
@@ -22,27 +22,26 @@ from outreach.working_set.kinds import ALL_KINDS, CAMPAIGNS, NO_CAMPAIGN, SINGLE
 M = TypeVar("M")
 
 MAX_CACHED_ROWS: Final = 20_000
-"""Rows of one kind that are kept from one transaction to the next; a row takes about a kilobyte."""
+"""Cached rows of one kind that are kept between transactions; a row takes about a kilobyte."""
 
 _WRITE_ORDER: Final[tuple[Change, ...]] = ("delete", "insert", "update", "put")
 
 
 class WorkingSet:
-    """What the operations of a connection have read and written.
+    """The rows that a connection's operations have read and written.
 
-    It lasts for one transaction and, where nobody else has written meanwhile, for the next ones.
-
-    Rows are read once. What is written is kept until a query asks for rows of that kind, or until the end, and then
-    goes to the database by the set. An operation that fails is undone by itself (`mark`, `undo`) while nothing of it
-    has reached the database; else the transaction is rolled back, and the other operations run again.
+    Rows are read once, and stay cached across transactions while no other process writes. Writes are kept until a query
+    could see them, or until the end, and reach the database in sets. A failed operation is undone from a journal
+    (`savepoint`, `rollback_to`) unless some of it was flushed: then the whole group is rolled back and the others run
+    again.
 
     Args:
         backend: The database.
         read_only: Whether writing is refused.
 
     Attributes:
-        lists: The rows that queries have found for each of many keys, by the query, for as long as the transaction: who
-            writes what would change one forgets it.
+        prefetched_keys: The keys of the rows found by prefetched queries, by query and key, until the transaction ends
+            or a write changes them.
     """
 
     def __init__(self, backend: Backend, *, read_only: bool = False) -> None:
@@ -65,7 +64,7 @@ class WorkingSet:
     # ------------------------------------------------------------------------------------- transactions
 
     def begin(self) -> None:
-        """Begin a transaction: what is known stays known, unless somebody else has written since."""
+        """Begin a transaction; the cache is dropped if another process has written."""
         self.prefetched_keys.clear()
         version = self.backend.version()
         if version != self._version:
@@ -73,7 +72,7 @@ class WorkingSet:
             self._version = version
 
     def commit(self) -> None:
-        """Note that what was flushed has been committed."""
+        """Mark the flushed writes as committed."""
         self.journal.clear()
         for rows in self._rows.values():
             rows.trim(MAX_CACHED_ROWS)
@@ -82,7 +81,7 @@ class WorkingSet:
             self._by_number.clear()
 
     def forget(self) -> None:
-        """Know nothing any more: the transaction was rolled back, or somebody else has written."""
+        """Drop the cache: the transaction was rolled back, or another process has written."""
         self.journal.clear()
         for rows in self._rows.values():
             rows.known.clear()
@@ -102,20 +101,16 @@ class WorkingSet:
         self._version = None
 
     def savepoint(self) -> int:
-        """Begin an operation; return what `undo` takes it back to."""
+        """Begin an operation; return the argument of `rollback_to`."""
         self._mark = len(self.journal)
         self._flushed = False
         return self._mark
 
-    def rollback_to(self, mark: int) -> None:
-        """Take back what was done since a mark.
-
-        Raises:
-            RollbackRequired: Some of it has reached the database.
-        """
+    def rollback_to(self, savepoint: int) -> None:
+        """Undo the changes since a savepoint, or raise `RollbackRequired` if some have reached the database."""
         if self._flushed:
             raise RollbackRequired
-        self.journal.undo(mark)
+        self.journal.undo(savepoint)
 
     # --------------------------------------------------------------------------------------------- rows
 
@@ -128,24 +123,20 @@ class WorkingSet:
         return row
 
     def prefetch(self, kind: Kind[Any], keys: Iterable[Key]) -> None:
-        """Read the rows with these keys that are not known yet, all at once."""
+        """Cache the rows with these keys, in one go."""
         known = self._rows[kind.table].known
         wanted = [key for key in dict.fromkeys(keys) if key not in known]
         if wanted:
             self._load(kind, wanted)
 
     def existing_keys(self, kind: Kind[Any], keys: Sequence[Key]) -> Sequence[Key]:
-        """Return those of the keys that have a row."""
+        """Return those keys that have a row."""
         self.prefetch(kind, keys)
         known = self._rows[kind.table].known
         return [key for key in keys if known[key] is not None]
 
     def insert(self, kind: Kind[M], key: Key, row: M) -> None:
-        """Write a row whose key is not there.
-
-        Raises:
-            AlreadyExists: It is.
-        """
+        """Write a new row, or raise `AlreadyExists`."""
         self.require_writing()
         if self.get(kind, key) is not None:
             raise AlreadyExists(f"There is such a {kind.noun} already.")
@@ -154,21 +145,14 @@ class WorkingSet:
         self._write(rows, key, row, change)
 
     def insert_now(self, kind: Kind[M], key: Key, row: M) -> None:
-        """Write a row at once: one that has more to be unique by than its key.
-
-        Raises:
-            AlreadyExists: There is a row with this key, or one that it must differ from.
-        """
+        """Write a row with further unique columns at once, or raise `AlreadyExists`."""
         self.require_writing()
         if self.get(kind, key) is not None or not self._insert_at_once(kind, [self._values(kind, key, row)]):
             raise AlreadyExists(f"There is such a {kind.noun} already.")
         self.journal.set(self._rows[kind.table].known, key, row)
 
     def insert_many_now(self, kind: Kind[M], rows: Sequence[tuple[Key, M]]) -> int:
-        """Write rows with new keys at once; return how many went in: the others are in somebody's way.
-
-        What became of each is to be asked anew.
-        """
+        """Write new rows at once; return how many were written, without saying which."""
         self.require_writing()
         written = self._insert_at_once(kind, [self._values(kind, key, row) for key, row in rows])
         known = self._rows[kind.table].known
@@ -180,11 +164,7 @@ class WorkingSet:
         return written
 
     def update(self, kind: Kind[M], key: Key, row: M) -> None:
-        """Write over a row.
-
-        Raises:
-            LookupError: It is not there.
-        """
+        """Replace a row, or raise `LookupError`."""
         self.require_writing()
         known = self.get(kind, key)
         if known is None:
@@ -193,12 +173,12 @@ class WorkingSet:
         self._write(rows, key, kind.with_fixed_values(known, row), rows.pending.get(key, "update"))
 
     def put(self, kind: Kind[M], key: Key, row: M) -> None:
-        """Write a row, over the one that is there if there is one."""
+        """Insert or replace a row."""
         self.require_writing()
         self._write(self._rows[kind.table], key, row, "put")
 
     def delete(self, kind: Kind[Any], key: Key) -> bool:
-        """Delete a row; return whether it was there."""
+        """Delete a row; return whether it existed."""
         self.require_writing()
         if self.get(kind, key) is None:
             return False
@@ -206,7 +186,7 @@ class WorkingSet:
         return True
 
     def cache_rows(self, kind: Kind[M], rows: Iterable[Row]) -> list[M]:
-        """Return the models of rows that a query has returned, and know them from now on."""
+        """Cache the rows that a query has returned; return their models."""
         models = self.models(kind, rows)
         known = self._rows[kind.table].known
         for model in models:
@@ -220,23 +200,17 @@ class WorkingSet:
         return [kind.model(row, self._reference(kind, row)) for row in rows]
 
     def cached_rows(self, kind: Kind[M]) -> list[M | None]:
-        """Return the rows of a kind that are known; None for each key that has none."""
+        """Return the cached rows of a kind; None for each key without a row."""
         return list(self._rows[kind.table].known.values())
 
     def evict(self, kind: Kind[Any], key: Key) -> None:
-        """Forget one row: a statement has written it past us."""
+        """Remove a row that a statement has changed from the cache."""
         self._rows[kind.table].known.pop(key, None)
 
     # ------------------------------------------------------------------------------------------ queries
 
     def query(self, name: str, /, *reads: Kind[Any] | str, **values: Value) -> Sequence[Row]:
-        """Run a query, after writing what it could see.
-
-        Args:
-            name: Which one.
-            reads: The kinds, or the tables that are appended to, whose pending writes it could see.
-            values: Its parameters.
-        """
+        """Run a query, after flushing the writes to `reads`: the kinds and appended tables that it reads."""
         if self._pending_tables:
             tables = {kind if isinstance(kind, str) else kind.table for kind in reads}
             if not self._pending_tables.isdisjoint(tables):
@@ -244,23 +218,23 @@ class WorkingSet:
         return self.backend.query(name, values)
 
     def execute(self, name: str, /, **values: Value) -> int:
-        """Run a statement that writes at once; return how many rows it wrote."""
+        """Run a writing statement at once; return how many rows it wrote."""
         self.require_writing()
         self.flush()
         written = self.backend.execute(name, values)
-        # One statement that fails has written nothing.
+        # A statement that fails writes nothing.
         self._flushed = self._flushed or written > 0
         return written
 
     def execute_on(self, kind: Kind[Any], name: str, /, **values: Value) -> int:
-        """Run a statement that writes rows of a kind past us; return how many: none of that kind is known then."""
+        """Run a statement that changes rows of a kind, and drop that kind's cache; return how many rows it wrote."""
         written = self.execute(name, **values)
         if written:
             self._rows[kind.table].known.clear()
         return written
 
     def run_many(self, name: str, rows: Sequence[Sequence[Value]]) -> int:
-        """Run a statement once for each of many rows of values, at once; return how many rows it wrote."""
+        """Run a statement for each of many rows of values; return how many rows it wrote."""
         self.require_writing()
         self.flush()
         self._flushed = True
@@ -274,14 +248,14 @@ class WorkingSet:
         keys_of: Callable[[M], Iterable[Key]],
         **values: Value,
     ) -> None:
-        """Run a query for many keys at once, unless it has been run for them; `listed` tells what it found.
+        """Run a query for many keys in one go, unless it has been; `prefetched` returns the rows.
 
         Args:
-            kind: Whose rows it returns, those of one key in their order.
-            name: Which one; its parameter `wanted` takes the keys as JSON.
-            keys: What it is asked for, and how the database calls that.
-            keys_of: Returns the keys that have a row in their list.
-            values: Its other parameters.
+            kind: The kind of the rows; those of one key come in their order.
+            name: The query; its parameter `wanted` takes the keys as JSON.
+            keys: Each key with its form in the database.
+            keys_of: Returns the keys whose lists a row belongs to.
+            values: The query's other parameters.
         """
         lists = self.prefetched_keys.setdefault(name, {})
         wanted = {key: called for key, called in keys.items() if key not in lists}
@@ -295,42 +269,38 @@ class WorkingSet:
         lists.update(found)
 
     def prefetched(self, kind: Kind[M], name: str, key: Key) -> list[M]:
-        """Return the rows that a query has found for a key, as they are now."""
+        """Return the current rows that a prefetched query found for a key."""
         rows = (self.get(kind, found) for found in self.prefetched_keys[name][key])
         return [row for row in rows if row is not None]
 
     # ---------------------------------------------------------------------------------------- campaigns
 
     def ref(self, workspace_id: str, campaign_id: str) -> CampaignRef | None:
-        """Return what rows call a campaign, a loading one too; None where the workspace has none with this id."""
+        """Return the reference of a campaign, even while it loads; None if the workspace has no such campaign."""
         if campaign_id not in self._refs:
             self.prefetch_refs([campaign_id])
         ref = self._refs.get(campaign_id)
         return ref if ref is not None and ref.workspace_id == workspace_id else None
 
     def prefetch_refs(self, campaign_ids: Iterable[str]) -> None:
-        """Find out what rows call many campaigns, all at once."""
+        """Read the references of many campaigns, in one go."""
         wanted = [campaign_id for campaign_id in dict.fromkeys(campaign_ids) if campaign_id not in self._refs]
         if wanted:
             rows = self.backend.query("campaigns.refs", {"wanted": json_text(wanted)})
             self._know(*(CampaignRef(*row) for row in rows))
             if self.read_only:
-                # One that is not there may be made later in a transaction that writes.
+                # Not cached in a writing transaction, which may create the campaign.
                 for campaign_id in wanted:
                     self._refs.setdefault(campaign_id, None)
 
     def evict_ref(self, campaign_id: str) -> None:
-        """Forget what rows call a campaign: it was made or deleted just now."""
+        """Forget the reference of a campaign that was created or deleted."""
         ref = self._refs.pop(campaign_id, None)
         if ref is not None:
             self._by_number.pop(ref.number, None)
 
     def add_counters(self, key: Key, change: Counters) -> Counters:
-        """Add to the counters of a campaign, and return them; they are written with the rest.
-
-        Raises:
-            LookupError: There is no such campaign.
-        """
+        """Add to a campaign's counters and return them, or raise `LookupError`."""
         self.require_writing()
         campaign = self.get(CAMPAIGNS, key)
         if campaign is None or self.ref(campaign.workspace_id, campaign.id) is None:
@@ -344,13 +314,13 @@ class WorkingSet:
     # ------------------------------------------------------------------------------------ what is appended
 
     def append(self, table: str, statement: str, row: Sequence[Value]) -> None:
-        """Have a statement run when the rest is written, after those that were appended to this table before."""
+        """Append a row by a statement, which runs at the flush."""
         self.require_writing()
         self.journal.append(self.appended[table], (statement, row))
         self._pending_tables.add(table)
 
     def next_change(self) -> int:
-        """Return the number of another change."""
+        """Return the next change number."""
         self.require_writing()
         change = self.present_change() + 1
         self.journal.set(self.last_change, "last", change)
@@ -359,28 +329,27 @@ class WorkingSet:
         return change
 
     def present_change(self) -> int:
-        """Return the number of the latest change."""
+        """Return the latest change number."""
         if "last" not in self.last_change:
             [row] = self.backend.query("work.last_change", {})
             self.last_change["last"] = int(row[0])
         return self.last_change["last"]
 
     def stop_count(self) -> int:
-        """Return how many stops there have been."""
+        """Return the stop count."""
         return self.get(STOPS, SINGLE_ROW_KEY) or 0
 
     def count_stop(self) -> None:
-        """Count another stop, in its own transaction."""
+        """Increment the stop count."""
         self.put(STOPS, SINGLE_ROW_KEY, self.stop_count() + 1)
 
     # -------------------------------------------------------------------------------------------- flush
 
     def flush(self) -> None:
-        """Write all that is pending, by the set.
+        """Write everything pending, in sets.
 
         Raises:
-            RollbackRequired: A row was refused, perhaps of another operation than the one that runs; the cause says
-                why.
+            RollbackRequired: A row was refused, perhaps another operation's; the cause is the database's error.
         """
         if not self._pending_tables:
             return
@@ -440,23 +409,19 @@ class WorkingSet:
     # ------------------------------------------------------------------------------------------ details
 
     def require_writing(self) -> None:
-        """Check that this transaction may write.
-
-        Raises:
-            StorageError: It may only read.
-        """
+        """Raise `StorageError` in a transaction that only reads."""
         if self.read_only:
             raise StorageError("This operation may only read: run it with Storage.write to change anything.")
 
     def number(self, workspace_id: str, campaign_id: str) -> int | None:
-        """Return the number of a workspace's campaign; None where it has none with this id."""
+        """Return the number of a workspace's campaign, or None."""
         ref = self.ref(workspace_id, campaign_id)
         return None if ref is None else ref.number
 
     def _write(self, rows: Rows, key: Key, row: object, change: Change) -> None:
         self.journal.set(rows.known, key, row)
         if rows.pending.get(key) == "insert" and change == "delete":
-            # It has not come to the database yet.
+            # It was never flushed.
             self.journal.drop(rows.pending, key)
         else:
             kept = rows.pending.get(key) == "insert" and change != "delete"
@@ -472,16 +437,16 @@ class WorkingSet:
 
     def _load(self, kind: Kind[Any], keys: Collection[Key]) -> None:
         known = self._rows[kind.table].known
-        there = {}
+        loadable = {}
         for key in keys:
             if kind.campaign_key is None or key[kind.campaign_key] is None or self._known_campaign(key, kind):
-                there[tuple(self._database_key(kind, key))] = key
-        if there:
+                loadable[tuple(self._database_key(kind, key))] = key
+        if loadable:
             indexes = [kind.columns.index(name) for name in kind.key]
-            rows = list(self.backend.load(kind, there))
+            rows = list(self.backend.load(kind, loadable))
             self._learn_numbers(kind, rows)
             for row in rows:
-                known[there[tuple(row[index] for index in indexes)]] = kind.model(row, self._reference(kind, row))
+                known[loadable[tuple(row[index] for index in indexes)]] = kind.model(row, self._reference(kind, row))
         for key in keys:
             known.setdefault(key, None)
 

@@ -586,7 +586,7 @@ async def test_a_retry_is_refused_while_the_request_may_be_on_its_way(open_stora
     docs/delivery-contract.md#rule-6.
     """
     async with in_doubt(open_storage, channel=channel) as doubt:
-        with pytest.raises(Conflict, match=r"may still be on its way\. It can be tried again in \d+ s"):
+        with pytest.raises(Conflict, match=r"may still be on its way\. Try again in \d+ s"):
             await doubt.decide("retry")
         assert (await doubt.contact())[0] is R.UNKNOWN
 

@@ -57,4 +57,4 @@ def take_jumps_for_time(patch: pytest.MonkeyPatch) -> None:
     def left(_: Transaction, dispatch: Dispatch, wait: timedelta, moment: datetime) -> timedelta:
         return max(dispatch.created_at + wait - moment, timedelta())
 
-    patch.setattr(reconciling, "_left", left)
+    patch.setattr(reconciling, "_time_left", left)

@@ -148,7 +148,7 @@ def take_not_found_as_not_sent(patch: pytest.MonkeyPatch) -> None:
 
 def commit_on_what_was_true(patch: pytest.MonkeyPatch) -> None:
     """Commit what was decided, whatever has been stopped or changed since."""
-    patch.setattr(committing, "_still_holds", lambda *_: True)
+    patch.setattr(committing, "_is_basis_current", lambda *_: True)
 
 
 def send_what_was_left(patch: pytest.MonkeyPatch) -> None:

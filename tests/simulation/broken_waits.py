@@ -112,7 +112,7 @@ def call_from_one_number(patch: pytest.MonkeyPatch) -> None:
 
 def call_more_at_a_time(patch: pytest.MonkeyPatch) -> None:
     """Take one place more than the campaign has."""
-    places = committing._places
-    patch.setattr(committing, "_places", lambda tx, campaign: places(tx, campaign) + 1)
+    places = committing._free_places
+    patch.setattr(committing, "_free_places", lambda tx, campaign: places(tx, campaign) + 1)
     patch.setattr(CallChannel, "has_capacity", lambda *_: True)
     patch.setattr(CallChannel, "max_wave_size", lambda self, campaign: campaign.batch_concurrency + 1)

@@ -1,4 +1,4 @@
-"""Requests that may safely be sent again (docs/interface.md#safe-retry)."""
+"""Idempotency keys: requests that may safely be sent again (docs/interface.md#safe-retry)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from outreach.models.work import IdempotencyRecord
 from outreach.working_set import Transaction
 
 RUNNING_LEASE: Final = timedelta(seconds=60)
-"""A running request that has not kept its key for this long has died; another may take over."""
+"""A request that has not renewed its claim for this long is dead, and another may take over."""
 
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""Until when nobody waits for an answer that is settled, whatever the clock is set to."""
+"""A lock that has always expired: a final answer, whatever the clock shows."""
 
 
 @attrs.frozen(kw_only=True)
 class KeyClaim:
-    """How a request with an idempotency key stands.
+    """The state of an idempotency key.
 
     Attributes:
-        state: `mine`: go ahead; `replay`: give the stored answer; `wait`: the first one still runs.
+        state: `mine`: go ahead; `replay`: send the stored answer; `wait`: the first request still runs.
+        answer: The stored answer.
     """
 
     state: Literal["mine", "replay", "wait"]
@@ -43,10 +44,9 @@ def claim_key(
     keep: timedelta,
     where: str = "Idempotency-Key",
 ) -> KeyClaim:
-    """Claim an idempotency key for a request, or tell how the one that has it stands.
+    """Claim an idempotency key, or return the state of the request that has it.
 
-    Raises:
-        InvalidRequest: The key was used with other content; `where` is what holds it.
+    Raises `InvalidRequest` if the key was used with other content; `where` names its header or field.
     """
     stored = tx.requests.stored(workspace_id, operation, key)
     if stored is not None and stored.expires_at > now:
@@ -55,7 +55,7 @@ def claim_key(
         if stored.answer is not None and stored.locked_until <= now:
             return KeyClaim(state="replay", answer=StoredAnswer(body=stored.answer, location=stored.location))
         if stored.locked_until > now + RUNNING_LEASE:
-            # By a clock that was set back since.
+            # The lock was set by a clock that was set back since.
             tx.requests.put_stored(attrs.evolve(stored, locked_until=now + RUNNING_LEASE))
         if stored.locked_until > now and stored.token != token:
             return KeyClaim(state="wait")
@@ -78,17 +78,13 @@ def claim_key(
 def renew_claim(
     tx: Transaction, workspace_id: str, operation: str, key: str, *, token: str, now: datetime
 ) -> IdempotencyRecord:
-    """Keep a claimed key for another while, and make sure that it is still ours.
-
-    Raises:
-        RequestInProgress: Another request has taken the key over.
-    """
+    """Renew the claim of a key; raise `RequestInProgress` if another request has taken it over."""
     stored = tx.requests.stored(workspace_id, operation, key)
     if stored is None or stored.token != token:
         raise RequestInProgress
-    kept = attrs.evolve(stored, locked_until=now + RUNNING_LEASE)
-    tx.requests.put_stored(kept)
-    return kept
+    renewed = attrs.evolve(stored, locked_until=now + RUNNING_LEASE)
+    tx.requests.put_stored(renewed)
+    return renewed
 
 
 def store_answer(
@@ -102,13 +98,10 @@ def store_answer(
     now: datetime,
     settled: bool = True,
 ) -> None:
-    """Store the answer of a request, in the transaction that made what it tells of.
+    """Store a request's answer in the transaction of its effects.
 
-    An answer that is not settled may still be replaced by a fuller one: requests with the same key wait for that,
-    until the running request would count as dead.
-
-    Raises:
-        RequestInProgress: Another request has taken the key over.
+    With `settled=False` a fuller answer may replace it; requests with the same key wait for that. Raises
+    `RequestInProgress` if another request has taken the key over.
     """
     stored = renew_claim(tx, workspace_id, operation, key, token=token, now=now)
     locked_until = _NEVER if settled else stored.locked_until
@@ -118,7 +111,7 @@ def store_answer(
 
 
 def release_claim(tx: Transaction, workspace_id: str, operation: str, key: str, *, token: str) -> None:
-    """Forget a claimed key, because the request was refused or failed; nothing happens when it is not ours."""
+    """Release the claim of a request that was refused or failed, if it is ours."""
     stored = tx.requests.stored(workspace_id, operation, key)
     if stored is not None and stored.token == token and stored.answer is None:
         tx.requests.delete_stored(workspace_id, operation, key)

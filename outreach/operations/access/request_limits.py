@@ -14,17 +14,12 @@ from outreach.working_set import Transaction
 WINDOW: Final = timedelta(seconds=60)
 
 _PARTS: Final = 8
-"""A block is at most such a part of what is left: what one process holds and does not use is missing elsewhere."""
+"""A block is at most this fraction of what is left, because other processes cannot use an unused block."""
 
 
 @attrs.frozen(kw_only=True)
 class UnsettledRequests:
-    """Requests that a process has not settled yet: granted and not used, or let in and not counted.
-
-    Attributes:
-        count: How many.
-        since: When the minute began to which they belong.
-    """
+    """Requests of the window since `since` that a process granted and did not use, or admitted uncounted."""
 
     count: int
     since: datetime
@@ -36,9 +31,9 @@ class Grant:
 
     Attributes:
         limit: Requests a minute.
-        count: How many this process may let in, beside those that it was granted before in the same minute.
-        ungranted: Requests of this minute that no process has been granted yet.
-        since: When the minute began.
+        count: How many this process may admit, besides earlier blocks of the same window.
+        ungranted: Requests of this window that no process has been granted.
+        since: When the window began.
     """
 
     limit: int
@@ -48,25 +43,25 @@ class Grant:
 
     @property
     def can_request_ahead(self) -> bool:
-        """Whether so much is left that blocks are larger than one."""
+        """Whether enough is left for blocks larger than one."""
         return self.ungranted >= 2 * _PARTS
 
     def is_current(self, now: datetime) -> bool:
-        """Whether it is that minute still."""
+        """Whether the window still lasts."""
         return is_in_window(self.since, now)
 
     def reset_seconds(self, now: datetime) -> int:
-        """Return whole seconds until the next minute begins."""
+        """Return whole seconds until the next window."""
         return reset_seconds(self.since, now)
 
 
 def is_in_window(since: datetime, now: datetime) -> bool:
-    """Whether a minute that began so long ago lasts still; one from the future means a clock that was set back."""
+    """Return whether a window still lasts; one that begins in the future dates from before a clock step."""
     return since <= now < since + WINDOW
 
 
 def reset_seconds(since: datetime, now: datetime) -> int:
-    """Return whole seconds until a minute is over, at least 1."""
+    """Return whole seconds until a window ends, at least 1."""
     return max(1, math.ceil((since + WINDOW - now).total_seconds()))
 
 
@@ -80,19 +75,18 @@ def grant(
     unused: UnsettledRequests | None = None,
     uncounted: UnsettledRequests | None = None,
 ) -> Grant | None:
-    """Count a block of requests against the workspace's limit before they come; None where there is no limit.
+    """Count a block of requests against the workspace's limit before they arrive; None without a limit.
 
-    A minute begins with the first block after the last one ended, so that all requests of a minute may come in one
-    burst.
+    A window begins with the first block after the last one ended, so that all its requests may come in one burst.
 
     Args:
         tx: The transaction.
-        workspace_id: Whose limit it is.
-        needed: How many requests wait: they are granted as far as there are so many.
-        wanted: How many more are likely to come; at most a part of what is left is granted for these.
-        now: The present moment.
-        unused: What the process was granted and gives back.
-        uncounted: What it let in while nothing could be written; counted now.
+        workspace_id: The workspace.
+        needed: Requests that wait now; granted as far as the limit allows.
+        wanted: Expected requests; at most a fraction of what is left is granted for these.
+        now: The time.
+        unused: Granted requests that the process gives back.
+        uncounted: Requests that it admitted while nothing could be written.
     """
     workspace = tx.workspaces.get(workspace_id)
     limit = workspace.request_limit if workspace is not None else None
@@ -113,10 +107,9 @@ def grant(
 
 
 def offline_allowance(window: RequestWindow | None, limit: int, *, now: datetime) -> int:
-    """Return how many requests a process may let in while nothing can be written, all in all in this minute.
+    """Return how many requests a process may admit in a window while nothing can be written.
 
-    What is stored stands still then for every process, and each takes a part of what it leaves: together they stay
-    within the limit while there are no more processes than parts.
+    Each process takes a fraction of what is left, so that as many processes as parts stay within the limit.
     """
     counted = window.count if window is not None and is_in_window(window.started_at, now) else 0
     return max(0, limit - counted) // _PARTS

@@ -1,4 +1,4 @@
-"""What a number, a trunk or a flow is in use by, in words: what is in use is not removed."""
+"""The users of a number, trunk or flow, as text: what is in use is not removed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from outreach.working_set import Transaction
 _OPEN: Final = frozenset(CampaignStatus) - TERMINAL_CAMPAIGN_STATUSES
 STARTED: Final = frozenset({CampaignStatus.SCHEDULED, CampaignStatus.ACTIVE, CampaignStatus.PAUSED})
 _NAMED: Final = 3
-"""How many users are named; of the others their number is."""
+"""How many users are named."""
 
 
 def users_of_number(tx: Transaction, number: Number) -> Sequence[str]:
-    """Return the campaigns that are not over and the active agents that send or call from a number."""
+    """Return the open campaigns and active agents that use a number."""
     region = workspace_of(tx, number.workspace_id).default_region
 
     def uses(campaign: Campaign) -> bool:
@@ -39,7 +39,7 @@ def users_of_number(tx: Transaction, number: Number) -> Sequence[str]:
 
 
 def users_of_trunk(tx: Transaction, workspace_id: str, trunk_id: str) -> Sequence[str]:
-    """Return the campaigns that are not over and the numbers that go over a trunk."""
+    """Return the open campaigns and the numbers that use a trunk."""
     numbers = [f"number {number.phone}" for number in tx.numbers.list(workspace_id) if number.trunk_id == trunk_id]
     return [*_campaigns(tx, workspace_id, lambda campaign: campaign.trunk_id == trunk_id), *numbers]
 
@@ -47,19 +47,15 @@ def users_of_trunk(tx: Transaction, workspace_id: str, trunk_id: str) -> Sequenc
 def users_of_flow(
     tx: Transaction, workspace_id: str, flow_id: str, statuses: Collection[CampaignStatus] = _OPEN
 ) -> Sequence[str]:
-    """Return the campaigns in these statuses, by default those that are not over, that a flow drives."""
+    """Return the campaigns in these statuses, by default all open ones, that use a flow."""
     return _campaigns(tx, workspace_id, lambda campaign: campaign.flow_id == flow_id, statuses)
 
 
-def require_unused(what: str, users: Sequence[str], todo: str) -> None:
-    """Check that nothing uses a thing.
-
-    Raises:
-        Conflict: Something does; the message names it.
-    """
+def require_unused(what: str, users: Sequence[str], advice: str) -> None:
+    """Raise `Conflict`, with the users' names, if there are any."""
     if users:
         more = f" and {len(users) - _NAMED} more" if len(users) > _NAMED else ""
-        raise Conflict(f"{what} is in use by {', '.join(users[:_NAMED])}{more}. {todo}")
+        raise Conflict(f"{what} is in use by {', '.join(users[:_NAMED])}{more}. {advice}")
 
 
 def _campaigns(

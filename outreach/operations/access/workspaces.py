@@ -31,11 +31,7 @@ def create(tx: Transaction, workspace: Workspace, *, actor: str) -> Workspace:
 
 
 def update(tx: Transaction, workspace_id: str, change: WorkspaceUpdate, *, now: datetime, actor: str) -> Workspace:
-    """Change a workspace and return it; a running server heeds it at its next request or message.
-
-    Raises:
-        NotFound: There is no such workspace.
-    """
+    """Change a workspace and return it, or raise `NotFound`; its next request or message sees the change."""
     before = workspace_of(tx, workspace_id)
     after = attrs.evolve(before, **set_fields(change), revision=before.revision + 1, updated_at=now)
     tx.workspaces.update(after)
@@ -61,11 +57,7 @@ def update(tx: Transaction, workspace_id: str, change: WorkspaceUpdate, *, now: 
 
 
 def create_key(tx: Transaction, key: ApiKey, *, actor: str) -> ApiKey:
-    """Write a new key.
-
-    Raises:
-        NotFound: There is no such workspace.
-    """
+    """Write a new key, or raise `NotFound` if there is no such workspace."""
     workspace_of(tx, key.workspace_id)
     tx.keys.insert(key)
     record_audit(
@@ -75,11 +67,7 @@ def create_key(tx: Transaction, key: ApiKey, *, actor: str) -> ApiKey:
 
 
 def revoke_key(tx: Transaction, workspace_id: str, key_id: str, *, now: datetime, actor: str) -> ApiKey:
-    """Make a key worthless; one that is revoked already stays as it is.
-
-    Raises:
-        NotFound: The workspace has no such key.
-    """
+    """Revoke a key, or raise `NotFound`; a revoked one stays as it is."""
     key = tx.keys.get(key_id)
     if key is None or key.workspace_id != workspace_id:
         raise NotFound("key", key_id)
@@ -92,11 +80,7 @@ def revoke_key(tx: Transaction, workspace_id: str, key_id: str, *, now: datetime
 
 
 def authenticate(tx: Transaction, digest: str) -> Workspace:
-    """Return the workspace that a key belongs to, whatever its status.
-
-    Raises:
-        Unauthorized: The key is unknown or revoked.
-    """
+    """Return the workspace of a key in any status, or raise `Unauthorized` if the key is unknown or revoked."""
     key = tx.keys.by_digest(digest)
     workspace = tx.workspaces.get(key.workspace_id) if key is not None and key.revoked_at is None else None
     if workspace is None:

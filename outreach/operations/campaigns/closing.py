@@ -1,4 +1,4 @@
-"""Ending what is open in campaigns that are over, slice by slice."""
+"""Ending the open recipients of campaigns that are over, in slices."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from outreach.operations.common import campaign_unit
 from outreach.policy.settlement import close_recipient, closing_status, expire_receipt_wait
 from outreach.working_set import Transaction
 
-_EVER: Final = timedelta(days=3650)
-"""Further ahead than anything is due."""
+_FAR_FUTURE: Final = timedelta(days=3650)
+"""Later than anything is due."""
 
 
 def close_open_recipients(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
-    """End a slice of the open recipients of a campaign that was cancelled or expired; return whether more are left.
+    """End a slice of a cancelled or expired campaign's open recipients; return whether more are left.
 
-    An accepted message that only waits for its receipt ends as completed: nothing is retried any more, and a
-    receipt that comes later still counts.
+    An accepted message that waits for its receipt ends as completed; a later receipt still counts.
     """
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     closing = closing_status(campaign.status) if campaign else None
@@ -38,7 +37,9 @@ def close_open_recipients(tx: Transaction, workspace_id: str, campaign_id: str, 
         change += put_recipient(tx, workspace_id, recipient, after, rule=TrailRule.STOP, now=now)
     accepted: Sequence[Recipient] = ()
     if campaign.channel == "sms" and len(rows) < limit:
-        accepted = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _EVER, limit=limit - len(rows))
+        accepted = tx.recipients.overdue_in_progress(
+            workspace_id, campaign_id, now + _FAR_FUTURE, limit=limit - len(rows)
+        )
     for recipient in accepted:
         after = expire_receipt_wait(recipient, now)
         change += put_recipient(tx, workspace_id, recipient, after, rule=TrailRule.RECEIPT_WAIT, now=now)
@@ -47,19 +48,19 @@ def close_open_recipients(tx: Transaction, workspace_id: str, campaign_id: str, 
     more = len(rows) + len(accepted) == limit
     work = tx.work.get(campaign_unit(campaign))
     if not more and work is not None and work.due_at is not None:
-        # Nothing is left to do here, whatever is still in flight: later starts need not look at it again.
+        # In flight recipients end by their outcomes, so that later starts need not check this campaign.
         tx.work.schedule(campaign_unit(campaign), None)
     return more
 
 
 def next_receipt_deadline(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> datetime | None:
-    """Return when the next wait for a receipt is over; None when nobody waits for one."""
-    first = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _EVER, limit=1)
+    """Return when the next wait for a receipt ends; None if there is none."""
+    first = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _FAR_FUTURE, limit=1)
     return first[0].due_at if first else None
 
 
 def expire_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
-    """Complete a slice of the recipients whose receipt was waited for long enough; return whether more are left."""
+    """Complete a slice of the recipients whose wait for a receipt has ended; return whether more are left."""
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     if campaign is None:
         return False

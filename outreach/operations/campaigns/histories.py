@@ -1,4 +1,4 @@
-"""What happened to a contact of a campaign: put together from the ledger, the decision trail and the register."""
+"""The history of a contact in a campaign, from the ledger, the decision trail and the register."""
 
 from __future__ import annotations
 
@@ -19,23 +19,17 @@ from outreach.policy.trail_rules import rule_of_outcome, rule_of_recipient
 from outreach.working_set import Transaction
 
 _LATEST: Final = 500
-"""Moves of a campaign, or of its workspace, that are looked at: the latest so many."""
+"""How many of the latest status changes of a campaign or its workspace are read."""
 
-_NOT_THE_CONTACTS: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY, CampaignStatus.COMPLETED})
-"""Moves of a campaign that hold nobody up and let nobody go."""
+_WITHOUT_EFFECT: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY, CampaignStatus.COMPLETED})
+"""Campaign statuses that neither stop nor release a recipient."""
 
 
 def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str) -> Sequence[ContactHistory]:
-    """Return what happened to a number in a campaign: one history for each place where it stands, by position.
+    """Return what happened to a number in a campaign: one history for each of its positions, in order.
 
-    Args:
-        tx: The transaction.
-        workspace_id: Whose campaign.
-        campaign_id: Which one.
-        written: The number, in any notation; what is no number is compared with what was supplied.
-
-    Raises:
-        NotFound: There is no such campaign, or the number is neither in it nor on the register, and was not left out.
+    `written` may be in any notation; text that is not a number is compared with what was supplied. Raises `NotFound` if
+    there is no such campaign, or if the number is neither in it nor on the register.
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
     phone = normalise(written, workspace_of(tx, workspace_id).default_region)
@@ -43,7 +37,7 @@ def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str
         rows = tx.recipients.without_phone(workspace_id, campaign_id, written)
     else:
         rows = tx.recipients.by_phone(workspace_id, campaign_id, phone)
-    told = _told_of(tx, campaign, phone) if phone is not None else ()
+    told = _register_steps(tx, campaign, phone) if phone is not None else ()
     if rows:
         shared = _shared(tx, campaign)
         return tuple(_history(tx, campaign, recipient, told, shared) for recipient in rows)
@@ -54,8 +48,8 @@ def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str
     return (_left_out(campaign, written, phone, on_register, left_out=left_out),)
 
 
-def _told_of(tx: Transaction, campaign: Campaign, phone: str) -> Sequence[TrailStep]:
-    """Return when a number came onto the register and left it, on the campaign's channel, and its replies."""
+def _register_steps(tx: Transaction, campaign: Campaign, phone: str) -> Sequence[TrailStep]:
+    """Return when a number came onto the register and left it, for the campaign's channel, and its replies."""
     entries = tx.trail.of_number(campaign.workspace_id, phone, limit=_LATEST)
     steps = [
         _step(entry)
@@ -64,7 +58,7 @@ def _told_of(tx: Transaction, campaign: Campaign, phone: str) -> Sequence[TrailS
     ]
     known = tx.register.get(campaign.workspace_id, phone)
     if known is not None and known.stops(campaign.channel) and not _is_stopped(steps):
-        # The register is what counts, whatever the trail has of it.
+        # The register counts, also if the trail no longer shows the entry.
         steps.append(_opted_out(known))
     return sorted(steps, key=lambda step: step.at)
 
@@ -78,10 +72,9 @@ def _is_stopped(steps: Sequence[TrailStep]) -> bool:
 def _left_out(
     campaign: Campaign, written: str, phone: str, on_register: Sequence[TrailStep], *, left_out: bool
 ) -> ContactHistory:
-    """Return the history of a number that is not in the campaign, and is on the register or was at its creation.
+    """Return the history of a number that is on the register, or was when the campaign was created.
 
-    Who is on the register when a campaign is created gets no place in it, and is not noted: that such a number
-    was supplied at all is not known. One that came onto the register later was not in the campaign.
+    Such numbers get no position, and whether they were supplied is not stored.
     """
     left = TrailStep(at=campaign.created_at, what=TrailStepKind.LEFT_OUT, rule=TrailRule.REGISTER, reason="opted_out")
     return ContactHistory(
@@ -100,7 +93,7 @@ def _history(
     tx: Transaction,
     campaign: Campaign,
     recipient: Recipient,
-    told_of_number: Sequence[TrailStep],
+    of_number: Sequence[TrailStep],
     shared: Sequence[TrailEntry],
 ) -> ContactHistory:
     own = tx.trail.of_recipient(campaign.workspace_id, campaign.id, recipient.position)
@@ -108,16 +101,16 @@ def _history(
     told = {entry.dispatch_id for entry in own if entry.what is TrailStepKind.OUTCOME}
     derived = [
         *_loaded(campaign, recipient, ended_later=any(entry.what is TrailStepKind.ENDED for entry in own)),
-        *(step for one in dispatches for step in _of_dispatch(one, outcome_told=one.id in told)),
+        *(step for one in dispatches for step in _of_dispatch(one, outcome_recorded=one.id in told)),
     ]
-    written = [_step(entry) for entry in own if _concerns(entry)]
-    # What was written comes after what it followed from when both are of one moment.
+    written = [_step(entry) for entry in own if _adds_to_dispatch(entry)]
+    # A trail entry follows the change that it belongs to if both have the same time.
     steps = sorted([*derived, *written], key=lambda step: step.at)
     last = steps[-1].at if not recipient.is_open else None
     around = [_step(entry) for entry in shared if last is None or entry.at <= last]
     around += [
         step
-        for step in told_of_number
+        for step in of_number
         if step.what is not TrailStepKind.REPLIED
         or (campaign.created_at <= step.at and (last is None or step.at <= last))
     ]
@@ -129,17 +122,17 @@ def _history(
         status=recipient.status,
         reason=recipient.reason,
         due_at=recipient.due_at,
-        # A campaign that starts, pauses or closes does so before what is done to its recipients at that moment.
+        # A campaign's status change comes before what it does to recipients at that time.
         steps=tuple(sorted([*around, *steps], key=lambda step: (step.at, step.what is not TrailStepKind.LOADED))),
     )
 
 
 def _shared(tx: Transaction, campaign: Campaign) -> Sequence[TrailEntry]:
-    """Return what happened to the campaign and its workspace, as far as it concerned the recipients."""
+    """Return what happened to the campaign and its workspace that concerned the recipients."""
     moves = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=_LATEST)
     workspace = tx.trail.of_workspace(campaign.workspace_id, limit=_LATEST)
     entries = [
-        *(one for one in moves if one.what is not TrailStepKind.CAMPAIGN or one.state not in _NOT_THE_CONTACTS),
+        *(one for one in moves if one.what is not TrailStepKind.CAMPAIGN or one.state not in _WITHOUT_EFFECT),
         *(one for one in workspace if one.at >= campaign.created_at),
     ]
     return sorted(entries, key=lambda entry: entry.number)
@@ -156,7 +149,7 @@ def _loaded(campaign: Campaign, recipient: Recipient, *, ended_later: bool) -> S
     )
     if recipient.is_open or ended_later:
         return (loaded,)
-    # It ended as it was loaded, which is not written a second time.
+    # It ended when it was loaded: no trail entry repeats that.
     at: datetime = recipient.ended_at or campaign.created_at
     end = TrailStep(
         at=at,
@@ -168,7 +161,7 @@ def _loaded(campaign: Campaign, recipient: Recipient, *, ended_later: bool) -> S
     return loaded, end
 
 
-def _of_dispatch(dispatch: Dispatch, *, outcome_told: bool) -> Sequence[TrailStep]:
+def _of_dispatch(dispatch: Dispatch, *, outcome_recorded: bool) -> Sequence[TrailStep]:
     intent = TrailStep(
         at=dispatch.created_at,
         what=TrailStepKind.INTENT,
@@ -181,14 +174,14 @@ def _of_dispatch(dispatch: Dispatch, *, outcome_told: bool) -> Sequence[TrailSte
         attempt=dispatch.attempt,
         leg=dispatch.leg,
     )
-    if outcome_told or dispatch.settled_at is None:
+    if outcome_recorded or dispatch.settled_at is None:
         return (intent,)
     outcome = TrailStep(
         at=dispatch.settled_at,
         what=TrailStepKind.OUTCOME,
         rule=rule_of_outcome(dispatch.state, dispatch.reason, TrailRule.PROVIDER_ANSWER),
         state=dispatch.state.value,
-        # What its call failed with is written there later, and told by the call's end.
+        # The reason of a failed call is written to the dispatch later; the call's end shows it.
         reason=dispatch.reason if dispatch.state is not DispatchState.ACCEPTED else None,
         dispatch_id=dispatch.id,
         call_id=dispatch.call_id,
@@ -199,8 +192,8 @@ def _of_dispatch(dispatch: Dispatch, *, outcome_told: bool) -> Sequence[TrailSte
     return intent, outcome
 
 
-def _concerns(entry: TrailEntry) -> bool:
-    """Return whether an entry tells more than its dispatch does: the end of a call that was never placed does not."""
+def _adds_to_dispatch(entry: TrailEntry) -> bool:
+    """Return whether an entry adds to its dispatch: the end of a call that was never placed does not."""
     return entry.what is not TrailStepKind.CALL_ENDED or entry.rule in {
         TrailRule.PROVIDER_REPORT,
         TrailRule.CALL_SILENCE,

@@ -1,4 +1,4 @@
-"""Creating a campaign with its contacts: chunk by chunk under a campaign that nobody sees, then published."""
+"""Creating a campaign with its contacts: in chunks under a hidden campaign, then published."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from outreach.operations.common import record_audit
 from outreach.working_set import Transaction
 
 LOADING_LEASE: Final = timedelta(minutes=2)
-"""A loading campaign that got no chunk for this long is a leftover of a crash."""
+"""A loading campaign without a chunk for this long was left by a crash."""
 
 
 @attrs.frozen(kw_only=True)
 class ChunkResult:
-    """What one chunk did.
+    """The result of one chunk.
 
     Attributes:
-        next_position: Where the next chunk goes on.
-        excluded: Contacts of the chunk that are on the register and were not written.
-        counters: What the written ones count.
+        next_position: The first position of the next chunk.
+        excluded: Contacts on the register, which were not written.
+        counters: The counters of the written contacts.
     """
 
     next_position: int
@@ -36,7 +36,7 @@ class ChunkResult:
 
 
 def begin(tx: Transaction, campaign: Campaign, *, now: datetime) -> None:
-    """Write the campaign that the chunks go under; nobody sees it yet."""
+    """Write the hidden campaign that the chunks belong to."""
     tx.campaigns.insert_loading(campaign, loading_until=now + LOADING_LEASE)
 
 
@@ -45,17 +45,14 @@ def load_chunk(
 ) -> ChunkResult:
     """Write one chunk of contacts.
 
-    Numbers on the register are left out; a number that the campaign already has ends as a duplicate; what is
-    no number ends as invalid (docs/interface.md#invalid-numbers).
-
-    Raises:
-        StorageError: The campaign was swept away as a leftover meanwhile.
+    Numbers on the register are excluded; duplicates and invalid numbers are written as skipped
+    (docs/interface.md#invalid-numbers). Raises `StorageError` if the campaign was deleted as a leftover.
     """
     workspace_id = campaign.workspace_id
-    _keep(tx, campaign, now)
+    _extend_lease(tx, campaign, now)
     phones = {recipient.phone for recipient in chunk if recipient.phone is not None}
     stopped = tx.register.stopped(workspace_id, campaign.channel, phones)
-    # Nobody is there yet before the first.
+    # The first chunk meets no earlier contacts.
     seen = set(tx.recipients.known_phones(workspace_id, campaign.id, phones - stopped)) if position else set()
     rows: list[tuple[int, PreparedRecipient, RecipientStatus, str | None]] = []
     excluded = pending = 0
@@ -89,16 +86,16 @@ def publish(
     now: datetime,
     actor: str,
 ) -> tuple[Campaign, int]:
-    """Make a loaded campaign visible; return it and how many contacts were left out in all.
+    """Publish a loaded campaign; return it and how many contacts were excluded in all.
 
-    Numbers that came onto the register while the chunks were written are dropped first.
+    Numbers that came onto the register during the load are removed first.
 
     Raises:
-        InvalidRequest: Every contact supplied is on the register (docs/interface.md#4.3, rule 3).
-        StorageError: The campaign was swept away as a leftover meanwhile.
+        InvalidRequest: Every contact is on the register (docs/interface.md#4.3, rule 3).
+        StorageError: The campaign was deleted as a leftover.
     """
     workspace_id = campaign.workspace_id
-    _keep(tx, campaign, now)
+    _extend_lease(tx, campaign, now)
     dropped = tx.recipients.delete_stopped_since(workspace_id, campaign.id, campaign.channel, since)
     counters = loaded - dropped
     excluded += dropped.total
@@ -113,10 +110,9 @@ def publish(
     return tx.campaigns.get(workspace_id, campaign.id) or published, excluded
 
 
-def _keep(tx: Transaction, campaign: Campaign, now: datetime) -> None:
+def _extend_lease(tx: Transaction, campaign: Campaign, now: datetime) -> None:
     if not tx.campaigns.extend_loading(campaign.workspace_id, campaign.id, loading_until=now + LOADING_LEASE):
         raise StorageError(
-            f"No contacts came for {LOADING_LEASE.total_seconds():.0f} seconds, so what was loaded was taken for what "
-            "a crash had left, and was deleted. Nothing was created: load it again, from a source that does not stand "
-            "still, such as a file."
+            f"No contacts arrived for {LOADING_LEASE.total_seconds():.0f} seconds, so the incomplete campaign was "
+            "deleted and nothing was created. Load it again, from a source that does not stall, such as a file."
         )

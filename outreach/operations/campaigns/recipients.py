@@ -1,4 +1,4 @@
-"""Writing recipients, the counters and the decision trail with them."""
+"""Writing recipients with their counters and trail entries."""
 
 from __future__ import annotations
 
@@ -32,18 +32,10 @@ def put_recipient(
     now: datetime,
     dispatch: Dispatch | None = None,
 ) -> Counters:
-    """Write a recipient's new state and what the decision trail tells of it; return the change of the counters.
+    """Write a recipient and its trail entry; return the change of the counters.
 
-    This is the one place where recipients are changed once they are loaded.
-
-    Args:
-        tx: The transaction.
-        workspace_id: Whose it is.
-        before: The recipient as it is.
-        after: The recipient as it will be.
-        rule: What decided, unless the new state's reason says it better (`policy.trail_rules`).
-        now: When.
-        dispatch: The request by which it came to this; None where none did.
+    Every change of a loaded recipient goes through here. `rule` is the trail rule unless the new reason implies another
+    (`policy.trail_rules`).
     """
     tx.recipients.put(workspace_id, after)
     trail.record_recipient(tx, workspace_id, before, after, rule=rule, now=now, dispatch=dispatch)
@@ -52,7 +44,7 @@ def put_recipient(
 
 @cache
 def _difference(after: Counters, before: Counters) -> Counters:
-    # There are few of them, and one is asked for with every change of a recipient.
+    # Called at every change, with few distinct values.
     return after - before
 
 
@@ -67,24 +59,24 @@ def counted(recipient: Recipient) -> Counters:
 
 
 def unchanged_recipient(tx: Transaction, workspace_id: str, recipient: Recipient) -> Recipient | None:
-    """Return a recipient as it is when nothing has happened to it since the decision; None otherwise."""
+    """Return a recipient if it has not changed since the decision, else None."""
     current = tx.recipients.get(workspace_id, recipient.campaign_id, recipient.position)
     if current is None or current.status not in {RecipientStatus.PENDING, RecipientStatus.WAITING}:
         return None
-    # When it is due counts too: it may have been put off since, and is not to be contacted before.
-    return current if _stands(current) == _stands(recipient) else None
+    # A postponement since the decision is a change, too.
+    return current if _decision_fields(current) == _decision_fields(recipient) else None
 
 
-def _stands(recipient: Recipient) -> tuple[object, ...]:
+def _decision_fields(recipient: Recipient) -> tuple[object, ...]:
     return (recipient.step, recipient.attempts, recipient.tries, recipient.reason, recipient.due_at)
 
 
 def end_recipient(tx: Transaction, workspace_id: str, ending: Ending, now: datetime) -> Counters:
-    """End a recipient that is not contacted; return what that changes in the counters."""
+    """End a recipient that is not contacted; return the change of the counters."""
     current = unchanged_recipient(tx, workspace_id, ending.recipient)
     if current is None:
         return Counters()
-    # Of a flow an earlier step may have been accepted; who fails with a later one is no success any more.
+    # A failure in a later step of a flow is no success, even if an earlier step was accepted.
     successful = current.successful and ending.status is not RecipientStatus.FAILED
     ended = attrs.evolve(
         current, status=ending.status, reason=ending.reason, successful=successful, due_at=None, ended_at=now
@@ -93,7 +85,7 @@ def end_recipient(tx: Transaction, workspace_id: str, ending: Ending, now: datet
 
 
 def postpone_recipient(tx: Transaction, workspace_id: str, held: Postponement, now: datetime) -> Counters:
-    """Let a recipient wait; return what that changes in the counters."""
+    """Postpone a recipient; return the change of the counters."""
     current = unchanged_recipient(tx, workspace_id, held.recipient)
     if current is None:
         return Counters()
@@ -101,12 +93,12 @@ def postpone_recipient(tx: Transaction, workspace_id: str, held: Postponement, n
     return put_recipient(tx, workspace_id, current, after, rule=held.rule, now=now)
 
 
-def advance_without_sending(tx: Transaction, campaign: Campaign, going: Advance, now: datetime) -> Counters:
-    """Let a recipient go on to the next thing; return what that changes in the counters."""
-    current = unchanged_recipient(tx, campaign.workspace_id, going.recipient)
+def advance_without_sending(tx: Transaction, campaign: Campaign, advance: Advance, now: datetime) -> Counters:
+    """Advance a recipient; return the change of the counters."""
+    current = unchanged_recipient(tx, campaign.workspace_id, advance.recipient)
     if current is None:
         return Counters()
-    if going.kind == "next_step":
+    if advance.kind == "next_step":
         after = advance_in_flow(tx, campaign, current, current.step, steps_of(tx, campaign) or (), now)
         rule = TrailRule.FLOW
     else:
@@ -117,7 +109,7 @@ def advance_without_sending(tx: Transaction, campaign: Campaign, going: Advance,
 
 
 def steps_of(tx: Transaction, campaign: Campaign) -> tuple[FlowStep, ...] | None:
-    """Return the steps that drive a campaign; None when no flow does."""
+    """Return the steps of a campaign's flow; None without a flow."""
     if campaign.message_source != "flow" or campaign.flow_id is None:
         return None
     flow = tx.flows.get(campaign.workspace_id, campaign.flow_id)
@@ -132,22 +124,20 @@ def advance_in_flow(
     steps: tuple[FlowStep, ...],
     now: datetime,
 ) -> Recipient:
-    """Return a recipient after it has come to a step."""
+    """Return a recipient after it enters a step."""
     after = enter_step(recipient, index, steps, replied=lambda: _replied(tx, campaign, recipient), now=now)
     phone = recipient.phone
     goes_on = after.is_open or after.reason == "replied"
     if goes_on and phone is not None and tx.register.stopped(campaign.workspace_id, campaign.channel, {phone}):
-        # Otherwise it would wait for its next step, perhaps for weeks, only to be skipped then. An opt-out is a reply
-        # too, and is told as what it is.
+        # Otherwise it would wait for its next step only to be skipped. An opt-out outranks a reply.
         return ended_recipient(recipient, RecipientStatus.SKIPPED, "opted_out", now)
     return after
 
 
 def is_stopped_by_reply(tx: Transaction, campaign: Campaign, recipient: Recipient, steps: tuple[FlowStep, ...]) -> bool:
-    """Return whether a reply stops a recipient that is about to be sent the step after a `stop_if_replied`.
+    """Return whether a reply stops a recipient that is due for the step after a `stop_if_replied`.
 
-    It has been asked before, when the recipient came to that step; but then it may have waited for its hours, its
-    slot or another attempt, and have written meanwhile.
+    The reply may have come since the recipient entered the step.
     """
     before = recipient.step - 1
     return 0 <= before < len(steps) and steps[before].kind == "stop_if_replied" and _replied(tx, campaign, recipient)

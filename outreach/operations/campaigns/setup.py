@@ -1,4 +1,4 @@
-"""The templates of a campaign, and what fills their placeholders."""
+"""A campaign's templates and placeholders, and the provider account that it needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from outreach.working_set import Transaction
 
 
 def templates_of(tx: Transaction, campaign: Campaign) -> Sequence[str]:
-    """Return the texts that an SMS campaign sends, in their order; a calling campaign has none of its own."""
+    """Return the texts of an SMS campaign in order; none for a calling campaign."""
     if campaign.channel == "call":
         return ()
     steps = steps_of(tx, campaign)
@@ -25,11 +25,10 @@ def templates_of(tx: Transaction, campaign: Campaign) -> Sequence[str]:
 
 
 def unknown_placeholders(tx: Transaction, campaign: Campaign) -> tuple[str, ...]:
-    """Return the names that a campaign's contacts are to be told by and that nothing fills, each once.
+    """Return the placeholders without a fallback that nothing fills, each once.
 
-    Those are no field of a contact, no variable of any of its contacts and none that the workspace declares, and have
-    no fallback. Of a calling campaign they are the placeholders that its agent expects; names that begin with an
-    underscore are the engine's own (`docs/voice-variables.md`). Nothing is told where the variables are not known.
+    A calling campaign has its agent's placeholders; names that begin with an underscore are the engine's own
+    (`docs/voice-variables.md`). The result is empty if the contacts' variables are unknown.
     """
     if campaign.variable_names is None:
         return ()
@@ -43,13 +42,13 @@ def unknown_placeholders(tx: Transaction, campaign: Campaign) -> tuple[str, ...]
 
 
 def missing_account(tx: Transaction, workspace: Workspace, provider: str) -> ErrorDetail | None:
-    """Return what a workspace lacks to send by a provider, with a sentence; None when it lacks nothing."""
+    """Return the error if a workspace has no account for a provider, or None."""
     if workspace.mode is WorkspaceMode.SANDBOX:
         return None
     if provider == "simulator":
         return ErrorDetail(
             "agent.provider",
-            "The workspace is live, and simulator is for sandboxes alone: take an agent with a real voice provider.",
+            "The workspace is live and the simulator is for sandboxes only: use an agent with a real voice provider.",
         )
     if tx.accounts.of_provider(workspace.id, provider) is None:
         return ErrorDetail(f"account.{provider}", f"The workspace is live and has no account at {provider}.")
@@ -57,11 +56,7 @@ def missing_account(tx: Transaction, workspace: Workspace, provider: str) -> Err
 
 
 def require_account(tx: Transaction, workspace: Workspace, provider: str) -> None:
-    """Check that a workspace can send by a provider.
-
-    Raises:
-        AccountMissing: It cannot; the message says why.
-    """
-    lack = missing_account(tx, workspace, provider)
-    if lack is not None:
-        raise AccountMissing(lack.message, workspace_id=workspace.id, provider=provider)
+    """Raise `AccountMissing`, with the reason, if a workspace cannot send through a provider."""
+    problem = missing_account(tx, workspace, provider)
+    if problem is not None:
+        raise AccountMissing(problem.message, workspace_id=workspace.id, provider=provider)

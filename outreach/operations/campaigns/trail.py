@@ -1,7 +1,6 @@
-"""Writing the decision trail, in the transaction of what it tells of.
+"""Writing the decision trail, in the transaction of the change.
 
-What the ledger keeps anyway is not written a second time: that a contact was loaded, that an intent was committed,
-and a provider's first and last word on it stand in the recipient's and the dispatch's own rows.
+The rows of recipients and dispatches already show loads, commits and first and final answers: these are not repeated.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from outreach.policy.trail_rules import rule_of_move, rule_of_outcome, rule_of_r
 from outreach.working_set import Transaction
 
 ENGINE: Final = "engine"
-"""The actor of what nobody asked for."""
+"""The actor of changes that nobody requested."""
 
 _LATEST: Final = 50
-"""Entries of a campaign among which its latest pause is looked for."""
+"""How many of a campaign's latest entries are searched for its latest pause."""
 
 _MAY_CHANGE: Final = frozenset({DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP})
-"""Outcomes that a later one may write over."""
+"""Outcomes that a later one may replace."""
 
 
 def record_recipient(
@@ -41,13 +40,12 @@ def record_recipient(
     now: datetime,
     dispatch: Dispatch | None = None,
 ) -> None:
-    """Tell that a recipient waits or has ended; what else becomes of it is told by its dispatches.
+    """Record that a recipient waits or has ended.
 
-    To be put off again for the same reason makes no new entry, or a campaign that waits for a month would have one
-    for each of a million people and every night.
+    Another postponement for the same reason extends the last entry: a long wait must not write one each night.
     """
-    told = (after.status, after.reason, after.due_at) != (before.status, before.reason, before.due_at)
-    if not told or (after.is_open and after.status is not RecipientStatus.WAITING):
+    changed = (after.status, after.reason, after.due_at) != (before.status, before.reason, before.due_at)
+    if not changed or (after.is_open and after.status is not RecipientStatus.WAITING):
         return
     waits = after.status is RecipientStatus.WAITING
     again = before.status is RecipientStatus.WAITING and before.reason == after.reason and before.step == after.step
@@ -74,7 +72,7 @@ def record_recipient(
 
 
 def record_outcome(tx: Transaction, before: Dispatch, settled: Dispatch, *, by: TrailRule, now: datetime) -> None:
-    """Tell what became of a campaign's dispatch, where its own row will not tell it for good."""
+    """Record a dispatch's outcome, if its own row may not keep it."""
     settled_once = before.state is DispatchState.DISPATCHING and settled.state not in _MAY_CHANGE
     if settled.campaign_id is None or (settled_once and by is TrailRule.PROVIDER_ANSWER):
         return
@@ -91,7 +89,7 @@ def record_outcome(tx: Transaction, before: Dispatch, settled: Dispatch, *, by: 
 
 
 def record_message_report(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: datetime) -> None:
-    """Tell what a carrier reported of a message that it had accepted."""
+    """Record a carrier's report on an accepted message."""
     tx.trail.append(
         _of_dispatch(
             dispatch,
@@ -105,7 +103,7 @@ def record_message_report(tx: Transaction, dispatch: Dispatch, event: MessageRep
 
 
 def record_call(tx: Transaction, dispatch: Dispatch | None, call: Call, *, rule: TrailRule, now: datetime) -> None:
-    """Tell how far a call has come, or that it has ended."""
+    """Record a call's progress or its end."""
     tx.trail.append(
         TrailEntry(
             at=now,
@@ -128,26 +126,26 @@ def record_call(tx: Transaction, dispatch: Dispatch | None, call: Call, *, rule:
 def record_campaign_status(
     tx: Transaction, moved: Campaign, step: CampaignAction, *, actor: str, detail: str | None, now: datetime
 ) -> None:
-    """Tell that a campaign has moved."""
+    """Record a campaign status change."""
     rule = rule_of_move(step, by_engine=actor == ENGINE, pause_reason=moved.pause_reason)
     _of_campaign(tx, moved, rule=rule, reason=detail, actor=actor, now=now)
 
 
 def last_pause_number(tx: Transaction, campaign: Campaign) -> int:
-    """Return the number of the entry that tells of a campaign's latest pause; 0 where that was long ago."""
+    """Return the number of the entry of a campaign's latest pause; 0 if that was long ago."""
     latest = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=_LATEST)
     return max((entry.number for entry in latest if entry.state == CampaignStatus.PAUSED), default=0)
 
 
 def record_campaign_created(tx: Transaction, campaign: Campaign, *, actor: str, now: datetime) -> None:
-    """Tell that a campaign is there."""
+    """Record that a campaign was created."""
     _of_campaign(tx, campaign, rule=TrailRule.LOAD, reason=None, actor=actor, now=now)
 
 
 def is_closure_recorded(
     tx: Transaction, campaign: Campaign, *, rule: TrailRule, until: datetime, since: datetime | None = None
 ) -> bool:
-    """Return whether it has been told that a campaign reaches nobody until then, or by the same rule since a moment."""
+    """Return whether this closure, or one by the same rule since `since`, is the latest entry."""
     last = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=1)
     if not last or (last[0].what, last[0].rule) != (TrailStepKind.HELD, rule):
         return False
@@ -164,7 +162,7 @@ def record_campaign_closure(
     now: datetime,
     since: datetime | None = None,
 ) -> None:
-    """Tell that a campaign reaches nobody until then, once for each time that it closes."""
+    """Record that a campaign has no open recipients until `until`, once for each closure."""
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     if campaign is None or is_closure_recorded(tx, campaign, rule=rule, until=until, since=since):
         return
@@ -184,7 +182,7 @@ def record_campaign_closure(
 def record_workspace_status(
     tx: Transaction, workspace_id: str, status: WorkspaceStatus, *, reason: str | None, actor: str, now: datetime
 ) -> None:
-    """Tell that a workspace may work, or may not, or that it has other rules of contact: those are the reason."""
+    """Record a workspace's status or, as the reason, its changed contact rules."""
     tx.trail.append(
         TrailEntry(
             at=now,
@@ -193,13 +191,13 @@ def record_workspace_status(
             rule=TrailRule.WORKSPACE,
             state=status.value,
             reason=reason,
-            actor=_who(actor),
+            actor=_actor(actor),
         )
     )
 
 
 def record_opt_out(tx: Transaction, entry: Unsubscribe, *, actor: str) -> None:
-    """Tell that a number has come onto the register, or is stopped on more channels than before."""
+    """Record that a number came onto the register, or is stopped on more channels."""
     tx.trail.append(
         TrailEntry(
             at=entry.created_at,
@@ -208,28 +206,28 @@ def record_opt_out(tx: Transaction, entry: Unsubscribe, *, actor: str) -> None:
             rule=TrailRule.REGISTER,
             state=entry.scope,
             reason=entry.source,
-            actor=_who(actor),
+            actor=_actor(actor),
             phone=entry.phone,
         )
     )
 
 
 def record_opt_in(tx: Transaction, entry: Unsubscribe, *, actor: str, now: datetime) -> None:
-    """Tell that a number has been taken off the register."""
+    """Record that a number was taken off the register."""
     tx.trail.append(
         TrailEntry(
             at=now,
             workspace_id=entry.workspace_id,
             what=TrailStepKind.OPTED_IN,
             rule=TrailRule.REGISTER,
-            actor=_who(actor),
+            actor=_actor(actor),
             phone=entry.phone,
         )
     )
 
 
 def record_reply(tx: Transaction, message: InboundMessage) -> None:
-    """Tell that somebody has written back, and whether a person has to read what they want."""
+    """Record a reply, and whether a person must read it."""
     tx.trail.append(
         TrailEntry(
             at=message.received_at,
@@ -255,7 +253,7 @@ def _of_campaign(
             state=campaign.status.value,
             reason=reason,
             campaign_id=campaign.id,
-            actor=_who(actor),
+            actor=_actor(actor),
         )
     )
 
@@ -281,5 +279,5 @@ def _of_dispatch(
     )
 
 
-def _who(actor: str) -> str | None:
+def _actor(actor: str) -> str | None:
     return None if actor == ENGINE else actor

@@ -1,4 +1,4 @@
-"""Moving campaigns from state to state, by the one table, with all that a move carries along."""
+"""Campaign status changes, with the times, work feed, audit and trail entries that belong to each."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from outreach.policy.opening import next_open
 from outreach.policy.readiness import missing_requirements
 from outreach.working_set import Transaction
 
-_TRUNK_BY_IDENTIFIER: Final = frozenset({"vapi", "elevenlabs"})
-"""Providers that are told by which trunk to call by an identifier of theirs."""
+_NEEDS_TRUNK_IDENTIFIER: Final = frozenset({"vapi", "elevenlabs"})
+"""Providers that need their own identifier of the trunk."""
 _MAX_NAME_LENGTH: Final = 40
 _MAX_NAMES: Final = 10
 
@@ -53,11 +53,7 @@ def move(
     pause_reason: PauseReason | None = None,
     detail: str | None = None,
 ) -> Campaign:
-    """Move a campaign and return it as it is then: times, work feed and audit trail included.
-
-    Raises:
-        IllegalTransition: The table has no such move.
-    """
+    """Change a campaign's status and return the new campaign; raise `IllegalTransition` if the table forbids it."""
     status = next_campaign_status(campaign.status, step)
     moved = attrs.evolve(
         campaign,
@@ -84,7 +80,7 @@ def move(
 
 
 def due_time(campaign: Campaign, now: datetime) -> datetime | None:
-    """Return when a dispatcher must look at a campaign next because of its state alone; None for never."""
+    """Return when a dispatcher must look at a campaign next because of its status; None for never."""
     expiry = campaign.scheduled_expires_at
     match campaign.status:
         case CampaignStatus.ACTIVE:
@@ -111,17 +107,15 @@ def start(
     unsendable_text: ErrorDetail | None = None,
     caller_id_problems: Sequence[ErrorDetail] = (),
 ) -> Campaign:
-    """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
+    """Start a ready campaign: it becomes active, or scheduled if its start lies ahead.
 
-    One whose text has placeholders that nothing fills is refused, unless that is allowed, and one whose text suits
-    none of its contacts, which somebody has found out before: `unsendable_text` says why. So
-    it is with caller IDs that calls could not be placed from: `caller_id_problems`.
+    `unsendable_text` and `caller_id_problems` are obstacles that were found before this transaction.
 
     Raises:
         NotFound: The workspace has no such campaign.
-        WorkspaceUnavailable: The workspace may not work now.
-        IllegalTransition: The campaign has been started before, or is over.
-        CannotStart: It is a draft, or something else is in the way; everything is named.
+        WorkspaceUnavailable: The workspace is not active.
+        IllegalTransition: The campaign was started before, or has ended.
+        CannotStart: It is a draft or has other obstacles; all are listed.
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
     require_available(workspace_of(tx, workspace_id))
@@ -146,17 +140,17 @@ def start(
 
 
 def setup_status(tx: Transaction, campaign: Campaign) -> CampaignStatus:
-    """Return whether a campaign that has not started is ready or a draft, by what it and its agent are now."""
+    """Return whether a campaign that has not started is ready or a draft."""
     return CampaignStatus.DRAFT if missing_setup(tx, campaign) else CampaignStatus.READY
 
 
 def missing_setup(tx: Transaction, campaign: Campaign) -> tuple[ErrorDetail, ...]:
-    """Return what a campaign lacks to be ready, by what it and its agent are now."""
+    """Return what a campaign still needs before it is ready."""
     return missing_requirements(campaign, _agent_of(tx, campaign))
 
 
 def sync_setup_status(tx: Transaction, campaign: Campaign, *, now: datetime, actor: str) -> Campaign:
-    """Move a campaign between draft and ready, where it is not what it should be; return it as it is then."""
+    """Move a campaign between draft and ready if its setup has changed; return the current campaign."""
     status = setup_status(tx, campaign)
     if campaign.status is CampaignStatus.DRAFT and status is CampaignStatus.READY:
         return move(tx, campaign, CampaignAction.FINISH_SETUP, now=now, actor=actor)
@@ -166,7 +160,7 @@ def sync_setup_status(tx: Transaction, campaign: Campaign, *, now: datetime, act
 
 
 def sync_setups_of_agent(tx: Transaction, agent: Agent, *, now: datetime, actor: str) -> None:
-    """Move the campaigns of an agent that has changed between draft and ready, where they have not started."""
+    """Move an agent's campaigns that have not started between draft and ready."""
     not_started = {CampaignStatus.DRAFT, CampaignStatus.READY}
     for campaign in tx.campaigns.in_status(not_started, workspace_id=agent.workspace_id):
         if campaign.agent_id == agent.id:
@@ -182,12 +176,7 @@ def pause(
     actor: str,
     reason: PauseReason = "operator",
 ) -> Campaign:
-    """Pause an active or scheduled campaign; one that is paused already stays as it is.
-
-    Raises:
-        NotFound: The workspace has no such campaign.
-        IllegalTransition: The campaign cannot be paused.
-    """
+    """Pause an active or scheduled campaign (a paused one stays), or raise `NotFound` or `IllegalTransition`."""
     campaign = campaign_of(tx, workspace_id, campaign_id)
     if campaign.status is CampaignStatus.PAUSED:
         return campaign
@@ -203,16 +192,7 @@ def resume(
     actor: str,
     caller_id_problems: Sequence[ErrorDetail] = (),
 ) -> Campaign:
-    """Let a paused campaign go on: active, or scheduled when its start is still ahead.
-
-    `caller_id_problems` is as in `start`.
-
-    Raises:
-        NotFound: The workspace has no such campaign.
-        WorkspaceUnavailable: The workspace may not work now.
-        IllegalTransition: The campaign is not paused.
-        CannotStart: Something is in the way; everything is named.
-    """
+    """Resume a paused campaign: it becomes active, or scheduled if its start lies ahead; raises as `start` does."""
     campaign = campaign_of(tx, workspace_id, campaign_id)
     require_available(workspace_of(tx, workspace_id))
     ahead = campaign.started_at is None and _start_is_ahead(campaign, now)
@@ -223,12 +203,7 @@ def resume(
 
 
 def cancel(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
-    """Cancel a campaign for good; one that is cancelled already stays as it is.
-
-    Raises:
-        NotFound: The workspace has no such campaign.
-        IllegalTransition: The campaign has completed or expired.
-    """
+    """Cancel a campaign for good (a cancelled one stays), or raise `NotFound` or `IllegalTransition`."""
     campaign = campaign_of(tx, workspace_id, campaign_id)
     if campaign.status is CampaignStatus.CANCELLED:
         return campaign
@@ -236,17 +211,12 @@ def cancel(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetim
 
 
 def unschedule(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
-    """Take a scheduled campaign back to ready.
-
-    Raises:
-        NotFound: The workspace has no such campaign.
-        IllegalTransition: The campaign is not scheduled.
-    """
+    """Return a scheduled campaign to ready, or raise `NotFound` or `IllegalTransition`."""
     return move(tx, campaign_of(tx, workspace_id, campaign_id), CampaignAction.UNSCHEDULE, now=now, actor=actor)
 
 
 def pause_all(tx: Transaction, workspace_id: str | None, *, now: datetime, actor: str) -> tuple[Campaign, ...]:
-    """Pause every active and scheduled campaign of a workspace, or of all; return them."""
+    """Pause and return every active and scheduled campaign of a workspace, or of all workspaces."""
     running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}, workspace_id=workspace_id)
     return tuple(
         move(tx, campaign, CampaignAction.PAUSE, now=now, actor=actor, pause_reason="operator") for campaign in running
@@ -256,18 +226,17 @@ def pause_all(tx: Transaction, workspace_id: str | None, *, now: datetime, actor
 def apply_schedule(
     tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, grace: timedelta
 ) -> Campaign | None:
-    """Make the moves that the clock asks for, and return the campaign; None when it is gone.
+    """Make the status change that is due by time, and return the campaign; None if it does not exist.
 
-    An expiry that has passed goes first. A scheduled start that was missed by more than the grace pauses the
-    campaign instead of sending by surprise. While the workspace may not work nothing starts, and no start is missed
-    yet: whether it was is decided when the workspace may work again.
+    Expiry goes first. A start missed by more than `grace` pauses the campaign. While the workspace is not active
+    nothing starts, and the decision waits until it is active again.
     """
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     if campaign is None:
         return None
-    if _is_to_expire(campaign, now):
+    if _has_expired(campaign, now):
         return move(tx, campaign, CampaignAction.EXPIRE, now=now, actor="engine")
-    if is_transition_due(campaign, now) and _may_work(tx, campaign):
+    if is_transition_due(campaign, now) and _is_workspace_active(tx, campaign):
         late = now - (campaign.scheduled_start_at or now)
         if late > grace:
             return move(tx, campaign, CampaignAction.PAUSE, now=now, actor="engine", pause_reason="missed_start")
@@ -276,31 +245,31 @@ def apply_schedule(
 
 
 def is_transition_due(campaign: Campaign, now: datetime) -> bool:
-    """Return whether the clock asks for a move: there is no need to write where it does not."""
+    """Return whether a status change is due by time."""
     starts = campaign.status is CampaignStatus.SCHEDULED and not _start_is_ahead(campaign, now)
-    return starts or _is_to_expire(campaign, now)
+    return starts or _has_expired(campaign, now)
 
 
 def next_check_at(tx: Transaction, campaign: Campaign, now: datetime) -> datetime | None:
-    """Return when the clock asks for something next in a campaign that does not run; None for never.
+    """Return when a campaign that is not running next has a status change due; None for never.
 
-    A start waits for the workspace to be allowed to work: whoever lets it has its campaigns looked at.
+    A start in an inactive workspace has no time: activating the workspace wakes its campaigns.
     """
-    if campaign.status is CampaignStatus.SCHEDULED and not _may_work(tx, campaign):
+    if campaign.status is CampaignStatus.SCHEDULED and not _is_workspace_active(tx, campaign):
         return campaign.scheduled_expires_at
     return due_time(campaign, now)
 
 
 def pause_without_agent(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> Campaign | None:
-    """Pause an active calling campaign whose agent may not call any more; return it, None when it is gone.
+    """Pause an active calling campaign whose agent may no longer call; return it, None if it does not exist.
 
-    It is resumed by hand, once the agent may call again: nobody is called by surprise.
+    An operator resumes it by hand.
     """
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     if campaign is None or campaign.status is not CampaignStatus.ACTIVE or campaign.channel != "call":
         return campaign
-    lacks = missing_setup(tx, campaign)
-    if not lacks:
+    missing = missing_setup(tx, campaign)
+    if not missing:
         return campaign
     return move(
         tx,
@@ -309,22 +278,22 @@ def pause_without_agent(tx: Transaction, workspace_id: str, campaign_id: str, *,
         now=now,
         actor="engine",
         pause_reason="agent_unavailable",
-        detail=" ".join(lack.message for lack in lacks),
+        detail=" ".join(problem.message for problem in missing),
     )
 
 
 def complete_if_done(tx: Transaction, campaign: Campaign, *, now: datetime) -> Campaign:
-    """Complete an active campaign whose ledger has nothing open; return it as it is then."""
+    """Complete an active campaign without open recipients; return the current campaign."""
     if campaign.status is CampaignStatus.ACTIVE and campaign.counters.open == 0:
         return move(tx, campaign, CampaignAction.COMPLETE, now=now, actor="engine")
     return campaign
 
 
-def _may_work(tx: Transaction, campaign: Campaign) -> bool:
+def _is_workspace_active(tx: Transaction, campaign: Campaign) -> bool:
     return workspace_of(tx, campaign.workspace_id).status is WorkspaceStatus.ACTIVE
 
 
-def _is_to_expire(campaign: Campaign, now: datetime) -> bool:
+def _has_expired(campaign: Campaign, now: datetime) -> bool:
     expiry = campaign.scheduled_expires_at
     return expiry is not None and now >= expiry and (campaign.status, CampaignAction.EXPIRE) in CAMPAIGN_TRANSITIONS
 
@@ -343,18 +312,21 @@ def start_obstacles(
     unsendable_text: ErrorDetail | None = None,
     caller_id_problems: Sequence[ErrorDetail] = (),
 ) -> tuple[ErrorDetail, ...]:
-    """Return everything that is in the way of a campaign's first start: the field that says it, and a sentence.
-
-    See `start` for the arguments.
-    """
-    lacks = missing_setup(tx, campaign)
-    # What a draft has no text for suits nobody either, which tells nothing more.
-    misfit = () if unsendable_text is None or lacks else (unsendable_text,)
+    """Return every obstacle to a campaign's first start. See `start` for the arguments."""
+    missing = missing_setup(tx, campaign)
+    # A draft without a text is reported as such, not as having an unsendable text.
+    unsendable = () if unsendable_text is None or missing else (unsendable_text,)
     unknown = () if allow_unknown_placeholders else unknown_placeholders(tx, campaign)
-    return (*lacks, *misfit, *_blanks(unknown), *_of_its_time_and_provider(tx, campaign, now), *caller_id_problems)
+    return (
+        *missing,
+        *unsendable,
+        *_placeholder_problems(unknown),
+        *_setting_problems(tx, campaign, now),
+        *caller_id_problems,
+    )
 
 
-def _of_its_time_and_provider(tx: Transaction, campaign: Campaign, now: datetime) -> list[ErrorDetail]:
+def _setting_problems(tx: Transaction, campaign: Campaign, now: datetime) -> list[ErrorDetail]:
     found = []
     if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
         found.append(ErrorDetail("scheduled_expires_at", "Its scheduled_expires_at has passed."))
@@ -363,15 +335,14 @@ def _of_its_time_and_provider(tx: Transaction, campaign: Campaign, now: datetime
     provider = provider_of(tx, campaign)
     workspace = workspace_of(tx, campaign.workspace_id)
     if provider is not None:
-        lack = missing_account(tx, workspace, provider)
-        found.extend([lack] if lack is not None else [])
+        problem = missing_account(tx, workspace, provider)
+        found.extend([problem] if problem is not None else [])
     if provider is not None and campaign.channel == "call" and workspace.mode is WorkspaceMode.LIVE:
-        found.extend(_caller_obstacles(tx, campaign, provider))
+        found.extend(_caller_id_problems(tx, campaign, provider))
     return found
 
 
-def _blanks(unknown: Sequence[str]) -> Sequence[ErrorDetail]:
-    """Return what is in the way where nothing fills some placeholders."""
+def _placeholder_problems(unknown: Sequence[str]) -> Sequence[ErrorDetail]:
     if not unknown:
         return ()
     names = ", ".join(f"{{{{{name[:_MAX_NAME_LENGTH]}}}}}" for name in unknown[:_MAX_NAMES])
@@ -382,31 +353,31 @@ def _blanks(unknown: Sequence[str]) -> Sequence[ErrorDetail]:
 def _require_startable(
     tx: Transaction, campaign: Campaign, now: datetime, caller_id_problems: Sequence[ErrorDetail]
 ) -> None:
-    found = [*missing_setup(tx, campaign), *_of_its_time_and_provider(tx, campaign, now), *caller_id_problems]
+    found = [*missing_setup(tx, campaign), *_setting_problems(tx, campaign, now), *caller_id_problems]
     if found:
         raise CannotStart(found)
 
 
-def _caller_obstacles(tx: Transaction, campaign: Campaign, provider: str) -> list[ErrorDetail]:
-    """Return why calls would show another number than the ledger names, or none."""
+def _caller_id_problems(tx: Transaction, campaign: Campaign, provider: str) -> list[ErrorDetail]:
+    """Return why calls would show another number than the ledger names."""
     found = []
     trunk = tx.trunks.get(campaign.workspace_id, campaign.trunk_id) if campaign.trunk_id else None
-    if trunk is not None and trunk.provider_trunk_id is None and provider in _TRUNK_BY_IDENTIFIER:
+    if trunk is not None and trunk.provider_trunk_id is None and provider in _NEEDS_TRUNK_IDENTIFIER:
         found.append(
             ErrorDetail(
                 "trunk_id",
-                f"Its trunk {trunk.name!r} has no identifier at {provider}, which knows it by nothing else.",
+                f"Its trunk {trunk.name!r} needs its identifier at {provider}.",
             )
         )
     for index, entry in enumerate((campaign.cli_group or ()) if campaign.cli_mode == "group" else ()):
         number = tx.numbers.get(campaign.workspace_id, entry.number_id)
         if number is not None and number.phone != entry.phone:
-            said = f"The number {number.id} of its caller-ID group is {number.phone}, not {entry.phone}."
+            message = f"The number {number.id} of its caller-ID group is {number.phone}, not {entry.phone}."
         elif number is None and tx.numbers.by_phone(campaign.workspace_id, entry.phone) is None:
-            said = f"{entry.phone} of its caller-ID group is no number of the workspace: add it first."
+            message = f"{entry.phone} of its caller-ID group is not a number of the workspace: add it first."
         else:
             continue
-        found.append(ErrorDetail(f"cli_group_config[{index}]", said))
+        found.append(ErrorDetail(f"cli_group_config[{index}]", message))
     return found
 
 

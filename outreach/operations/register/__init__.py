@@ -1,1 +1,1 @@
-"""The unsubscribe register, and the messages that put people on it."""
+"""The unsubscribe register and inbound messages."""

@@ -1,4 +1,4 @@
-"""The register of numbers that must not be contacted: what puts them there, and what passes it all the same."""
+"""The register of numbers that must not be contacted: adding, removing and checking entries."""
 
 from __future__ import annotations
 
@@ -24,23 +24,16 @@ from outreach.policy.settlement import ended_recipient
 from outreach.working_set import Transaction
 
 UNCLEAR_REPLY: Final = "unclear_reply"
-"""Why a recipient waits who wrote what may be meant as an opt-out."""
+"""The reason of a recipient whose number is under review."""
 
 HELD_RECHECK_AFTER: Final = timedelta(days=1)
-"""How long before a recipient that is held back is looked at again by itself; whoever decides has it looked at."""
+"""How long before a recipient under review is checked again; a decision wakes it at once."""
 
 _MAX_CODE_LENGTH: Final = 100
-"""Characters of a provider's code that are kept as evidence."""
 
 
 def put_on_register(tx: Transaction, entry: Unsubscribe, *, actor: str = ENGINE) -> Unsubscribe:
-    """Put a number on the register, at once and for everything; return its entry as it is then.
-
-    Args:
-        tx: The transaction.
-        entry: What is known of the opt-out.
-        actor: Who does it; the engine where a contact or a provider has told it.
-    """
+    """Put a number on the register, or merge the opt-out into its entry; return the entry."""
     known = tx.register.get(entry.workspace_id, entry.phone)
     after = entry if known is None else known.merged(entry)
     if after != known:
@@ -50,15 +43,7 @@ def put_on_register(tx: Transaction, entry: Unsubscribe, *, actor: str = ENGINE)
 
 
 def take_off_register(tx: Transaction, workspace_id: str, phone: str, *, now: datetime, actor: str = ENGINE) -> bool:
-    """Take a number off the register; return whether it was there.
-
-    Args:
-        tx: The transaction.
-        workspace_id: Whose register.
-        phone: E.164.
-        now: The present moment.
-        actor: Who does it; the engine where the contact has written START.
-    """
+    """Take a number off the register; return whether it was there."""
     entry = tx.register.get(workspace_id, phone)
     if entry is None:
         return False
@@ -70,7 +55,7 @@ def take_off_register(tx: Transaction, workspace_id: str, phone: str, *, now: da
 
 
 def hold_number(tx: Transaction, workspace_id: str, phone: str, evidence: str, now: datetime) -> None:
-    """Keep campaigns from a number until somebody has decided what its message means; an entry that is there stays."""
+    """Hold a number for review: campaigns do not contact it until somebody decides. An existing entry stays."""
     if tx.register.get(workspace_id, phone) is None:
         tx.register.put(
             Unsubscribe(
@@ -85,13 +70,13 @@ def hold_number(tx: Transaction, workspace_id: str, phone: str, evidence: str, n
 
 
 def is_number_held(tx: Transaction, workspace_id: str, phone: str | None) -> bool:
-    """Return whether campaigns are kept from a number until somebody has decided."""
+    """Return whether a number is under review."""
     entry = tx.register.get(workspace_id, phone) if phone is not None else None
     return entry is not None and entry.scope == HELD
 
 
 def release_number(tx: Transaction, workspace_id: str, phone: str, *, now: datetime) -> bool:
-    """Let campaigns go on with a number that is held back; return whether it was."""
+    """End a number's review and wake its recipients; return whether it was under review."""
     if not is_number_held(tx, workspace_id, phone):
         return False
     tx.register.delete(workspace_id, phone)
@@ -105,10 +90,9 @@ def release_number(tx: Transaction, workspace_id: str, phone: str, *, now: datet
 
 
 def block_reason(tx: Transaction, workspace_id: str, channel: Channel, phone: str, purpose: Purpose) -> str | None:
-    """Return why the register forbids a single message or call; None when it does not.
+    """Return why the register blocks a single message or call, or None.
 
-    The confirmation of an opt-out alone is made for a number on the register, and only as long as it is there. An
-    answer to HELP goes there where the workspace says so.
+    An opt-out confirmation goes only to numbers on the register, and a reply to HELP only if the settings allow it.
     """
     stopped = bool(tx.register.stopped(workspace_id, channel, {phone}))
     if purpose == "opt_out_confirmation":
@@ -119,31 +103,23 @@ def block_reason(tx: Transaction, workspace_id: str, channel: Channel, phone: st
 
 
 def record_carrier_opt_out(tx: Transaction, dispatch: Dispatch, error_code: str | None, now: datetime) -> None:
-    """Take over an opt-out that a provider knows of, as its refusal or its receipt has told."""
-    told = f"{dispatch.provider} refused dispatch {dispatch.id} as opted out"
+    """Add an opt-out that a provider's refusal or receipt reported."""
+    text = f"{dispatch.provider} refused dispatch {dispatch.id} as opted out"
     code = f" ({error_code[:_MAX_CODE_LENGTH]})" if error_code is not None else ""
-    _take_over(tx, dispatch, CARRIER, f"{told}{code}, {format_timestamp(now)}", now)
+    _add_opt_out(tx, dispatch, CARRIER, f"{text}{code}, {format_timestamp(now)}", now)
 
 
 def record_opt_out_in_call(
     tx: Transaction, dispatch: Dispatch, at: datetime, provider_id: str | None, now: datetime
 ) -> bool:
-    """Take over that somebody has said, in a call, that no more are wanted; return whether that is new.
-
-    Args:
-        tx: The transaction.
-        dispatch: The one that the call was placed by.
-        at: When it was told, by the provider's clock.
-        provider_id: The provider's identifier of the call, as the event has it.
-        now: The present moment.
-    """
+    """Add an opt-out that was spoken in a call; return whether it is new. `at` is the provider's time."""
     call = provider_id or dispatch.provider_id
     named = "" if call is None else f" {call}"
     evidence = f"said in call {dispatch.call_id} ({dispatch.provider}{named}), {format_timestamp(at)}"
-    return _take_over(tx, dispatch, CALL, evidence, now)
+    return _add_opt_out(tx, dispatch, CALL, evidence, now)
 
 
-def _take_over(tx: Transaction, dispatch: Dispatch, source: str, evidence: str, now: datetime) -> bool:
+def _add_opt_out(tx: Transaction, dispatch: Dispatch, source: str, evidence: str, now: datetime) -> bool:
     before = tx.register.get(dispatch.workspace_id, dispatch.to)
     after = put_on_register(
         tx,
@@ -170,21 +146,19 @@ def _take_over(tx: Transaction, dispatch: Dispatch, source: str, evidence: str, 
     return after != before
 
 
-_GO_ON: Final = frozenset({CampaignStatus.ACTIVE, CampaignStatus.PAUSED})
-"""Campaigns whose waiting recipients would be contacted again; those that are over close theirs themselves."""
+_CONTINUING: Final = frozenset({CampaignStatus.ACTIVE, CampaignStatus.PAUSED})
+"""Campaigns that would contact waiting recipients again; ended ones close theirs themselves."""
 
 
 def skip_waiting_recipients(tx: Transaction, workspace_id: str, phones: Iterable[str], *, now: datetime) -> None:
-    """End the recipients that wait with numbers that are on the register, as skipped.
+    """Skip the recipients that wait with numbers on the register.
 
-    Otherwise they would wait on, perhaps for weeks, and be skipped only when they are due. Who opts in again
-    meanwhile stays skipped: an opt-out ends what was under way. Those that are pending are skipped at their turn, and
-    what is in flight keeps its true outcome.
+    They would only be skipped later. Pending ones are skipped at their turn; those in flight keep their true outcome.
     """
     for phone in phones:
         for recipient in tx.recipients.waiting_for_phone(workspace_id, phone):
             campaign = tx.campaigns.get(workspace_id, recipient.campaign_id)
-            if campaign is None or campaign.status not in _GO_ON:
+            if campaign is None or campaign.status not in _CONTINUING:
                 continue
             if tx.register.stopped(workspace_id, campaign.channel, {phone}):
                 skipped = ended_recipient(recipient, RecipientStatus.SKIPPED, "opted_out", now)

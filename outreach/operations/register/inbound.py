@@ -1,4 +1,4 @@
-"""Messages that people write to us: stored once, obeyed at once, answered at most once."""
+"""Inbound messages: stored once, obeyed in the same transaction, answered at most once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ from outreach.protocols.adapter import InboundMessageEvent
 from outreach.working_set import AlreadyExists, Transaction
 
 _MAX_EVIDENCE_LENGTH: Final = 200
-"""Characters of a message that the register keeps."""
 
 _MAX_NUMBER_LENGTH: Final = 64
 _MAX_ID_LENGTH: Final = 255
@@ -54,35 +53,36 @@ def receive(
     ids: IdSource,
     now: datetime,
 ) -> InboundMessage | None:
-    """Take in a message that somebody wrote to a workspace's number; return it, None for one that is there already.
+    """Store and obey a message to a workspace's number; return it, or None for a duplicate.
 
-    STOP is in force with this transaction, so that nothing that commits later reaches the number; a START lifts only
-    what a keyword set. Both count in the order in which they were written, whatever order they arrive in; of a STOP
-    and a START of one moment the STOP is the later one. The answer is queued in the same transaction.
+    STOP is in force with this transaction; START lifts only what a keyword set. They count by the time they were
+    written; at the same moment STOP wins. The reply is queued in the same transaction.
 
     Args:
         tx: The transaction.
-        workspace: Whose number was written to.
-        text: The message. One without an identifier of its provider is taken in as often as it comes.
-        provider: The carrier that brings it; None for a program that names none.
-        carrier_start_words: What the carrier takes for START where it answers STOP, START and HELP by itself, at the
-            number that was written to; None where it does not. Where it does, nothing is answered here but a STOP that
-            is none of the carriers' words (`policy.opt_out.keywords.carrier_replies_to`), and no other START lifts an
-            entry: the carrier's own block would stay.
-        ids: Where identifiers come from.
+        workspace: The workspace that owns the number.
+        text: The message. Without a provider's identifier, duplicates are not detected.
+        provider: The carrier; None for a program that names none.
+        carrier_start_words: The START words of a carrier that answers keywords itself; None if it does not. If it
+            does, only a STOP outside the carrier's own words is answered here
+            (`policy.opt_out.keywords.carrier_replies_to`), and no other START lifts an entry: the carrier's own block
+            would remain.
+        ids: The source of identifiers.
         now: The time of the commit.
     """
-    who = parse_inbound_sender(text.from_number, workspace.default_region)
-    sender = who.phone or storable(text.from_number[:_MAX_NUMBER_LENGTH])
+    parsed = parse_inbound_sender(text.from_number, workspace.default_region)
+    sender = parsed.phone or storable(text.from_number[:_MAX_NUMBER_LENGTH])
     entry = tx.register.get(workspace.id, sender)
     opted_out_by_keyword = entry is not None and entry.source == KEYWORD
     reading = _read(text, opted_out_by_keyword=opted_out_by_keyword)
-    if who.channel is not None and reading is not None and reading.keyword != "stop":
-        # Whoever writes STOP on another channel wants no more from us; a START there is none for SMS and calls.
+    if parsed.channel is not None and reading is not None and reading.keyword != "stop":
+        # STOP on another channel counts for all; START there is no consent to SMS or calls.
         reading = None
-    # To obey it would ask the carrier for what it refuses, and make the entry one that no START lifts.
+    # Obeying it would make sends that the carrier still blocks, and an entry that no START lifts.
     lifts_nothing = (
-        carrier_start_words is not None and reading is not None and _is_no_own_start(text, reading, carrier_start_words)
+        carrier_start_words is not None
+        and reading is not None
+        and _is_not_carrier_start(text, reading, carrier_start_words)
     )
     if lifts_nothing:
         reading = None
@@ -96,7 +96,7 @@ def receive(
         provider_id=storable(text.provider_id[:_MAX_ID_LENGTH]) or None,
         keyword=None if reading is None else reading.keyword,
         unclear=reading is None and (may_mean_stop(text.body) or (lifts_nothing and opted_out_by_keyword)),
-        # A clock that goes before ours must not make a later keyword look the older one.
+        # A sender's clock that is fast must not make a later keyword look older.
         written_at=min(text.at, now),
         received_at=now,
     )
@@ -105,30 +105,32 @@ def receive(
     except AlreadyExists:
         return None
     trail.record_reply(tx, message)
-    if message.unclear and who.phone is not None:
+    if message.unclear and parsed.phone is not None:
         hold_number(tx, workspace.id, sender, _evidence(message, None), now)
-    if who.phone is not None and reading is not None:
+    if parsed.phone is not None and reading is not None:
         answer = _obey(tx, message, reading, entry, now)
-        # A carrier that answers by itself knows its own words of STOP only: what else is one is ours to confirm.
+        # A carrier that answers by itself knows only its own words of STOP: others are confirmed here.
         answered = text.replied_by_carrier or (
             carrier_start_words is not None and (reading.keyword != "stop" or carrier_replies_to(text.body))
         )
-        # An answer by SMS would come from a number that the person has not written to.
-        if answer is not None and who.channel is None and not answered:
+        # A reply by SMS would come from a number that the person has not written to.
+        if answer is not None and parsed.channel is None and not answered:
             _reply(tx, workspace, message, answer, ids=ids, now=now)
     return message
 
 
 def _read(text: InboundMessageEvent, *, opted_out_by_keyword: bool) -> KeywordMatch | None:
-    """Return what a message wants: an opt-out in anybody's reading, else what the carrier took it for, else ours."""
+    """Return the keyword: an opt-out by our reading first, else the carrier's reading, else ours."""
     ours = keyword_of(text.body, opted_out_by_keyword=opted_out_by_keyword)
     if text.keyword is None or (ours is not None and ours.keyword == "stop"):
         return ours
     return KeywordMatch(text.keyword, "exact")
 
 
-def _is_no_own_start(text: InboundMessageEvent, reading: KeywordMatch, carrier_start_words: Collection[str]) -> bool:
-    """Return whether a message is a START to us alone: the carrier neither says that it took it for one nor does so."""
+def _is_not_carrier_start(
+    text: InboundMessageEvent, reading: KeywordMatch, carrier_start_words: Collection[str]
+) -> bool:
+    """Return whether a message is START by our reading alone."""
     return (
         reading.keyword == "start"
         and text.keyword != "start"
@@ -139,7 +141,7 @@ def _is_no_own_start(text: InboundMessageEvent, reading: KeywordMatch, carrier_s
 def _obey(
     tx: Transaction, message: InboundMessage, reading: KeywordMatch, entry: Unsubscribe | None, now: datetime
 ) -> ReplyPurpose | None:
-    """Do what a message wants; return what is to be answered, None for nothing."""
+    """Act on a keyword; return the purpose of the reply, None for no reply."""
     if reading.keyword == "stop":
         return "opt_out_confirmation" if _stop(tx, message, reading, entry, now) else None
     if reading.keyword == "start":
@@ -151,9 +153,9 @@ def _obey(
 def _stop(
     tx: Transaction, message: InboundMessage, reading: KeywordMatch, entry: Unsubscribe | None, now: datetime
 ) -> bool:
-    """Put a number on the register; return whether messages could reach it before."""
+    """Put a number on the register; return whether it could be messaged before."""
     newest_start = tx.inbound.last_keyword(message.workspace_id, message.from_number, "start")
-    # A START from ahead of now was taken in before the clock was set back: nobody can say that it is the later one.
+    # A START from the future dates from before a clock step: which came later is unknown.
     if newest_start is not None and message.written_at < newest_start <= now:
         return False
     after = put_on_register(
@@ -169,20 +171,20 @@ def _stop(
     )
     if after != entry:
         skip_waiting_recipients(tx, message.workspace_id, [message.from_number], now=now)
-        _note(tx, message, "unsubscribes.add", now)
+        _audit(tx, message, "unsubscribes.add", now)
     return entry is None or not entry.stops("sms")
 
 
 def _start(tx: Transaction, message: InboundMessage, entry: Unsubscribe | None, now: datetime) -> bool:
-    """Take a number off the register that a keyword put there; return whether it was so."""
+    """Take a number off the register if a keyword put it there; return whether that was so."""
     if release_number(tx, message.workspace_id, message.from_number, now=now):
-        # Whoever writes START has decided what the earlier message meant.
+        # The START also answers the message under review.
         return False
     newest_stop = tx.inbound.last_keyword(message.workspace_id, message.from_number, "stop")
     if entry is None or entry.source != KEYWORD or (newest_stop is not None and newest_stop >= message.written_at):
         return False
     take_off_register(tx, message.workspace_id, message.from_number, now=now)
-    _note(tx, message, "unsubscribes.remove", now)
+    _audit(tx, message, "unsubscribes.remove", now)
     return True
 
 
@@ -193,7 +195,7 @@ def _evidence(message: InboundMessage, reading: KeywordMatch | None) -> str:
     return f"wrote {written} ({tier}; {carrier}), {format_timestamp(message.written_at)}"
 
 
-def _note(tx: Transaction, message: InboundMessage, action: str, now: datetime) -> None:
+def _audit(tx: Transaction, message: InboundMessage, action: str, now: datetime) -> None:
     record_audit(
         tx,
         now=now,
@@ -214,9 +216,9 @@ def _reply(
     ids: IdSource,
     now: datetime,
 ) -> None:
-    """Queue the answer, from the number that was written to and by the same carrier; or none where it may not go."""
+    """Queue the reply from the number that was written to, by the same carrier, if allowed."""
     settings = reply_settings_of(tx, workspace.id)
-    carrier, sender = _way_back(tx, workspace, message)
+    carrier, sender = _reply_route(tx, workspace, message)
     send_until = message.written_at + CONFIRMATION_DEADLINE if purpose != "help" else None
     late = send_until is not None and now >= send_until
     if not settings.enabled or carrier is None or late:
@@ -243,9 +245,9 @@ def _reply(
     )
 
 
-def _way_back(tx: Transaction, workspace: Workspace, message: InboundMessage) -> tuple[CarrierName | None, str]:
-    """Return the carrier and the number of ours that an answer goes by; no carrier when none can be told."""
-    # A short code is no phone number, and is sent from as it is.
+def _reply_route(tx: Transaction, workspace: Workspace, message: InboundMessage) -> tuple[CarrierName | None, str]:
+    """Return the carrier and sender of a reply; no carrier if none is known."""
+    # A short code is not a phone number and is used as it is.
     sender = normalise(message.to, workspace.default_region) or message.to
     for name in CARRIERS:
         if name == message.provider:

@@ -1,1 +1,1 @@
-"""What becomes of dispatches: outcomes, reports, callbacks, reconciliation."""
+"""Settling dispatches: outcomes, reports, callbacks, reconciliation."""

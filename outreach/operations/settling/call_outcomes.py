@@ -1,4 +1,4 @@
-"""What outcomes and reports do to call records."""
+"""The effects of outcomes and reports on call records."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from outreach.working_set import Transaction
 
 
 def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: datetime, *, by: TrailRule) -> None:
-    """Merge the outcome of a dispatch into its call; `by` is who told it."""
-    call = _spoken_for(tx, dispatch)
+    """Merge a dispatch's outcome into its call; `by` is the source."""
+    call = _call_if_authoritative(tx, dispatch)
     if call is None:
         return
     unit = WorkUnit("call", call.workspace_id, call.id)
-    standing = _standing(tx, dispatch, outcome)
+    standing = _earlier_acceptance(tx, dispatch, outcome)
     if standing is not None:
         dispatch, outcome = standing, DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=standing.provider_id)
     match outcome.state:
         case DispatchState.ACCEPTED if outcome.reason == ASSUMED_SENT:
-            # Nobody knows of a call that could be followed; one that reports after all is followed then.
+            # No known call can be followed until one reports.
             after = _unconfirmed(call, outcome, now)
         case DispatchState.ACCEPTED:
             after = attrs.evolve(
@@ -58,15 +58,15 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: d
         case DispatchState.UNCONFIRMED:
             after = _unconfirmed(call, outcome, now)
         case DispatchState.GIVEN_UP if call.campaign_id is not None:
-            # The next one has a record of its own; what is heard of this one still goes into this one.
+            # The next attempt has its own record; reports on this one still go here.
             after = _unconfirmed(call, outcome, now)
         case _ if call.campaign_id is not None:
-            # Its recipient waits for another call, which will have a record of its own.
+            # The recipient waits for another call with its own record.
             after = attrs.evolve(call, status=CallStatus.CANCELED, error=outcome.reason, ended_at=now)
         case state if (
             state is not DispatchState.GIVEN_UP and (held := quarantine_reason(tx, dispatch.epoch)) is not None
         ):
-            # Where the database was before it may be placed again too.
+            # The original of this database may place the call as well.
             after = attrs.evolve(call, status=CallStatus.CANCELED, error=held, ended_at=now)
             tx.calls.update(after)
             tx.work.schedule(unit, None)
@@ -74,7 +74,7 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: d
             return
         case _:
             tx.calls.update(attrs.evolve(call, status=CallStatus.QUEUED, error=outcome.reason))
-            # How long it waits is decided where it would be committed again: no longer than until it is stale.
+            # The backoff and the expiry are decided at the next commit.
             tx.work.schedule(unit, now)
             return
     tx.calls.update(after)
@@ -87,15 +87,15 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: d
 def apply_report(
     tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime
 ) -> Call | None:
-    """Merge an event of a call; return the call as it is then, None when the event changed nothing."""
-    call = _spoken_for(tx, dispatch)
+    """Merge a call event; return the call, None if the event changed nothing."""
+    call = _call_if_authoritative(tx, dispatch)
     if call is None or CALL_STATUS_RANK[event.status] <= CALL_STATUS_RANK[call.status]:
         return None
     ended = event.status in ENDED_CALL_STATUSES
     answered = call.answered_at
     if answered is None and event.status is CallStatus.IN_PROGRESS:
         answered = event.at
-    # An earlier event may have told who answered; the end of the call need not say it again.
+    # The end of a call need not repeat who answered.
     known = attrs.evolve(event, answered_by=event.answered_by or call.answered_by)
     after: Call = attrs.evolve(
         call,
@@ -108,22 +108,18 @@ def apply_report(
         ended_at=event.at if ended else None,
     )
     tx.calls.update(after)
-    # What an analysis says of it comes later, and the event that tells it may never come: it is asked for then.
+    # The event with the analysis may never come, so that a call without one is polled.
     tx.work.schedule(WorkUnit("call", call.workspace_id, call.id), None if ended and not event.lacks_analysis else now)
     return after
 
 
 def apply_analysis(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser) -> Call | None:
-    """Fill in what the end of a call did not tell yet, such as its outcome or a summary. What is known stays.
-
-    Returns:
-        The call as it is then; None when the event tells nothing new of how it ended.
-    """
-    call = _spoken_for(tx, dispatch)
+    """Fill in what the end of a call left open, such as its outcome; return the call, None if nothing is new."""
+    call = _call_if_authoritative(tx, dispatch)
     if call is None or call.is_open or call.status is CallStatus.UNCONFIRMED:
         return None
     if event.status is CallStatus.IN_PROGRESS and call.status is CallStatus.COMPLETED and call.answered_at is None:
-        # The news that somebody answered was overtaken by the news of the end.
+        # The event that somebody answered was overtaken by the end.
         after: Call = attrs.evolve(call, answered_at=event.at)
         tx.calls.update(after)
         return after
@@ -145,7 +141,7 @@ def apply_analysis(tx: Transaction, dispatch: Dispatch, event: CallReport, analy
 
 
 def stop_polling(tx: Transaction, call: Call) -> None:
-    """Have a call that has ended not be asked about any more."""
+    """Stop polling a call that has ended."""
     unit = WorkUnit("call", call.workspace_id, call.id)
     work = tx.work.get(unit)
     if work is not None and work.due_at is not None:
@@ -153,7 +149,7 @@ def stop_polling(tx: Transaction, call: Call) -> None:
 
 
 def end_if_silent(tx: Transaction, workspace_id: str, call_id: str, silence: timedelta, now: datetime) -> Call | None:
-    """End a placed call of which nothing has been heard for so long; return it, None when it has not to end."""
+    """End a placed call after `silence` without a report; return it, None if it is not due."""
     call = tx.calls.get(workspace_id, call_id)
     if call is None or not call.is_open or now < (call.dialed_at or call.created_at) + silence:
         return None
@@ -164,24 +160,21 @@ def end_if_silent(tx: Transaction, workspace_id: str, call_id: str, silence: tim
 
 
 def restart_silence_timeout(tx: Transaction, workspace_id: str, call_id: str, now: datetime) -> None:
-    """Have the silence of a placed call begin now, where the clock was set back since it was dialed.
-
-    It would last until the time from before comes again otherwise.
-    """
+    """Restart the silence timeout of a call that was dialed after now, by a clock that was set back since."""
     call = tx.calls.get(workspace_id, call_id)
     if call is not None and call.is_open and (call.dialed_at or call.created_at) > now:
         tx.calls.update(attrs.evolve(call, dialed_at=now))
 
 
-def _spoken_for(tx: Transaction, dispatch: Dispatch) -> Call | None:
-    """Return the call, when this dispatch speaks for it; each of a campaign's has a record of its own."""
+def _call_if_authoritative(tx: Transaction, dispatch: Dispatch) -> Call | None:
+    """Return the call if this dispatch is authoritative for it."""
     call = tx.calls.get(dispatch.workspace_id, dispatch.call_id or "")
     if call is None or call.campaign_id is not None or dispatch.try_number == call.tries:
         return call
     return call if is_authoritative(dispatch, tx.dispatches.of_call(call.workspace_id, call.id)) else None
 
 
-def _standing(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
+def _earlier_acceptance(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
     if outcome.state not in REACHED_NOBODY or dispatch.try_number == 1 or dispatch.campaign_id is not None:
         return None
     return earlier_acceptance(dispatch, tx.dispatches.of_call(dispatch.workspace_id, dispatch.call_id or ""))
@@ -192,6 +185,6 @@ def _unconfirmed(call: Call, outcome: DispatchOutcome, now: datetime) -> Call:
 
 
 def _placed(known: CallStatus) -> CallStatus:
-    """Return the status of a call that a provider has accepted; one that we had canceled was placed all the same."""
+    """Return the status of a call that was accepted; one that had been cancelled here was placed all the same."""
     higher = CALL_STATUS_RANK[known] > CALL_STATUS_RANK[CallStatus.INITIATED] and known is not CallStatus.CANCELED
     return known if higher else CallStatus.INITIATED

@@ -1,4 +1,4 @@
-"""What providers call back, taken in: each event once, in one transaction with all that it does."""
+"""Provider callbacks: each event is processed once, in one transaction with its effects."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from outreach.protocols.voice import Analyser
 from outreach.providers.registry import carrier_start_words
 from outreach.working_set import Transaction
 
-_NOWHERE: Final = frozenset({"unmatched", "mismatched"})
-"""Results of events that belonged to nothing: they have not been processed."""
+_NOT_PROCESSED: Final = frozenset({"unmatched", "mismatched"})
+"""Events that matched no dispatch: they are processed again if they are repeated."""
 
 
 @attrs.frozen(kw_only=True)
 class CallbackContext:
-    """What the taking in of events works with."""
+    """The collaborators that processing events needs."""
 
     ids: IdSource
     backoff: Backoff
@@ -36,7 +36,7 @@ class CallbackContext:
 
 
 def prefetch_for_events(tx: Transaction, calls: Sequence[tuple[Account, Sequence[CallbackEvent]]]) -> None:
-    """Read what these callbacks concern, all at once."""
+    """Read the rows that these callbacks concern, in one go."""
     all_events = [(account, event) for account, events in calls for event in events]
     tx.callbacks.prefetch((account.workspace_id, account.id, event.event_id) for account, event in all_events)
     contents = (event.content for _, event in all_events)
@@ -52,19 +52,18 @@ def process_events(
     context: CallbackContext,
     now: datetime,
 ) -> Sequence[CallbackRecord]:
-    """Do what a verified callback says, and keep it; return the events that were new, or could be matched only now.
+    """Process and store a verified callback; return the events that were new, or matched only now.
 
-    An event that has come before changes nothing, however often it comes; but one that belonged to nothing then is
-    tried again, because what it names may be known by now, and a repeat may name it better. What an event tells is
-    merged by the rules of every report: statuses only move up (docs/delivery-contract.md#rule-12).
+    A repeated event changes nothing. An unmatched one is tried again, because its dispatch may be known by now
+    (docs/delivery-contract.md#rule-12).
     """
     new = []
     for event in events:
         known = tx.callbacks.get(account.workspace_id, account.id, event.event_id)
-        if known is not None and known.result not in _NOWHERE:
+        if known is not None and known.result not in _NOT_PROCESSED:
             continue
-        result = _do(tx, account, event, context, now)
-        early = event.content if result == "unmatched" and _names_something(event.content) else None
+        result = _process(tx, account, event, context, now)
+        early = event.content if result == "unmatched" and _has_provider_id(event.content) else None
         if known is None:
             record = CallbackRecord(
                 workspace_id=account.workspace_id,
@@ -84,18 +83,18 @@ def process_events(
     return new
 
 
-def _names_something(content: object) -> TypeGuard[Report]:
+def _has_provider_id(content: object) -> TypeGuard[Report]:
     return isinstance(content, MessageReport | CallReport) and bool(ledger.provider_ids_of(content))
 
 
-def _do(
+def _process(
     tx: Transaction, account: Account, event: CallbackEvent, context: CallbackContext, now: datetime
 ) -> CallbackResult:
     match event.content:
         case None:
             return "ignored"
         case InboundMessageEvent() as text:
-            taken = inbound.receive(
+            stored = inbound.receive(
                 tx,
                 workspace_of(tx, account.workspace_id),
                 text,
@@ -106,7 +105,7 @@ def _do(
                 ids=context.ids,
                 now=now,
             )
-            return "received" if taken is not None else "unchanged"
+            return "received" if stored is not None else "unchanged"
         case report:
             return merge_event(
                 tx,
@@ -119,12 +118,12 @@ def _do(
             )
 
 
-_AT_ONCE: Final = 50
-"""Events of one message or call that are caught up with in one transaction; a provider tells some ten at the most."""
+_MAX_EARLY_EVENTS: Final = 50
+"""How many early events of one dispatch are merged in one transaction; providers send some ten at most."""
 
 
 def prefetch_for_outcomes(tx: Transaction, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> None:
-    """Read what these outcomes concern, all at once."""
+    """Read the rows that these outcomes concern, in one go."""
     ledger.prefetch_for_dispatches(tx, [dispatch for dispatch, _ in outcomes])
     tx.callbacks.prefetch_waiting(
         (dispatch.workspace_id, dispatch.provider, outcome.provider_id)
@@ -144,17 +143,13 @@ def merge_outcome(
     now: datetime,
     by: TrailRule = TrailRule.PROVIDER_ANSWER,
 ) -> Dispatch | None:
-    """Merge the outcome of a dispatch (`settling.settle`), then what its provider has told of it before."""
+    """Merge the outcome of a dispatch (`ledger.settle`), then the events that came before its identifier."""
     settled = ledger.settle(tx, workspace_id, dispatch_id, outcome, backoff=backoff, now=now, by=by)
     return merge_early_events(tx, settled, backoff=backoff, analyser=analyser, now=now)
 
 
 def merge_report(tx: Transaction, report: Report, *, backoff: Backoff, analyser: Analyser, now: datetime) -> bool:
-    """Merge a report (`settling.apply_report`), then what came before its dispatch's identifier was known by it.
-
-    Returns:
-        Whether the report changed anything.
-    """
+    """Merge a report (`ledger.apply_report`), then earlier events; return whether the report changed anything."""
     before = ledger.dispatch_of(tx, report)
     changed = ledger.apply_report(tx, report, backoff=backoff, analyser=analyser, now=now)
     if before is not None and before.provider_id is None and report.provider_id is not None:
@@ -173,33 +168,26 @@ def merge_event(
     analyser: Analyser,
     now: datetime,
 ) -> CallbackResult:
-    """Merge what a callback reports, where it belongs to a dispatch; return what it did.
+    """Merge a callback's report if it belongs to a dispatch; return the result.
 
-    Args:
-        tx: The transaction.
-        report: What the callback tells.
-        to: The number that is signed, where what names the dispatch is not (`CallbackEvent.to`).
-        provider_id_may_differ: Whether the provider may have answered with another identifier
-            (`CallbackEvent.provider_id_may_differ`).
-        backoff: How long a dispatch that turns out to be deferred waits.
-        analyser: Decides what came of a call that has ended.
-        now: The present moment.
+    `to` is the signed number, if the dispatch id is not signed. With `provider_id_may_differ` the provider's answer may
+    have had another identifier (`CallbackEvent`).
     """
     dispatch = ledger.dispatch_of(tx, report)
     if dispatch is None:
         return "unmatched"
     if to is not None and to != dispatch.to:
-        # What names the dispatch was not signed, and the number that was signed is another one.
+        # The dispatch id was not signed, and the signed number is another one.
         return "mismatched"
     if report.provider != dispatch.provider or isinstance(report, CallReport) is not (dispatch.channel == "call"):
         # Signed by a provider that was never asked for it.
         return "mismatched"
     named = ledger.provider_ids_of(report)
     if named and dispatch.provider_id not in {None, *named} and not provider_id_may_differ:
-        # It names one dispatch by our identifier and another by the provider's, as of somebody with two messages.
+        # Our identifier names one dispatch and the provider's another, as if somebody mixed two messages.
         return "mismatched"
     if dispatch.provider_id is None and any(ledger.belongs_to_another(tx, dispatch, name) for name in named):
-        # It would give the dispatch an identifier that is known to be another one's.
+        # The identifier already belongs to another dispatch.
         return "mismatched"
     changed = merge_report(tx, report, backoff=backoff, analyser=analyser, now=now)
     return "merged" if changed else "unchanged"
@@ -208,13 +196,15 @@ def merge_event(
 def merge_early_events(
     tx: Transaction, dispatch: Dispatch | None, *, backoff: Backoff, analyser: Analyser, now: datetime
 ) -> Dispatch | None:
-    """Merge the events that came before a dispatch had the identifier that it has now; return it as it is then.
+    """Merge the events that arrived before a dispatch's identifier was known; return the dispatch.
 
-    The identifier is in what the provider has signed, so that it alone says which dispatch is meant. None stays None.
+    The provider signed its own identifier, so that this alone is matched.
     """
     if dispatch is None or dispatch.provider_id is None:
         return dispatch
-    early = tx.callbacks.waiting(dispatch.workspace_id, dispatch.provider, dispatch.provider_id, limit=_AT_ONCE)
+    early = tx.callbacks.waiting(
+        dispatch.workspace_id, dispatch.provider, dispatch.provider_id, limit=_MAX_EARLY_EVENTS
+    )
     for record in early:
         if record.report is not None:
             report = attrs.evolve(record.report, dispatch_id=None)

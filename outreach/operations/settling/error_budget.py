@@ -1,4 +1,4 @@
-"""Pausing campaigns whose requests fail for reasons that are not their contacts'."""
+"""Pausing campaigns whose requests fail for reasons other than their contacts."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _ACCOUNT_FAILURES: Final[dict[str, PauseReason]] = {
     "provider_auth": "provider_auth",
     "provider_funds": "provider_funds",
 }
-"""Failures of the whole account: every campaign that sends through it would fail the same way."""
+"""Failures of the whole account, which every campaign of the account shares."""
 
 _WIDER: Final = 1000
 
 
 def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
-    """Count a dispatch against its campaign's budget, and pause what must not go on.
+    """Count a dispatch against its campaign's budget, and pause the campaigns that must stop.
 
-    Trouble of the account pauses its campaigns whatever told of it, a single message or call included.
+    A failure of the account pauses its campaigns even if a single message or call had it.
     """
     if not counts_against_budget(dispatch):
         return
     account = _ACCOUNT_FAILURES.get(dispatch.reason or "")
     if account is not None:
-        # A scheduled one would wake up into the same trouble, with nobody looking.
+        # A scheduled campaign would start into the same failure.
         running = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
         for other in tx.campaigns.in_status(running, workspace_id=dispatch.workspace_id):
             if other.channel == dispatch.channel and provider_of(tx, other) == dispatch.provider:
@@ -40,10 +40,10 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
     campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id) if dispatch.campaign_id else None
     if campaign is None:
         return
-    # A resume is a new beginning: what failed before it has been seen by whoever resumed.
+    # A resume starts a new budget: the operator has seen the earlier failures.
     history = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=READ_DISPATCHES)
     if history and history[0].created_at > now:
-        # Made before the clock was set back: whether it was resumed since nobody knows, and they must hide no others.
+        # Requests from before a clock step may be older than a resume, and must not hide the others.
         wider = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=_WIDER)
         history = [one for one in wider if one.created_at <= now][:READ_DISPATCHES]
     if campaign.status is CampaignStatus.ACTIVE and is_spent(history):

@@ -1,4 +1,4 @@
-"""Outcomes and reports: what is known of a dispatch, merged into the ledger whoever reports it, and when."""
+"""Outcomes and reports of dispatches, merged into the ledger from every source."""
 
 from __future__ import annotations
 
@@ -37,33 +37,24 @@ def settle(
     by: TrailRule = TrailRule.PROVIDER_ANSWER,
     proven: bool = False,
 ) -> Dispatch | None:
-    """Merge the outcome of a dispatch; return it as it is then, or None when the ledger has no such dispatch.
+    """Merge the outcome of a dispatch; return the dispatch, or None if it is not in the ledger.
 
-    A dispatch takes one outcome; a later one changes it only where it was unknown, or where it proves that the provider
-    has taken what it had said no to: then what waits to be tried again has been done. The lease does not matter:
-    what happened is recorded whoever saw it (docs/delivery-contract.md#rule-8).
+    A dispatch takes one outcome. A later one changes it only if it was unknown, or if it proves that the provider
+    accepted what it had refused. No lease is needed (docs/delivery-contract.md#rule-8).
 
-    Args:
-        tx: The transaction.
-        workspace_id: Whose dispatch.
-        dispatch_id: Which one.
-        outcome: What became of it.
-        backoff: How long one that was deferred waits.
-        now: When.
-        by: Who told, for the decision trail: the provider's answer, its report, a look-up, an operator.
-        proven: Whether an acceptance is shown by what came of it, and not only said.
+    `by` is the source for the trail; `proven` tells whether later events show the acceptance.
     """
     dispatch = tx.dispatches.get(workspace_id, dispatch_id)
     if dispatch is None:
         return None
-    taken_after_all = proven and outcome.state is DispatchState.ACCEPTED and dispatch.state in REACHED_NOBODY
-    if not may_settle(dispatch.state, outcome.state) and not taken_after_all:
+    accepted_after_all = proven and outcome.state is DispatchState.ACCEPTED and dispatch.state in REACHED_NOBODY
+    if not may_settle(dispatch.state, outcome.state) and not accepted_after_all:
         if dispatch.provider_id is None and outcome.provider_id is not None:
             dispatch = attrs.evolve(dispatch, provider_id=outcome.provider_id)
             tx.dispatches.update(dispatch)
-            _learn_provider_id(tx, dispatch)
+            _copy_provider_id(tx, dispatch)
         return dispatch
-    # That it was we who went away stays known when the doubt ends without an answer: it says nothing of the provider.
+    # A local interruption stays the reason when the doubt ends without an answer: the provider is not at fault.
     ours = (
         outcome.state in {DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP} and dispatch.reason in LOCAL_INTERRUPTIONS
     )
@@ -80,7 +71,7 @@ def settle(
         else dispatch.created_at,
     )
     if dispatch.state is DispatchState.DISPATCHING and by is not TrailRule.PROVIDER_ANSWER:
-        # Somebody else than who was to ask knows what became of it: it must not be asked any more.
+        # The request may not have started yet, and must not start any more.
         tx.stops.increment()
     tx.dispatches.update(settled)
     trail.record_outcome(tx, dispatch, settled, by=by, now=now)
@@ -97,9 +88,9 @@ def settle(
 
 
 def prefetch_for_reports(tx: Transaction, events: Sequence[Report]) -> None:
-    """Read what these reports concern, all at once."""
+    """Read the rows that these reports concern, in one go."""
     tx.dispatches.prefetch((event.workspace_id, event.dispatch_id) for event in events if event.dispatch_id is not None)
-    nameless = [event for event in events if _ours(tx, event) is None]
+    nameless = [event for event in events if _by_our_id(tx, event) is None]
     tx.dispatches.prefetch_by_provider_id(
         (event.workspace_id, event.provider, name) for event in nameless for name in provider_ids_of(event)
     )
@@ -109,7 +100,7 @@ def prefetch_for_reports(tx: Transaction, events: Sequence[Report]) -> None:
 
 
 def prefetch_for_dispatches(tx: Transaction, dispatches: Sequence[Dispatch]) -> None:
-    """Read what the outcomes of these dispatches concern, all at once."""
+    """Read the rows that the outcomes of these dispatches concern, in one go."""
     tx.dispatches.prefetch((dispatch.workspace_id, dispatch.id) for dispatch in dispatches)
     recipients = _recipients_of(dispatches)
     tx.campaigns.prefetch((workspace_id, campaign_id) for workspace_id, campaign_id, _ in recipients)
@@ -125,21 +116,21 @@ def _recipients_of(dispatches: Sequence[Dispatch]) -> Sequence[tuple[str, str, i
 
 
 def apply_report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analyser, now: datetime) -> bool:
-    """Merge what a provider tells of something it accepted; return whether it changed anything.
+    """Merge a provider's report; return whether it changed anything.
 
-    A report that carries our dispatch id is evidence that the provider has it, so that an unknown dispatch
-    settles by it. Statuses only move up; what arrives late, twice or for nothing we know changes nothing.
+    A report with our dispatch id settles an unknown dispatch. Statuses only move up; late, repeated and unmatched
+    reports change nothing.
     """
     dispatch = dispatch_of(tx, event)
     if dispatch is None:
         return False
-    # Whatever the call's status is by now: an event that comes after the end may be the one that says it.
+    # Counts in every status of the call: the opt-out may come after the end.
     no_more = isinstance(event, CallReport) and event.do_not_call
     opted_out = no_more and entries.record_opt_out_in_call(tx, dispatch, event.at, event.provider_id, now)
     if dispatch.state is not DispatchState.ACCEPTED:
-        if dispatch.state in REACHED_NOBODY and not _proves_that_it_was_taken(dispatch, event):
+        if dispatch.state in REACHED_NOBODY and not _proves_acceptance(dispatch, event):
             return opted_out
-        # What the answer named stays: what is told later may name that alone.
+        # Keep the identifier from the answer: later reports may name that alone.
         accepted = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=dispatch.provider_id or event.provider_id)
         settled = settle(
             tx,
@@ -157,16 +148,16 @@ def apply_report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: 
     if dispatch.provider_id is None and event.provider_id is not None:
         dispatch = attrs.evolve(dispatch, provider_id=event.provider_id)
         tx.dispatches.update(dispatch)
-        _learn_provider_id(tx, dispatch)
+        _copy_provider_id(tx, dispatch)
     if isinstance(event, CallReport):
         return _report_call(tx, dispatch, event, analyser, now) or opted_out
     return _report_message(tx, dispatch, event, now)
 
 
 def end_silent_call(tx: Transaction, dispatch: Dispatch, *, silence: timedelta, now: datetime) -> bool:
-    """End the call of a dispatch of which nothing has been heard for so long; return whether it has ended.
+    """End the call of a dispatch after `silence` without a report; return whether it has ended.
 
-    What is heard later still counts.
+    A later report still counts.
     """
     call = call_outcomes.end_if_silent(tx, dispatch.workspace_id, dispatch.call_id or "", silence, now)
     if call is None:
@@ -178,7 +169,7 @@ def end_silent_call(tx: Transaction, dispatch: Dispatch, *, silence: timedelta, 
 
 
 def mark_abandoned(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, limit: int) -> int:
-    """Mark dispatches that an earlier worker left without an outcome as unknown; return how many."""
+    """Mark the dispatches that an earlier worker left without an outcome as unknown; return how many."""
     left = tx.dispatches.abandoned(epoch, limit=limit)
     lost = DispatchOutcome(state=DispatchState.UNKNOWN, reason="worker_lost")
     for dispatch in left:
@@ -187,9 +178,9 @@ def mark_abandoned(tx: Transaction, *, epoch: int, backoff: Backoff, now: dateti
 
 
 def belongs_to_another(tx: Transaction, dispatch: Dispatch, provider_id: str) -> bool:
-    """Return whether an identifier of the provider's belongs to another dispatch, of whatever workspace.
+    """Return whether a provider's identifier belongs to another dispatch of any workspace.
 
-    Each belongs to one dispatch of the database: workspaces may share an account.
+    Workspaces may share an account.
     """
     holders = (
         tx.dispatches.by_provider_id(workspace.id, dispatch.provider, provider_id) for workspace in tx.workspaces.list()
@@ -198,8 +189,8 @@ def belongs_to_another(tx: Transaction, dispatch: Dispatch, provider_id: str) ->
 
 
 def dispatch_of(tx: Transaction, event: Report) -> Dispatch | None:
-    """Return the dispatch that a report is about, by our identifier, else by one of the provider's; None for none."""
-    dispatch = _ours(tx, event)
+    """Return the dispatch of a report, by our identifier, else by the provider's; None if there is none."""
+    dispatch = _by_our_id(tx, event)
     if dispatch is not None:
         return dispatch
     for name in provider_ids_of(event):
@@ -209,29 +200,28 @@ def dispatch_of(tx: Transaction, event: Report) -> Dispatch | None:
     return None
 
 
-def _ours(tx: Transaction, event: Report) -> Dispatch | None:
-    """Return the dispatch that a report names by our identifier."""
+def _by_our_id(tx: Transaction, event: Report) -> Dispatch | None:
     return tx.dispatches.get(event.workspace_id, event.dispatch_id) if event.dispatch_id is not None else None
 
 
 def provider_ids_of(event: Report) -> Sequence[str]:
-    """Return the identifiers by which a provider names what a report is about; each may be that of its answer."""
+    """Return the provider's identifiers in a report; each may be the one in its answer."""
     names = (event.provider_id, event.telephony_id if isinstance(event, CallReport) else None)
     return [name for name in names if name is not None]
 
 
-def _proves_that_it_was_taken(dispatch: Dispatch, event: Report) -> bool:
-    """Return whether a report about a request that the provider had said no to shows that it took it all the same.
+def _proves_acceptance(dispatch: Dispatch, event: Report) -> bool:
+    """Return whether a report shows that the provider accepted a request that it had refused or deferred.
 
-    Of one that it only put off it has nothing to report otherwise, not even a failure. After a refusal a failure says
-    only no once more; and a call that was refused has ended, and is left so.
+    A provider reports nothing on a deferred request. After a refusal a failure proves nothing, and a refused call has
+    ended.
     """
     if dispatch.state is not DispatchState.REFUSED:
         return True
     return isinstance(event, MessageReport) and event.status in {MessageStatus.SENT, MessageStatus.DELIVERED}
 
 
-def _learn_provider_id(tx: Transaction, dispatch: Dispatch) -> None:
+def _copy_provider_id(tx: Transaction, dispatch: Dispatch) -> None:
     if dispatch.call_id is not None:
         call = tx.calls.get(dispatch.workspace_id, dispatch.call_id)
         if call is not None and call.provider_call_id is None:
@@ -245,7 +235,7 @@ def _learn_provider_id(tx: Transaction, dispatch: Dispatch) -> None:
 def _report_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
     call = call_outcomes.apply_report(tx, dispatch, event, analyser, now)
     if call is None:
-        return _judge_call(tx, dispatch, event, analyser, now)
+        return _analyse_call(tx, dispatch, event, analyser, now)
     trail.record_call(tx, dispatch, call, rule=TrailRule.PROVIDER_REPORT, now=now)
     if call.is_open:
         return True
@@ -258,7 +248,7 @@ def _report_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyse
     return True
 
 
-def _judge_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
+def _analyse_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
     call = call_outcomes.apply_analysis(tx, dispatch, event, analyser)
     if call is not None:
         trail.record_call(tx, dispatch, call, rule=TrailRule.PROVIDER_REPORT, now=now)
@@ -272,7 +262,7 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, n
     if MESSAGE_STATUS_RANK[event.status] <= MESSAGE_STATUS_RANK[known]:
         return False
     failed = event.status is MessageStatus.FAILED
-    # One that is delivered in the end was in no trouble, whatever was said of it before.
+    # A delivery clears an earlier failure.
     reason = event.reason if failed else None if known is MessageStatus.FAILED else dispatch.reason
     reported = attrs.evolve(
         dispatch, report=event.status, reason=reason, error_code=event.error_code or dispatch.error_code

@@ -1,4 +1,4 @@
-"""What outcomes and reports do to single messages."""
+"""The effects of outcomes and reports on single messages."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from outreach.working_set import Transaction
 
 
 def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: datetime) -> None:
-    """Merge the outcome of a dispatch into its message."""
-    message = _spoken_for(tx, dispatch)
+    """Merge a dispatch's outcome into its message."""
+    message = _message_if_authoritative(tx, dispatch)
     if message is None:
         return
     unit = WorkUnit("message", message.workspace_id, message.id)
-    standing = _standing(tx, dispatch, outcome)
+    standing = _earlier_acceptance(tx, dispatch, outcome)
     if standing is not None:
         tx.messages.update(_accepted(message, standing, now))
         tx.work.schedule(unit, None)
@@ -41,13 +41,13 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: d
         case state if (
             state is not DispatchState.GIVEN_UP and (held := quarantine_reason(tx, dispatch.epoch)) is not None
         ):
-            # Where the database was before it may be asked again too, and the contact reached twice.
+            # The original of this database may send the message as well.
             after = attrs.evolve(message, status=MessageStatus.CANCELED, reason=held, ended_at=now)
         case _:
             tx.messages.update(
                 attrs.evolve(message, status=MessageStatus.QUEUED, reason=outcome.reason, attempts=message.attempts - 1)
             )
-            # How long it waits is decided where it would be committed again: no longer than until it is stale.
+            # The backoff and the expiry are decided at the next commit.
             tx.work.schedule(unit, now)
             return
     tx.messages.update(after)
@@ -56,21 +56,21 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: d
 
 def apply_receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport) -> None:
     """Merge a delivery receipt that moved the status up."""
-    message = _spoken_for(tx, dispatch)
+    message = _message_if_authoritative(tx, dispatch)
     if message is not None:
         reason = (event.reason or "rejected") if event.status is MessageStatus.FAILED else None
         tx.messages.update(attrs.evolve(message, status=event.status, reason=reason))
 
 
-def _spoken_for(tx: Transaction, dispatch: Dispatch) -> Message | None:
-    """Return the message, when this dispatch speaks for it."""
+def _message_if_authoritative(tx: Transaction, dispatch: Dispatch) -> Message | None:
+    """Return the message if this dispatch is authoritative for it."""
     message = tx.messages.get(dispatch.workspace_id, dispatch.message_id or "")
     if message is None or dispatch.try_number == message.tries:
         return message
     return message if is_authoritative(dispatch, tx.dispatches.of_message(message.workspace_id, message.id)) else None
 
 
-def _standing(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
+def _earlier_acceptance(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
     if outcome.state not in REACHED_NOBODY or dispatch.try_number == 1:
         return None
     return earlier_acceptance(dispatch, tx.dispatches.of_message(dispatch.workspace_id, dispatch.message_id or ""))
@@ -79,7 +79,7 @@ def _standing(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> 
 def _accepted(message: Message, dispatch: Dispatch, now: datetime) -> Message:
     return attrs.evolve(
         message,
-        # One that had been put back has spent its attempt after all.
+        # A message put back meanwhile has spent its attempt after all.
         attempts=max(message.attempts, dispatch.attempt),
         status=dispatch.report or MessageStatus.ACCEPTED,
         reason="rejected" if dispatch.report is MessageStatus.FAILED else None,

@@ -1,4 +1,4 @@
-"""What outcomes and reports do to the recipients of campaigns."""
+"""The effects of outcomes and reports on campaign recipients."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ from outreach.working_set import Transaction
 def settle(
     tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, backoff: Backoff, now: datetime, *, by: TrailRule
 ) -> None:
-    """Merge the outcome of a dispatch into its recipient; `by` is who told it."""
-    found = _spoken_for(tx, dispatch)
+    """Merge a dispatch's outcome into its recipient; `by` is the source."""
+    found = _recipient_if_authoritative(tx, dispatch)
     if found is None:
         return
     recipient, campaign = found
-    standing = _standing(tx, dispatch, outcome)
+    standing = _earlier_acceptance(tx, dispatch, outcome)
     if standing is not None:
         dispatch, outcome = standing, DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=standing.provider_id)
-    # One that was given up and now is known to have been heard has spent its attempt after all, and is its leg.
+    # One that was given up but reached the provider has spent its attempt and its leg.
     heard = outcome.state in {DispatchState.ACCEPTED, DispatchState.REFUSED}
     spent = max(recipient.attempts, dispatch.attempt)
     before = attrs.evolve(recipient, attempts=spent, leg=dispatch.leg) if heard else recipient
@@ -78,17 +78,17 @@ def settle(
         )
     steps = steps_of(tx, campaign)
     if steps is not None and outcome.state is DispatchState.ACCEPTED and may_continue(recipient, campaign.status):
-        # The last message of a flow waits for its receipt as any other does.
+        # The last message of a flow waits for its receipt like any other.
         after = _next_step(tx, campaign, before, steps, now) or after
     rule = rule_of_outcome(outcome.state, outcome.reason, by)
     update_recipient(tx, recipient, after, campaign, rule=rule, now=now, dispatch=dispatch)
     if standing is not None:
-        _catch_up(tx, standing, now)
+        _replay_reports(tx, standing, now)
 
 
 def apply_receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: datetime) -> None:
-    """Merge a delivery receipt that moved the status up; only the latest dispatch speaks for its recipient."""
-    found = _spoken_for(tx, dispatch) or _waits_behind(tx, dispatch)
+    """Merge a delivery receipt that moved the status up; only the latest dispatch counts."""
+    found = _recipient_if_authoritative(tx, dispatch) or _recipient_past_step(tx, dispatch)
     if found is not None:
         _merge_receipt(tx, *found, dispatch, event, now)
 
@@ -102,12 +102,12 @@ def _merge_receipt(
     if recipient.status is RecipientStatus.WAITING and recipient.step > dispatch.step:
         if event.status is not MessageStatus.FAILED:
             return
-        # It waits for its next step, and the last one has failed: back to that one, for another attempt or its end.
+        # The last step failed while the next one is due: back to it, for another attempt or the end.
         back = attrs.evolve(recipient, step=dispatch.step, attempts=dispatch.attempt, tries=0)
         reason = event.reason or "rejected"
         after = fail_attempt(back, reason, campaign=campaign.status, settings=settings, now=now)
     elif recipient.status is RecipientStatus.WAITING and event.status is MessageStatus.DELIVERED and steps is not None:
-        # It waits to try the step again, which has succeeded after all.
+        # The step that waits for a retry has succeeded after all.
         after = _next_step(tx, campaign, recipient, steps, now)
     if after is None:
         after = recipient_after_receipt(
@@ -119,16 +119,16 @@ def _merge_receipt(
 
 def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
     """Merge the end of a call into its recipient."""
-    found = _spoken_for(tx, dispatch)
+    found = _recipient_if_authoritative(tx, dispatch)
     if found is None:
         return
     recipient, campaign = found
-    # What was put back meanwhile has spent its attempt after all.
+    # A recipient put back meanwhile has spent its attempt after all.
     spent = attrs.evolve(recipient, attempts=max(recipient.attempts, dispatch.attempt))
     if call.status is CallStatus.UNCONFIRMED:
         after = ended_recipient(attrs.evolve(spent, tries=0), RecipientStatus.UNCONFIRMED, call.error, now)
     elif call.status is CallStatus.CANCELED:
-        # Somebody took it back at the provider: nobody was called, and nobody is to be because of that.
+        # Cancelled at the provider: nobody was called, and this opens no new call.
         taken_back = attrs.evolve(spent, dispatched=True, successful=False, tries=0)
         after = ended_recipient(taken_back, RecipientStatus.FAILED, "canceled_at_provider", now)
     else:
@@ -139,14 +139,14 @@ def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -
             double_dial=bool(campaign.double_dial),
             settings=call_settings_of(tx, dispatch.workspace_id),
             now=now,
-            reason=_why_failed(dispatch, call),
+            reason=_failure_reason(dispatch, call),
         )
     update_recipient(tx, recipient, after, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
 
 def call_analysed(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
-    """Merge a verdict that came after the end of the call into its recipient."""
-    found = _spoken_for(tx, dispatch)
+    """Merge an analysis that came after the end of the call."""
+    found = _recipient_if_authoritative(tx, dispatch)
     if found is None:
         return
     recipient, campaign = found
@@ -165,9 +165,9 @@ def update_recipient(
     now: datetime,
     dispatch: Dispatch | None = None,
 ) -> None:
-    """Write a recipient, the counters with it, and what follows for its campaign.
+    """Write a recipient and its counters, and wake or complete its campaign.
 
-    Whoever has opted out meanwhile does not begin to wait: it would only be skipped when it is due.
+    A recipient that has opted out is skipped instead of waiting.
     """
     waits = after.status is RecipientStatus.WAITING and after.phone is not None
     if waits and tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}):
@@ -175,15 +175,15 @@ def update_recipient(
     change = put_recipient(tx, campaign.workspace_id, before, after, rule=rule, now=now, dispatch=dispatch)
     counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
     left = before.status in IN_FLIGHT_RECIPIENT_STATUSES and after.status not in IN_FLIGHT_RECIPIENT_STATUSES
-    # A place that has become free may be another one's, whatever became of who had it.
+    # Any freed place may be used by another recipient.
     if not campaign.is_terminal and (after.status is RecipientStatus.WAITING or (campaign.channel == "call" and left)):
         tx.work.schedule(campaign_unit(campaign), now)
     if counters.open == 0:
         complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
 
 
-def _why_failed(dispatch: Dispatch, call: Call) -> str | None:
-    """Return the failure class of a call that failed; somebody who has answered is not called again, whatever broke."""
+def _failure_reason(dispatch: Dispatch, call: Call) -> str | None:
+    """Return why a call failed; None if somebody answered before a transient fault, which allows no retry."""
     passes = dispatch.reason in TRANSIENT_FAILURES
     answered = call.answered_at is not None or call.answered_by is not None
     return None if dispatch.reason == ASSUMED_SENT or (passes and answered) else dispatch.reason
@@ -192,15 +192,15 @@ def _why_failed(dispatch: Dispatch, call: Call) -> str | None:
 def _next_step(
     tx: Transaction, campaign: Campaign, recipient: Recipient, steps: tuple[FlowStep, ...], now: datetime
 ) -> Recipient | None:
-    """Return a recipient after a step has been sent; None when that was the last thing that its flow does."""
+    """Return a recipient after a sent step; None if it was the flow's last."""
     sent = attrs.evolve(recipient, dispatched=True, successful=True)
     after = advance_in_flow(tx, campaign, sent, recipient.step + 1, steps, now)
     return None if after.status is RecipientStatus.COMPLETED and after.reason is None else after
 
 
-def _waits_behind(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
-    """Return a recipient that has come past the step of a dispatch, with nothing sent to it since."""
-    found = _of(tx, dispatch)
+def _recipient_past_step(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
+    """Return a recipient that has passed a dispatch's step without being sent anything since."""
+    found = _recipient_of(tx, dispatch)
     if found is None or found[0].step <= dispatch.step or found[0].status in IN_FLIGHT_RECIPIENT_STATUSES:
         return None
     others = tx.dispatches.of_recipient(dispatch.workspace_id, dispatch.campaign_id or "", dispatch.position or 0)
@@ -208,16 +208,16 @@ def _waits_behind(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campa
     if any(other.state not in REACHED_NOBODY for other in behind):
         return None
     if found[0].status is RecipientStatus.FAILED:
-        # What it has failed with is a later step; that an earlier one was delivered does not mend it.
+        # It failed in a later step, which the delivery of an earlier one does not change.
         return None
     return found if is_authoritative(dispatch, [other for other in others if other.step == dispatch.step]) else None
 
 
-def _catch_up(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
-    """Merge what was reported while a later dispatch spoke for the recipient: now this is the one that stands."""
-    found = _of(tx, dispatch)
+def _replay_reports(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
+    """Merge the reports of a dispatch that counts again after later ones reached nobody."""
+    found = _recipient_of(tx, dispatch)
     if found is not None and found[0].step != dispatch.step:
-        found = _waits_behind(tx, dispatch)
+        found = _recipient_past_step(tx, dispatch)
     if dispatch.report is not None and found is not None:
         event = MessageReport(
             workspace_id=dispatch.workspace_id,
@@ -227,20 +227,19 @@ def _catch_up(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
             status=dispatch.report,
             at=now,
         )
-        # Whatever came of those between, which no longer count.
         _merge_receipt(tx, *found, dispatch, event, now)
     call = tx.calls.get(dispatch.workspace_id, dispatch.call_id) if dispatch.call_id is not None else None
     if call is not None and not call.is_open:
         call_ended(tx, dispatch, call, now)
 
 
-def _spoken_for(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
-    """Return the recipient and its campaign, when this dispatch speaks for it."""
-    found = _of(tx, dispatch)
+def _recipient_if_authoritative(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
+    """Return the recipient and its campaign if this dispatch is authoritative for it."""
+    found = _recipient_of(tx, dispatch)
     if found is None or found[0].step != dispatch.step:
         return None
     recipient, campaign = found
-    # While it is the one under way nothing else needs to be looked at; that is so for nearly every outcome.
+    # Shortcut for nearly every outcome: the dispatch under way is authoritative.
     under_way = (recipient.attempts, recipient.leg, recipient.tries) == (
         dispatch.attempt,
         dispatch.leg,
@@ -255,7 +254,7 @@ def _spoken_for(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaig
     return None
 
 
-def _of(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
+def _recipient_of(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | None:
     if dispatch.campaign_id is None or dispatch.position is None:
         return None
     recipient = tx.recipients.get(dispatch.workspace_id, dispatch.campaign_id, dispatch.position)
@@ -263,7 +262,7 @@ def _of(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campaign] | Non
     return None if recipient is None or campaign is None else (recipient, campaign)
 
 
-def _standing(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
+def _earlier_acceptance(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
     if outcome.state not in REACHED_NOBODY or (dispatch.attempt, dispatch.try_number) == (1, 1):
         return None
     return earlier_acceptance(dispatch, _siblings(tx, dispatch))

@@ -1,4 +1,4 @@
-"""Dispatches of which nobody knows what became: evidence, the deadline, the operator's decision."""
+"""Unknown dispatches: evidence from look-ups, the deadline, the operator's decision."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from outreach.working_set import Transaction
 
 OperatorDecision = Literal["assume_sent", "retry"]
 
-_NEAR: Final = timedelta(minutes=10)
-"""How far apart two requests are at the least of which a record's time says which it belongs to."""
+_AMBIGUITY_WINDOW: Final = timedelta(minutes=10)
+"""Requests less than this apart cannot be told apart by a record's time."""
 
-_MAY_BE_THERE: Final = frozenset(
+_POSSIBLY_RECORDED: Final = frozenset(
     {
         DispatchState.DISPATCHING,
         DispatchState.UNKNOWN,
@@ -30,20 +30,20 @@ _MAY_BE_THERE: Final = frozenset(
         DispatchState.ACCEPTED,
     }
 )
-"""What a provider may have a record of."""
+"""States in which a provider may have a record of a dispatch."""
 
 _EVIDENCE: Final = frozenset({DispatchState.ACCEPTED, DispatchState.REFUSED, DispatchState.NOT_SENT})
-"""What a look-up can prove; anything else is as good as no answer."""
+"""The outcomes that a look-up can prove."""
 
 
 @attrs.frozen(kw_only=True)
 class Deadlines:
-    """When what may be done about an unknown dispatch, counted from its commit.
+    """Time limits of an unknown dispatch, counted from its commit.
 
     Attributes:
-        retry_after: An operator may have it tried again, and that a provider has none of it is believed: until then
-            its request may still be on its way. By a clock that has not been set since.
-        unconfirmed_after: It ends as unconfirmed.
+        retry_after: Until then the request may still be on its way: no operator retry, and no proof that it was not
+            sent.
+        unconfirmed_after: The dispatch ends as unconfirmed.
     """
 
     retry_after: timedelta
@@ -61,29 +61,27 @@ def reconcile(
     backoff: Backoff,
     now: datetime,
 ) -> Dispatch | None:
-    """Settle an unknown dispatch by what a look-up told, or by its deadline; return it as it is then.
+    """Settle an unknown dispatch by a look-up or its deadline; return it.
 
     Args:
         tx: The transaction.
-        dispatch: The unknown one.
-        evidence: What the look-up told; None for nothing. What the ledger knows to be another request's is nothing, and
-            so is what goes by numbers, text and time alone where another request could be meant, of whatever
-            workspace: workspaces may share an account, and whoever shares an account shares its numbers.
-        asked_at: When the look-up began. A provider that had nothing by then may have got the request since, as long
-            as it could still be on its way.
-        overdue: It has been unknown for longer than the deadline, whatever the wall clock shows.
-        deadlines: When what may be done.
-        backoff: How long one that was not sent waits.
-        now: The present moment.
+        dispatch: The unknown dispatch.
+        evidence: The result of the look-up; None for nothing. It is ignored if it belongs, or may belong, to another
+            dispatch of any workspace: workspaces may share an account and its numbers.
+        asked_at: When the look-up began. The provider may have received the request since.
+        overdue: The deadline has passed by the monotonic clock.
+        deadlines: The time limits.
+        backoff: The delay of a dispatch that was not sent.
+        now: The time.
     """
     if (
         evidence is not None
         and evidence.state is DispatchState.NOT_SENT
-        and _left(tx, dispatch, deadlines.retry_after, asked_at)
+        and _time_left(tx, dispatch, deadlines.retry_after, asked_at)
     ):
         evidence = None
-    if evidence is None or evidence.state not in _EVIDENCE or _is_anothers(tx, dispatch, evidence):
-        if not overdue and _left(tx, dispatch, deadlines.unconfirmed_after, now):
+    if evidence is None or evidence.state not in _EVIDENCE or _may_be_another_dispatch(tx, dispatch, evidence):
+        if not overdue and _time_left(tx, dispatch, deadlines.unconfirmed_after, now):
             return dispatch
         evidence = DispatchOutcome(state=DispatchState.UNCONFIRMED, reason="no_evidence")
     return settle(
@@ -94,27 +92,29 @@ def reconcile(
         backoff=backoff,
         now=now,
         by=TrailRule.RECONCILIATION,
-        # The provider has it, whatever it may have answered while it was looked up.
+        # Direct evidence outweighs a deferral that arrived during the look-up.
         proven=not evidence.circumstantial,
     )
 
 
-def _is_anothers(tx: Transaction, dispatch: Dispatch, evidence: DispatchOutcome) -> bool:
-    """Return whether what was found is, or may be, another dispatch's of the database."""
+def _may_be_another_dispatch(tx: Transaction, dispatch: Dispatch, evidence: DispatchOutcome) -> bool:
+    """Return whether the evidence belongs, or may belong, to another dispatch."""
     if evidence.circumstantial:
         rivals = tx.dispatches.similar(
-            dispatch, since=dispatch.created_at - _NEAR, until=dispatch.valid_until + _NEAR, states=_MAY_BE_THERE
+            dispatch,
+            since=dispatch.created_at - _AMBIGUITY_WINDOW,
+            until=dispatch.valid_until + _AMBIGUITY_WINDOW,
+            states=_POSSIBLY_RECORDED,
         )
         if any(rival.provider_id is None for rival in rivals):
             return True
     return evidence.provider_id is not None and belongs_to_another(tx, dispatch, evidence.provider_id)
 
 
-def _left(tx: Transaction, dispatch: Dispatch, wait: timedelta, moment: datetime) -> timedelta:
-    """Return how much of a wait since the commit was left at a moment; nothing when it was over for sure.
+def _time_left(tx: Transaction, dispatch: Dispatch, wait: timedelta, moment: datetime) -> timedelta:
+    """Return how much of a wait since the commit was left at a moment; zero if it was certainly over.
 
-    By the wall clock alone nobody knows: it may have been set forth since the commit. Whoever dispatches vouches for it
-    from one heartbeat to the next.
+    Only time that the lease holder has seen pass without a clock step counts.
     """
     lease = tx.leases.current()
     if lease is None or lease.steady_since is None or lease.steady_until is None:
@@ -134,10 +134,10 @@ def resolve(
     now: datetime,
     actor: str,
 ) -> Dispatch:
-    """Decide about an unknown dispatch, as an operator (docs/delivery-contract.md#rule-6).
+    """Settle an unknown dispatch by an operator's decision (docs/delivery-contract.md#rule-6).
 
-    `assume_sent` takes it as accepted. `retry` gives it up and lets its message or call be tried again: evidence
-    that arrives before the second request cancels that one; evidence that arrives later is kept beside it.
+    `assume_sent` counts it as accepted. `retry` gives it up and tries its message or call again, unless evidence
+    arrives first.
 
     Raises:
         NotFound: The workspace has no such dispatch.
@@ -148,11 +148,11 @@ def resolve(
         raise NotFound("dispatch", dispatch_id)
     if dispatch.state is not DispatchState.UNKNOWN:
         raise Conflict(f"The dispatch is {dispatch.state}, not unknown: there is nothing to decide.")
-    left = _left(tx, dispatch, deadlines.retry_after, now)
+    left = _time_left(tx, dispatch, deadlines.retry_after, now)
     if decision == "retry" and left:
         raise Conflict(
-            f"The request may still be on its way. It can be tried again in {int(left.total_seconds()) + 1} s, when a "
-            "server has dispatched for so long from now on; evidence that arrives meanwhile settles it."
+            f"The request may still be on its way. Try again in {int(left.total_seconds()) + 1} s, while a server is "
+            "dispatching; evidence that arrives earlier settles it."
         )
     if decision == "assume_sent":
         outcome = DispatchOutcome(state=DispatchState.ACCEPTED, reason=ASSUMED_SENT)

@@ -1,4 +1,4 @@
-"""What was noted by a clock that has been set back since: none of it is trusted farther than it can be true."""
+"""Repairs after the clock was set back: times from before the step are trusted only as far as they can be true."""
 
 from __future__ import annotations
 
@@ -24,45 +24,38 @@ from outreach.policy.settlement import TRANSIENT_FAILURES
 from outreach.working_set import Transaction
 
 _SET_BACK: Final = "the clock was set back"
-"""Written, with how far, where a run says under which rules recipients wait: under none that stands."""
+"""Marks, followed by the size of the step, a run whose recipients wait by outdated times."""
 
 _MAX_ROWS: Final = 200
 
 _BEFORE: Final = timedelta(microseconds=1)
-"""What was made before a step lies before all that was made since, in the order in which requests went wrong too."""
+"""Shifts what was made before a step before all that was made since, so that requests keep their order."""
 
-_AT_ONCE: Final = ("withdrawn", "operator_retry", "deferred", "flow", DOUBLE_DIAL)
-"""What waits for a moment only; asked too early, a provider says so again."""
+_MOMENTARY: Final = ("withdrawn", "operator_retry", "deferred", "flow", DOUBLE_DIAL)
+"""Waits that may end at once: asked too early, a provider says so again."""
 
-_LIVE: Final = frozenset({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED})
+_OPEN: Final = frozenset({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED})
 
 
 def measure_setback(tx: Transaction, now: datetime) -> timedelta | None:
-    """Return by how much the clock was set back at the least since the last heartbeat; None when it was not.
+    """Return at least how far the clock was set back since the last heartbeat; None if it was not.
 
-    Nothing where only a campaign that is not over was changed ahead of now, by whoever does not dispatch.
+    Zero if only a campaign's update time lies ahead of now.
     """
     lease = tx.leases.current()
     if lease is not None and (until := lease.steady_until or lease.renewed_at) > now:
         return until - now
-    return timedelta() if any(campaign.updated_at > now for campaign in tx.campaigns.in_status(_LIVE)) else None
+    return timedelta() if any(campaign.updated_at > now for campaign in tx.campaigns.in_status(_OPEN)) else None
 
 
 def repair_after_clock_step(tx: Transaction, back: timedelta, *, epoch: int, now: datetime) -> None:
-    """Have everything looked at again that the time from before may hold up.
+    """Wake and correct what times from before the step may delay; `back` is zero if its size is unknown.
 
-    Campaigns find out slice by slice who waits for too long (`shorten_waits`). The holds of providers last as long
-    from now as they were meant to last at most. A campaign was started and changed before now: what it counts from
-    then on, such as replies and failures, would be missed otherwise. So was what is unknown committed before now.
-
-    Args:
-        tx: The transaction.
-        back: By how much the clock was set back; nothing where that is not known.
-        epoch: Of whoever dispatches.
-        now: The present moment.
+    Campaigns shorten waits in slices (`shorten_waits`). Throttles last from now at most as long as they were meant to.
+    Start and update times are capped at now, so that later replies and failures count.
     """
-    for campaign in tx.campaigns.in_status(_LIVE):
-        _distrust_campaign(tx, campaign, back, epoch, now)
+    for campaign in tx.campaigns.in_status(_OPEN):
+        _repair_campaign(tx, campaign, back, epoch, now)
     _correct_unknown(tx, now)
     correct_due_times(tx, now=now)
     for workspace in tx.workspaces.list():
@@ -71,7 +64,7 @@ def repair_after_clock_step(tx: Transaction, back: timedelta, *, epoch: int, now
 
 
 def correct_due_times(tx: Transaction, *, now: datetime) -> None:
-    """Have units looked at as soon as they would be if they were touched now: a look too early changes nothing."""
+    """Let units be checked as soon as if they were changed now: an early check changes nothing."""
     for work in tx.work.due():
         if work.due_at is None or work.due_at <= now:
             continue
@@ -83,12 +76,12 @@ def correct_due_times(tx: Transaction, *, now: datetime) -> None:
 
 
 def corrected_created_at(tx: Transaction, dispatch: Dispatch, now: datetime) -> datetime:
-    """Return when a dispatch was made, as far as it is known: before the step, where that was noted by another time.
+    """Return when a dispatch was created, before the step if its clock was set back.
 
-    By a commit that lies ahead of now it would count as on its way until that time comes again.
+    A time ahead of now would keep it in flight until that time comes again.
     """
     lease = tx.leases.current()
-    # Where the last heartbeat lies ahead as well nobody has noticed yet: `repair_after_clock_step` comes to it.
+    # If the last heartbeat lies ahead too, `repair_after_clock_step` is still to come.
     noticed = lease is not None and lease.steady_until is not None and lease.steady_until <= now
     if dispatch.created_at <= now or lease is None or lease.steady_since is None or not noticed:
         return dispatch.created_at
@@ -104,9 +97,9 @@ def _correct_unknown(tx: Transaction, now: datetime) -> None:
                 tx.dispatches.update(attrs.evolve(dispatch, created_at=now - _BEFORE))
 
 
-def _distrust_campaign(tx: Transaction, campaign: Campaign, back: timedelta, epoch: int, now: datetime) -> None:
+def _repair_campaign(tx: Transaction, campaign: Campaign, back: timedelta, epoch: int, now: datetime) -> None:
     started = campaign.started_at
-    # A new revision: what was decided by the time from before is decided again.
+    # A new revision, so that earlier decisions are made again.
     known = attrs.evolve(
         campaign,
         updated_at=min(campaign.updated_at, now),
@@ -119,7 +112,7 @@ def _distrust_campaign(tx: Transaction, campaign: Campaign, back: timedelta, epo
         and known.scheduled_start_at is not None
         and known.scheduled_start_at > now
     ):
-        # It was started by the time from before, and starts again by the present one.
+        # It starts again by the corrected clock.
         paused = move(tx, known, CampaignAction.PAUSE, now=now, actor=ENGINE, detail=_SET_BACK)
         known = move(tx, paused, CampaignAction.RESUME_SCHEDULE, now=now, actor=ENGINE, detail=_SET_BACK)
     run = tx.runs.get(campaign.workspace_id, campaign.id) or CampaignRunState(
@@ -130,7 +123,7 @@ def _distrust_campaign(tx: Transaction, campaign: Campaign, back: timedelta, epo
 
 
 def recorded_setback(run: CampaignRunState) -> timedelta | None:
-    """Return by how much the clock was set back since the recipients of a run were put off; None when it was not."""
+    """Return how far the clock was set back since a run's recipients were postponed; None if it was not."""
     if run.held_under is None or not run.held_under.startswith(_SET_BACK):
         return None
     return timedelta(seconds=float(run.held_under.split()[-2]))
@@ -139,23 +132,14 @@ def recorded_setback(run: CampaignRunState) -> timedelta | None:
 def shorten_waits(
     tx: Transaction, campaign: Campaign, back: timedelta, *, receipt: timedelta, now: datetime, limit: int
 ) -> Iterator[tuple[Recipient, Recipient]]:
-    """Yield recipients that wait for longer than any wait that begins now, each with what it waits for from now on.
+    """Yield recipients that wait longer than a new wait would last, each with its shortened wait.
 
-    That is as long as it had left before the step, and never longer than a wait that begins now: who waits until a
-    moment that may have been noted by the right time keeps it.
-
-    Args:
-        tx: The transaction.
-        campaign: Whose recipients.
-        back: By how much the clock was set back; nothing where that is not known.
-        receipt: How long a receipt is waited for.
-        now: The present moment.
-        limit: How many at the most.
+    A wait lasts as long as it had left before the step, and never longer than `receipt` or a new wait of its kind.
     """
     left = limit
     for reason, longest in _waits(tx, campaign):
         for recipient in tx.recipients.postponed(campaign.workspace_id, campaign.id, reason, now + longest, limit=left):
-            latest = now + _own_wait(tx, campaign, recipient, longest)
+            latest = now + _longest_wait(tx, campaign, recipient, longest)
             yield recipient, attrs.evolve(recipient, due_at=_sooner(recipient, back, latest))
             left -= 1
     for recipient in tx.recipients.in_progress_after(campaign.workspace_id, campaign.id, now + receipt, limit=left):
@@ -167,8 +151,8 @@ def _sooner(recipient: Recipient, back: timedelta, latest: datetime) -> datetime
 
 
 def _waits(tx: Transaction, campaign: Campaign) -> Iterator[tuple[str, timedelta]]:
-    """Yield for what recipients wait, and for how long at the most."""
-    for reason in _AT_ONCE:
+    """Yield each reason to wait with its longest duration."""
+    for reason in _MOMENTARY:
         yield reason, timedelta()
     if campaign.channel == "call":
         again = timedelta(minutes=call_settings_of(tx, campaign.workspace_id).retry_delay_minutes)
@@ -180,8 +164,8 @@ def _waits(tx: Transaction, campaign: Campaign) -> Iterator[tuple[str, timedelta
     yield "flow_wait", timedelta(minutes=max(waits, default=0))
 
 
-def _own_wait(tx: Transaction, campaign: Campaign, recipient: Recipient, longest: timedelta) -> timedelta:
-    """Return how long a recipient waits from now on; each step of a flow has a wait of its own."""
+def _longest_wait(tx: Transaction, campaign: Campaign, recipient: Recipient, longest: timedelta) -> timedelta:
+    """Return a recipient's longest wait; each flow step has its own."""
     steps = steps_of(tx, campaign) or () if recipient.reason == "flow_wait" else ()
     if not 0 < recipient.step <= len(steps):
         return longest

@@ -54,7 +54,7 @@ _STALE: Final = WaveResult(stale=True, changed=False, dispatches=())
 
 @attrs.define(kw_only=True)
 class _Begun:
-    """A wave of which is decided what is written: the change of its counters until now, and its intents."""
+    """A wave whose endings and postponements are written and whose intents are drafted."""
 
     wave: Wave
     campaign: Campaign
@@ -66,17 +66,15 @@ class _Begun:
 def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[[], datetime]) -> Sequence[WaveResult]:
     """Commit the intents and endings of many campaigns, each checked again.
 
-    docs/delivery-contract.md#rule-1 to #rule-4.
-
-    A wave that has been committed before is told of once more: those whose operation it was may have gone away before
-    they could be told, and others ask for theirs again.
+    See docs/delivery-contract.md#rule-1 to #rule-4. A wave that is in the ledger already is returned again, because its
+    first caller may have gone before it got the result.
 
     Raises:
-        LeaseLost: The worker's epoch is not the present one; nothing was committed.
+        LeaseLost: The worker's epoch has passed; nothing was committed.
     """
     for epoch in {wave.epoch for wave in waves}:
         require_lease(tx, epoch)
-    # The time of the commit, not of the decision: the operation may have waited for its turn.
+    # The time of the commit, not of the decision: the operation may have queued.
     now = clock_now()
     prefetch_campaigns(tx, [(wave.workspace_id, wave.campaign_id) for wave in waves])
     tx.recipients.prefetch(
@@ -88,7 +86,7 @@ def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[
     begun = [_committed_before(tx, wave) or _begin(tx, wave, contacted, now) for wave in waves]
     opened = insert_intents(tx, [draft for one in begun if isinstance(one, _Begun) for draft in one.drafts])
     done = [_finish(tx, one, opened, now) if isinstance(one, _Begun) else one for one in begun]
-    # Counted last: a stop of this very operation, such as the end of the campaign, is not one that comes after.
+    # Counted last, so that a stop by this operation itself is not taken for a later one.
     stops = tx.stops.count()
     return [
         attrs.evolve(committed, stops=stops) if isinstance(one, _Begun) else committed
@@ -97,27 +95,23 @@ def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[
 
 
 def _committed_before(tx: Transaction, wave: Wave) -> WaveResult | None:
-    """Return what a wave did that is in the ledger already; None where it is not."""
+    """Return the result of a wave that is in the ledger already; None if it is not."""
     known = (tx.dispatches.get(wave.workspace_id, intent.dispatch_id) for intent in wave.intents)
     made = tuple(one for one in known if one is not None and one.state is DispatchState.DISPATCHING)
-    # Without the number of stops of that commit: all of them are looked at anew before their requests.
+    # Without a stop count, all are checked again before their requests.
     return WaveResult(stale=False, changed=True, dispatches=made) if made else None
 
 
 def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: datetime) -> _Begun | WaveResult:
-    """Decide anew about a wave, and write all of it but its intents; where it is stale, nothing.
+    """Decide again about a wave and write all but its intents; nothing if it is stale.
 
-    Args:
-        tx: The transaction.
-        wave: What was decided before.
-        contacted: The numbers that intents are for which are not in the ledger yet; those of this wave are added.
-        now: When.
+    The numbers of this wave's intents are added to `contacted`.
     """
     campaign = tx.campaigns.get(wave.workspace_id, wave.campaign_id)
     workspace = tx.workspaces.get(wave.workspace_id)
     if campaign is None or workspace is None or now > wave.latest:
         return _STALE
-    if not _still_holds(tx, campaign, workspace, wave.basis, now):
+    if not _is_basis_current(tx, campaign, workspace, wave.basis, now):
         return _STALE
     if (
         wave.intents
@@ -133,7 +127,7 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
     moments = (next_slot(run.next_slot_at, now, wave.spacing), pace.next_slot_at if pace else None)
     slot = max(now, wave.not_before, *(moment for moment in moments if moment is not None))
     apart = max(wave.spacing, pace.spacing) if pace else wave.spacing
-    places = _places(tx, campaign)
+    places = _free_places(tx, campaign)
     steps = steps_of(tx, campaign)
     change = Counters()
     changed = bool(wave.endings or wave.postponements or wave.advances)
@@ -145,12 +139,12 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
             change += end_recipient(tx, wave.workspace_id, _opted_out(held.recipient), now)
         else:
             postponed.append(held)
-    for going in wave.advances:
-        change += advance_without_sending(tx, campaign, going, now)
+    for advance in wave.advances:
+        change += advance_without_sending(tx, campaign, advance, now)
     drafts: list[IntentDraft] = []
     for intent in wave.intents:
         if standing.get(intent.to) == HELD:
-            postponed.append(_holding(intent, now + HELD_RECHECK_AFTER, TrailRule.REGISTER, UNCLEAR_REPLY))
+            postponed.append(_postponed(intent, now + HELD_RECHECK_AFTER, TrailRule.REGISTER, UNCLEAR_REPLY))
             continue
         if intent.to in standing:
             change += end_recipient(tx, wave.workspace_id, _opted_out(intent.recipient), now)
@@ -161,24 +155,23 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
             changed = True
             continue
         if second_leg_is_late(intent.recipient, now):
-            # It was in time when it was decided on; the commit has waited for its turn.
+            # It was in time when decided, but the commit has queued.
             change += advance_without_sending(tx, campaign, _drop(intent.recipient), now)
             changed = True
             continue
         if workspace.frequency_cap is not None and (workspace.id, intent.to) in contacted:
-            # What goes to the same number by this very commit counts too, and is not in the ledger yet.
+            # Intents of this commit are not in the ledger yet, but count for the cap.
             continue
         capped = frequency_capped_until(tx, wave.workspace_id, intent.to, now)
         if capped is not None:
-            postponed.append(_holding(intent, capped, TrailRule.FREQUENCY_CAP, FREQUENCY_CAP))
+            postponed.append(_postponed(intent, capped, TrailRule.FREQUENCY_CAP, FREQUENCY_CAP))
             continue
         far = slot > min(now + wave.look_ahead, now + wave.intent_lifetime)
         if far or slot >= wave.latest or len(drafts) >= places:
             break
         if intent.latest is not None and slot >= intent.latest:
-            # Its evening comes before its slot. It is decided about again then; left due, it would be asked about
-            # without a pause until then, and others behind it not at all.
-            postponed.append(_holding(intent, intent.latest, TrailRule.CONTACT_HOURS, CONTACT_HOURS))
+            # Contact hours end before its slot: left due, it would block those behind it.
+            postponed.append(_postponed(intent, intent.latest, TrailRule.CONTACT_HOURS, CONTACT_HOURS))
             continue
         drafted = draft_intent(tx, wave, campaign, run, intent, slot, now)
         if drafted is None:
@@ -188,7 +181,7 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
         contacted.add((workspace.id, intent.to))
         slot += apart
     for held in postponed:
-        change += _put_off(tx, campaign, held, now)
+        change += _postpone_or_drop(tx, campaign, held, now)
     if postponed:
         run = attrs.evolve(run, held_under=contact_rules_key(workspace))
     if drafts:
@@ -202,7 +195,7 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
 
 
 def _finish(tx: Transaction, begun: _Begun, opened: frozenset[str], now: datetime) -> WaveResult:
-    """Write what follows from the intents of a wave that went into the ledger."""
+    """Write what follows from a wave's intents that entered the ledger."""
     entered = [one for one in begun.drafts if one.dispatch.id in opened]
     change = begun.change
     for one in entered:
@@ -233,18 +226,18 @@ def _drop(recipient: Recipient) -> Advance:
     return Advance(recipient=recipient, kind="drop_second_leg")
 
 
-def _put_off(tx: Transaction, campaign: Campaign, held: Postponement, now: datetime) -> Counters:
-    """Let a recipient wait; the second call of a double dial waits for nothing, and is dropped instead."""
+def _postpone_or_drop(tx: Transaction, campaign: Campaign, held: Postponement, now: datetime) -> Counters:
+    """Postpone a recipient; the second call of a double dial is dropped instead."""
     if held.recipient.leg == 2:
         return advance_without_sending(tx, campaign, _drop(held.recipient), now)
     return postpone_recipient(tx, campaign.workspace_id, held, now)
 
 
-def _holding(intent: Intent, until: datetime, rule: TrailRule, reason: str) -> Postponement:
+def _postponed(intent: Intent, until: datetime, rule: TrailRule, reason: str) -> Postponement:
     return Postponement(recipient=intent.recipient, due_at=until, reason=reason, rule=rule)
 
 
-def _still_holds(
+def _is_basis_current(
     tx: Transaction, campaign: Campaign, workspace: Workspace, basis: DecisionBasis, now: datetime
 ) -> bool:
     return (
@@ -253,22 +246,22 @@ def _still_holds(
         and workspace.status is WorkspaceStatus.ACTIVE
         and workspace.revision == basis.workspace
         and settings_of(tx, campaign.workspace_id).revision == basis.settings
-        and _agent_still_holds(tx, campaign, basis)
-        # Ahead of it where the clock was set back after its start.
+        and _is_agent_current(tx, campaign, basis)
+        # The start lies ahead again if the clock was set back.
         and (campaign.scheduled_start_at is None or now >= campaign.scheduled_start_at)
         and (campaign.scheduled_expires_at is None or now < campaign.scheduled_expires_at)
     )
 
 
-def _agent_still_holds(tx: Transaction, campaign: Campaign, basis: DecisionBasis) -> bool:
+def _is_agent_current(tx: Transaction, campaign: Campaign, basis: DecisionBasis) -> bool:
     if campaign.agent_id is None:
         return basis.agent is None
     agent = tx.agents.get(campaign.workspace_id, campaign.agent_id)
     return agent is not None and agent.revision == basis.agent and agent.is_active and agent.can_place_calls
 
 
-def _places(tx: Transaction, campaign: Campaign) -> float:
-    """Return how many more may be in flight; a call that may be ringing takes a place until that is known."""
+def _free_places(tx: Transaction, campaign: Campaign) -> float:
+    """Return how many more may be in flight; a call that may be ringing counts."""
     if campaign.channel == "sms":
         return math.inf
     return campaign.batch_concurrency - tx.recipients.in_flight(campaign.workspace_id, campaign.id)

@@ -1,4 +1,4 @@
-"""Opening dispatches: intents, committed before a provider hears of them (docs/delivery-contract.md#rule-1)."""
+"""Intents: dispatches, committed before their requests start (docs/delivery-contract.md#rule-1)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,7 @@ from outreach.working_set import Transaction
 
 @attrs.frozen(kw_only=True)
 class IntentDraft:
-    """An intent that is about to be written.
-
-    Attributes:
-        before: The recipient as it is.
-        after: The recipient once it is written.
-        call: The record of a call; None for a message.
-    """
+    """An intent to be written, with its recipient before and after, and its call record (None for a message)."""
 
     dispatch: Dispatch
     before: Recipient
@@ -48,13 +42,10 @@ def draft_intent(
     slot: datetime,
     now: datetime,
 ) -> tuple[IntentDraft, CampaignRunState] | None:
-    """Return the intent of one message or call, and what the run remembers then; nothing is written.
-
-    None when the recipient is not as it was when it was decided on.
-    """
+    """Return an unwritten intent and the new state of the run; None if the recipient has changed."""
     current = unchanged_recipient(tx, wave.workspace_id, intent.recipient)
     if current is None or (current.due_at is not None and current.due_at > now):
-        # It was due by a clock that has been set back since.
+        # It was due by a clock that was set back since.
         return None
     # The second call of a double dial belongs to the first one's attempt.
     attempt = current.attempts + 1 if current.leg == 1 else current.attempts
@@ -95,10 +86,9 @@ def draft_intent(
 
 
 def insert_intents(tx: Transaction, drafts: Sequence[IntentDraft]) -> frozenset[str]:
-    """Write many intents at once; return the identifiers of those that went in.
+    """Write many intents at once; return the identifiers of those that were written.
 
-    The ledger itself forbids a second open dispatch; the recipient's state is behind then, and is left alone. The slot
-    that was meant for it is not made up for.
+    The ledger refuses a second open dispatch; the slot of a refused one is lost.
     """
     for one in drafts:
         if one.call is not None:
@@ -112,7 +102,7 @@ def insert_intents(tx: Transaction, drafts: Sequence[IntentDraft]) -> frozenset[
 
 
 def mark_dispatching(tx: Transaction, opened: IntentDraft) -> Counters:
-    """Note with its recipient that an intent was written; return the change of the counters."""
+    """Update the recipient of a written intent; return the change of the counters."""
     dispatch = opened.dispatch
     rule = TrailRule.PACE if dispatch.channel == "sms" else TrailRule.CONCURRENCY
     return put_recipient(
@@ -158,13 +148,9 @@ def _call(dispatch: Dispatch, agent_id: str, intent: Intent) -> Call:
 def withdrawal_reasons(
     tx: Transaction, intents: Sequence[tuple[Dispatch, int | None]], now: datetime
 ) -> Sequence[str | None]:
-    """Return why each of some committed intents must not be sent after all; None where nothing stands against it.
+    """Return for each committed intent why it must not be sent after all, or None.
 
-    Args:
-        tx: The transaction.
-        intents: Each with the number of stops at its commit, as far as it is known: without another one since nothing
-            needs to be looked at.
-        now: When.
+    Each comes with the stop count at its commit, or None; if no stop was counted since, nothing needs to be read.
     """
     stops = tx.stops.count()
     doubtful = [dispatch for dispatch, known in intents if known != stops]
@@ -178,15 +164,15 @@ def withdrawal_reasons(
 
 
 def prefetch_for_last_check(tx: Transaction, dispatches: Sequence[Dispatch]) -> None:
-    """Read what `withdrawal_reason` looks at for many dispatches, all at once."""
+    """Read the rows that `withdrawal_reason` needs for many dispatches, in one go."""
     tx.dispatches.prefetch((dispatch.workspace_id, dispatch.id) for dispatch in dispatches)
     tx.register.prefetch((dispatch.workspace_id, dispatch.to) for dispatch in dispatches)
 
 
 def withdrawal_reason(tx: Transaction, dispatch: Dispatch) -> str | None:
-    """Return why a committed intent must not be sent after all; None when nothing stands against it.
+    """Return why a committed intent must not be sent after all, or None.
 
-    Read immediately before the request, so that a stop that has committed since the intent is heard.
+    This is read immediately before the request, so that stops since the commit count.
     """
     workspace = tx.workspaces.get(dispatch.workspace_id)
     if workspace is None or workspace.status is not WorkspaceStatus.ACTIVE:

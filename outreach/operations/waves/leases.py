@@ -1,4 +1,4 @@
-"""Taking and keeping the right to dispatch from a database."""
+"""Taking and renewing the dispatch lease of a database."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from outreach.working_set import Transaction
 
 @attrs.frozen(kw_only=True)
 class Takeover:
-    """What taking over a database found.
+    """The result of taking the lease.
 
     Attributes:
         epoch: The new epoch.
-        paused_campaigns: Campaigns that were paused because the database is a copy or was restored.
-        reason: Why; None when nothing was held back.
-        spacings: The paces that an earlier worker may have kept until now, by their key, each with the time that lies
-            between its last start and the first one of the new worker.
+        paused_campaigns: Campaigns that were paused by a quarantine.
+        reason: The reason of the quarantine; None without one.
+        spacings: The pace of each campaign and sender that the earlier worker may have used, by its key.
     """
 
     epoch: int
@@ -40,12 +39,9 @@ class Takeover:
 def take_over(tx: Transaction, *, home: DatabaseHome | None, noted: HighWaterMark | None, now: datetime) -> Takeover:
     """Take the lease under a new epoch.
 
-    A database that has moved to another host or path, or that is older than what was noted beside it, does
-    not start sending: its active and scheduled campaigns are paused until an operator resumes them
-    (docs/delivery-contract.md#rule-10).
-
-    No message of the new epoch starts sooner after one of the old than the pace allows,
-    because every start of the old worker lies before now.
+    A database that was moved to another host or path, or that is older than the high-water mark beside it, is
+    quarantined: its running campaigns are paused until an operator resumes them (docs/delivery-contract.md#rule-10).
+    The pace holds across workers, because every start of the old one lies before now.
     """
     current = tx.leases.current()
     epoch = (current.epoch if current else 0) + 1
@@ -65,17 +61,17 @@ def take_over(tx: Transaction, *, home: DatabaseHome | None, noted: HighWaterMar
             for campaign in running
         ]
     spacings: dict[str, timedelta] = {}
-    # Paused and scheduled ones too: they may be running again a moment from now.
+    # Paused and scheduled campaigns may run again soon.
     for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED}):
-        spacings.update(_respace(tx, campaign, epoch, now))
+        spacings.update(_shift_campaign_slot(tx, campaign, epoch, now))
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
-            spacings.update(_respace_number(tx, number, now))
+            spacings.update(_shift_sender_slot(tx, number, now))
     back = clock_steps.measure_setback(tx, now)
     if back is not None:
         clock_steps.repair_after_clock_step(tx, back, epoch=epoch, now=now)
     else:
-        # What was asked for by a wrong time while nobody dispatched has left nothing else that tells of it.
+        # Nothing else shows times that were written by a wrong clock while no worker ran.
         clock_steps.correct_due_times(tx, now=now)
     if home is not None:
         tx.leases.set_home(home)
@@ -98,7 +94,7 @@ def take_over(tx: Transaction, *, home: DatabaseHome | None, noted: HighWaterMar
 
 
 def high_water(tx: Transaction, epoch: int) -> HighWaterMark:
-    """Return how far the database has come."""
+    """Return the database's high-water mark."""
     lease = tx.leases.current()
     return HighWaterMark(
         database=tx.leases.database_id(),
@@ -109,22 +105,14 @@ def high_water(tx: Transaction, epoch: int) -> HighWaterMark:
 
 
 def renew(tx: Transaction, *, epoch: int, now: datetime, back: timedelta | None = None) -> HighWaterMark:
-    """Renew the lease; return how far the database has come.
+    """Renew the lease and return the high-water mark; raise `LeaseLost` if another worker has taken over.
 
-    Args:
-        tx: The transaction.
-        epoch: Whose lease.
-        now: The present moment, as the clock showed it when it was looked at for a step.
-        back: By how much the clock was set back since the last time; nothing where it was set forth alone, and None
-            where it was not set.
-
-    Raises:
-        LeaseLost: Another worker has taken over.
+    `back` is how far the clock was set back since the last heartbeat: zero after a step forwards, None without a step.
     """
     lease = require_lease(tx, epoch)
     if back:
         clock_steps.repair_after_clock_step(tx, back, epoch=epoch, now=now)
-    # It never goes back under an epoch: a note with a later heartbeat says that the database was restored.
+    # Never back within an epoch: a mark with a later heartbeat shows a restored database.
     latest = max(now, lease.renewed_at + timedelta(microseconds=1))
     since = lease.steady_since if back is None else now
     tx.leases.put(attrs.evolve(lease, renewed_at=latest, steady_since=since, steady_until=now))
@@ -132,31 +120,30 @@ def renew(tx: Transaction, *, epoch: int, now: datetime, back: timedelta | None 
 
 
 def _is_behind(tx: Transaction, mark: HighWaterMark | None, lease: Lease | None) -> bool:
-    """Return whether a database is older than what was noted of it; a note of another database says nothing."""
+    """Return whether a database is older than its high-water mark; another database's mark says nothing."""
     if mark is None or mark.database != tx.leases.database_id():
         return False
     if mark.epoch > (lease.epoch if lease else 0) or mark.change > tx.work.last_change():
         return True
-    # A heartbeat is committed before it is noted, so that a file that is what it was is never behind.
+    # A heartbeat is committed before the mark is written, so that an intact file is never behind.
     same = lease is not None and lease.epoch == mark.epoch
     return same and mark.renewed_at is not None and lease is not None and mark.renewed_at > lease.renewed_at
 
 
-def _respace(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> Mapping[str, timedelta]:
+def _shift_campaign_slot(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> Mapping[str, timedelta]:
     run = tx.runs.get(campaign.workspace_id, campaign.id)
     if run is None:
         return {}
     slot, spacings = run.next_slot_at, {}
     if campaign.channel == "sms":
-        # The places in flight are the pace of calls, and those that are taken stand in the ledger.
+        # Calls have no pace, only a limit in flight, which the ledger shows.
         spacings[campaign.id] = spacing(campaign.rate_per_minute or 1)
         slot = first_slot(slot, now, spacings[campaign.id])
-    # What else it remembers, such as how far the caller IDs of a group have gone round, stays.
     tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=slot))
     return spacings
 
 
-def _respace_number(tx: Transaction, number: Number, now: datetime) -> Mapping[str, timedelta]:
+def _shift_sender_slot(tx: Transaction, number: Number, now: datetime) -> Mapping[str, timedelta]:
     taken = tx.runs.sender_slot(number.workspace_id, number.phone)
     if number.rate_per_minute is None or taken is None:
         return {}

@@ -1,4 +1,4 @@
-"""What campaigns and single messages share: the pace of a sending number, and how often a person is contacted."""
+"""Limits shared by campaigns and single messages: the pace of a sending number and the frequency cap."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from outreach.working_set import Transaction
 FREQUENCY_WINDOW: Final = timedelta(hours=24)
 
 CAP_RECHECK_AFTER: Final = timedelta(minutes=1)
-"""How long the cap holds at first where a request decides that is under way: by then it is known or in doubt."""
+"""How soon a capped number is checked again while a request in flight may turn out not to count."""
 
 
 def sender_pace(tx: Transaction, campaign: Campaign, now: datetime) -> SenderPace | None:
-    """Return the pace of the number that a campaign sends from; None when it has none of its own."""
+    """Return the pace of a campaign's sending number; None if it has none."""
     if campaign.channel != "sms":
         return None
     return pace_of_number(tx, campaign.workspace_id, campaign.from_number, now)
 
 
 def prefetch_sender_paces(tx: Transaction, campaigns: Iterable[Campaign]) -> None:
-    """Read the numbers that campaigns send from, all at once."""
+    """Read the numbers that campaigns send from, in one go."""
     phones = (
         (campaign.workspace_id, _phone(tx, campaign.workspace_id, campaign.from_number))
         for campaign in campaigns
@@ -37,7 +37,7 @@ def prefetch_sender_paces(tx: Transaction, campaigns: Iterable[Campaign]) -> Non
 
 
 def pace_of_number(tx: Transaction, workspace_id: str, written: str | None, now: datetime) -> SenderPace | None:
-    """Return the pace of a sending number, however it is spelled; None when it has none of its own."""
+    """Return the pace of a sending number in any notation; None if it has none."""
     number = _number(tx, workspace_id, written) if written is not None else None
     if number is None or number.rate_per_minute is None:
         return None
@@ -56,18 +56,18 @@ def _number(tx: Transaction, workspace_id: str, written: str) -> Number | None:
 
 
 def _phone(tx: Transaction, workspace_id: str, written: str) -> str | None:
-    # Campaigns keep the number as it was written; two spellings of it share one pace.
+    # Campaigns keep the number as supplied, and all its spellings share one pace.
     workspace = tx.workspaces.get(workspace_id)
     return normalise(written, workspace.default_region if workspace else None)
 
 
 def frequency_capped_until(tx: Transaction, workspace_id: str, phone: str, now: datetime) -> datetime | None:
-    """Return when a number may be contacted again under the workspace's frequency cap; None when it may be now."""
+    """Return when the frequency cap next allows contacting a number; None if it does now."""
     workspace = tx.workspaces.get(workspace_id)
     cap = workspace.frequency_cap if workspace is not None else None
     if cap is None:
         return None
-    # Half-open: what lies exactly a window back is out of it.
+    # Half-open: a contact exactly one window ago does not count.
     sent = [
         one
         for one in tx.dispatches.sent_to(workspace_id, phone, since=now - FREQUENCY_WINDOW)
@@ -75,7 +75,7 @@ def frequency_capped_until(tx: Transaction, workspace_id: str, phone: str, now: 
     ]
     if len(sent) < cap:
         return None
-    # What was sent before the clock was set back lies ahead, and holds nobody for longer than what is sent now.
+    # A contact ahead of now dates from before a clock step, and counts as made now.
     until = min(sent[-cap].at, now) + FREQUENCY_WINDOW
-    # One that turns out to have reached nobody does not count: who waits for it all day may be reached by nobody.
+    # A request in flight may reach nobody and then not count.
     return min(until, now + CAP_RECHECK_AFTER) if any(one.in_flight for one in sent[-cap:]) else until

@@ -1,4 +1,4 @@
-"""What is due in campaigns, and all that has to be known to decide about it: many campaigns at once."""
+"""The recipients due in many campaigns, with all that deciding about them needs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ from outreach.working_set import Transaction
 
 
 def plan_waves(tx: Transaction, wanted: Sequence[tuple[str, str, int]], *, now: datetime) -> Sequence[WavePlan | None]:
-    """Return what is due in many campaigns, read all at once.
-
-    Args:
-        tx: The transaction.
-        wanted: Workspace, campaign, and how many recipients at the most.
-        now: When.
-    """
+    """Return the plans of many campaigns, given as workspace, campaign and maximum number of recipients."""
     prefetch_campaigns(tx, [(workspace_id, campaign_id) for workspace_id, campaign_id, _ in wanted])
     by_limit: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
     for workspace_id, campaign_id, limit in wanted:
@@ -48,7 +42,6 @@ def plan_waves(tx: Transaction, wanted: Sequence[tuple[str, str, int]], *, now: 
 def _plan(
     tx: Transaction, workspace_id: str, campaign_id: str, due: Sequence[Recipient], now: datetime
 ) -> WavePlan | None:
-    """Return what is due in a campaign; None when the campaign is gone."""
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     workspace = tx.workspaces.get(workspace_id)
     if campaign is None or workspace is None:
@@ -83,7 +76,7 @@ def _plan(
 
 
 def prefetch_campaigns(tx: Transaction, keys: Sequence[tuple[str, str]]) -> None:
-    """Read what is looked at of each of many campaigns, all at once."""
+    """Read the rows that many campaigns need, in one go."""
     workspace_ids = {workspace_id for workspace_id, _ in keys}
     tx.campaigns.prefetch(keys)
     tx.workspaces.prefetch(workspace_ids)
@@ -100,7 +93,7 @@ def prefetch_campaigns(tx: Transaction, keys: Sequence[tuple[str, str]]) -> None
 
 
 def _spacing(campaign: Campaign) -> timedelta:
-    """Return how far apart the requests of a campaign start; calls have no pace but their places."""
+    """Return how far apart a campaign's requests start; calls are limited in flight instead."""
     return spacing(campaign.rate_per_minute or 1) if campaign.channel == "sms" else timedelta()
 
 

@@ -1,4 +1,4 @@
-"""Recipients that the workspace's rules of contact put off, and what becomes of them when the rules change."""
+"""Recipients postponed by contact rules, and their release when the rules change."""
 
 from __future__ import annotations
 
@@ -21,18 +21,10 @@ from outreach.working_set import Transaction
 def release_postponed(
     tx: Transaction, workspace_id: str, campaign_id: str, *, receipt: timedelta, now: datetime, limit: int
 ) -> None:
-    """Make a slice of those that wait under outdated rules due again; the rules of now decide about them then.
+    """Make a slice of the recipients postponed under outdated contact rules due now.
 
-    The campaign stays outdated until nobody is left. What waits for another reason keeps its time, unless that was
-    noted by a clock that has been set back since.
-
-    Args:
-        tx: The transaction.
-        workspace_id: Whose campaign.
-        campaign_id: Which.
-        receipt: How long a receipt is waited for.
-        now: The present moment.
-        limit: How many recipients at the most.
+    The run stays outdated until none is left. Other waits keep their time unless a clock step changed it (`receipt` is
+    the longest wait for a receipt).
     """
     run, workspace = tx.runs.get(workspace_id, campaign_id), tx.workspaces.get(workspace_id)
     campaign = tx.campaigns.get(workspace_id, campaign_id)

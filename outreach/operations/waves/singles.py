@@ -1,4 +1,4 @@
-"""Single calls and messages: creating them, and committing their intents."""
+"""Single calls and messages: creating them and committing their intents."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ _CANCELED_BY: Final[Mapping[str, TrailRule]] = MappingProxyType(
         "restored": TrailRule.COPIED_FILE,
     }
 )
-"""The rule behind each reason for which a queued call is canceled."""
+"""The trail rule for each reason that cancels a queued call."""
 
 SLOT_LEAD_TIME: Final = timedelta(seconds=2)
-"""How long before its slot a single message takes it: earlier than any campaign does, so that none is before it for
-longer than a slot."""
+"""A single message reserves its slot this early, ahead of campaigns, so that at most one slot is before it."""
 
-_LOOK_AGAIN: Final = timedelta(seconds=5)
-"""While a workspace may not work, its singles are looked at this often."""
+_RECHECK_AFTER: Final = timedelta(seconds=5)
+"""How often singles are checked while their workspace is not active."""
 
 
 @attrs.frozen(kw_only=True)
 class IntentTerms:
-    """Under what terms an intent is committed.
+    """The terms of a commit.
 
     Attributes:
+        dispatch_id: The identifier of the new dispatch.
         epoch: The worker's epoch.
         latest: No request may start later.
-        lifetime: How long after the commit it may start.
-        stale_after: One that waited longer than this is canceled instead.
-        backoff: How long one that was deferred waits.
-        not_before: The sending number may not start another one earlier, whatever the ledger says; None for any time.
+        lifetime: How long after the commit the request may start.
+        stale_after: One that has waited longer is cancelled.
+        backoff: The delay after a deferral.
+        not_before: The sending number may not start another request earlier; None for no limit.
     """
 
     dispatch_id: str
@@ -70,12 +70,7 @@ class IntentTerms:
 
 
 def require_outbound_agent(agent: Agent) -> None:
-    """Check that an agent may place calls now.
-
-    Raises:
-        AgentInactive: It is switched off.
-        AgentNotOutbound: It may not call out.
-    """
+    """Raise `AgentInactive` or `AgentNotOutbound` unless an agent may place calls now."""
     if not agent.is_active:
         raise AgentInactive(f"Agent {agent.name!r} is inactive. Activate it, or choose another one.")
     if not agent.can_place_calls:
@@ -99,12 +94,7 @@ def create_call(tx: Transaction, call: Call, *, now: datetime) -> Call:
 
 
 def create_message(tx: Transaction, message: Message, *, now: datetime) -> Message:
-    """Queue a message.
-
-    Raises:
-        RecipientUnsubscribed: The register forbids it, as it does every message to a number on it that somebody asks
-            for; answers to keywords have a rule of their own (`operations.register.entries.block_reason`).
-    """
+    """Queue a message, or raise `RecipientUnsubscribed` if the register blocks it."""
     if block_reason(tx, message.workspace_id, "sms", message.to, message.purpose) is not None:
         raise RecipientUnsubscribed("The number is on the workspace's unsubscribe register for SMS.")
     tx.messages.insert(message)
@@ -115,11 +105,7 @@ def create_message(tx: Transaction, message: Message, *, now: datetime) -> Messa
 def commit_message(
     tx: Transaction, workspace_id: str, message_id: str, terms: IntentTerms, *, clock_now: Callable[[], datetime]
 ) -> Dispatch | None:
-    """Commit the intent of a queued message; None when it is not to be sent (any more).
-
-    Raises:
-        LeaseLost: The worker's epoch is not the present one.
-    """
+    """Commit the intent of a queued message, or raise `LeaseLost`; None if it is not to be sent now."""
     require_lease(tx, terms.epoch)
     now = clock_now()
     message = tx.messages.get(workspace_id, message_id)
@@ -129,25 +115,24 @@ def commit_message(
     before = tx.dispatches.of_message(workspace_id, message_id)
     stale_at = message.send_until
     if stale_at is None:
-        stale_at = terms.stale_after + _waits_since(message.created_at, before)
-    reason = _obstacle(tx, workspace_id, "sms", message.to, message.purpose, stale_at, now)
+        stale_at = terms.stale_after + _waiting_since(message.created_at, before)
+    reason = _cancel_reason(tx, workspace_id, "sms", message.to, message.purpose, stale_at, now)
     if reason is not None:
         _cancel_message(tx, message, reason, now)
         return None
-    look_again = _look_again(tx, workspace_id, message.carrier, now) or _backs_off_until(before, terms.backoff, now)
-    if look_again is not None:
-        tx.work.schedule(unit, min(stale_at, look_again))
+    retry_at = _blocked_until(tx, workspace_id, message.carrier, now) or _backoff_until(before, terms.backoff, now)
+    if retry_at is not None:
+        tx.work.schedule(unit, min(stale_at, retry_at))
         return None
     pace = pace_of_number(tx, workspace_id, message.from_number, now)
     slot = now if pace is None else max(now, pace.next_slot_at or now, terms.not_before or now)
-    # An intent lives from its commit on: its slot must come within its life.
     ahead = min(SLOT_LEAD_TIME, terms.lifetime / 2)
     if slot > now + ahead:
         tx.work.schedule(unit, min(stale_at, slot - ahead))
         return None
     valid_until = min(terms.latest, now + terms.lifetime, message.send_until or terms.latest)
     if slot >= valid_until:
-        # The lease or the time for an answer is over before its slot comes: it would take the slot and not be sent.
+        # The lease or the time for a reply ends before the slot: the slot would be used up for nothing.
         tx.work.schedule(unit, min(stale_at, slot))
         return None
     dispatch = Dispatch(
@@ -180,11 +165,7 @@ def commit_message(
 def commit_call(
     tx: Transaction, workspace_id: str, call_id: str, terms: IntentTerms, *, clock_now: Callable[[], datetime]
 ) -> tuple[Dispatch, Agent] | None:
-    """Commit the intent of a queued call; None when it is not to be placed (any more).
-
-    Raises:
-        LeaseLost: The worker's epoch is not the present one.
-    """
+    """Commit the intent of a queued call, or raise `LeaseLost`; None if it is not to be placed now."""
     require_lease(tx, terms.epoch)
     now = clock_now()
     call = tx.calls.get(workspace_id, call_id)
@@ -193,16 +174,16 @@ def commit_call(
     unit = WorkUnit("call", workspace_id, call_id)
     agent = tx.agents.get(workspace_id, call.agent_id)
     before = tx.dispatches.of_call(workspace_id, call_id)
-    stale_at = terms.stale_after + _waits_since(call.created_at, before)
-    reason = _obstacle(tx, workspace_id, "call", call.to, "message", stale_at, now)
+    stale_at = terms.stale_after + _waiting_since(call.created_at, before)
+    reason = _cancel_reason(tx, workspace_id, "call", call.to, "message", stale_at, now)
     if reason is None and (agent is None or not agent.is_active or not agent.can_place_calls):
         reason = "agent_unavailable"
     if reason is not None or agent is None:
         _cancel_call(tx, call, reason or "agent_unavailable", now)
         return None
-    look_again = _look_again(tx, workspace_id, call.provider, now) or _backs_off_until(before, terms.backoff, now)
-    if look_again is not None:
-        tx.work.schedule(unit, min(stale_at, look_again))
+    retry_at = _blocked_until(tx, workspace_id, call.provider, now) or _backoff_until(before, terms.backoff, now)
+    if retry_at is not None:
+        tx.work.schedule(unit, min(stale_at, retry_at))
         return None
     dispatch = Dispatch(
         id=terms.dispatch_id,
@@ -226,45 +207,45 @@ def commit_call(
 
 
 def cancel_queued_singles(tx: Transaction, *, reason: str, now: datetime) -> int:
-    """Cancel every queued single call and message, in a database that was moved or restored; return how many."""
-    held = 0
+    """Cancel every queued single call and message of a quarantined database; return how many."""
+    canceled = 0
     for work in tx.work.due():
         if work.unit.kind == "message":
             message = tx.messages.get(work.unit.workspace_id, work.unit.id)
             if message is not None and message.status is MessageStatus.QUEUED:
                 _cancel_message(tx, message, reason, now)
-                held += 1
+                canceled += 1
         elif work.unit.kind == "call":
             call = tx.calls.get(work.unit.workspace_id, work.unit.id)
             if call is not None and call.status is CallStatus.QUEUED:
                 _cancel_call(tx, call, reason, now)
-                held += 1
-    return held
+                canceled += 1
+    return canceled
 
 
-def _look_again(tx: Transaction, workspace_id: str, provider: str, now: datetime) -> datetime | None:
-    """Return when to look again at one that may not go now, whoever it is for; None when it may."""
+def _blocked_until(tx: Transaction, workspace_id: str, provider: str, now: datetime) -> datetime | None:
+    """Return when to try again because of the workspace or a throttle; None if it may go now."""
     workspace: Workspace | None = tx.workspaces.get(workspace_id)
     if workspace is None or workspace.status is not WorkspaceStatus.ACTIVE:
-        return now + _LOOK_AGAIN
-    hold = provider_throttles.active_throttle(tx, workspace_id, provider, now)
-    return hold.until if hold is not None else None
+        return now + _RECHECK_AFTER
+    throttle = provider_throttles.active_throttle(tx, workspace_id, provider, now)
+    return throttle.until if throttle is not None else None
 
 
-def _backs_off_until(before: Sequence[Dispatch], backoff: Backoff, now: datetime) -> datetime | None:
-    """Return until when one waits whose latest request reached nobody; None when it waits no more.
+def _backoff_until(before: Sequence[Dispatch], backoff: Backoff, now: datetime) -> datetime | None:
+    """Return the end of the backoff after the latest request; None if there is none.
 
-    A time that the provider named is the hold of its account, which keeps more than this one waiting.
+    A time that the provider named is the throttle of its account instead.
     """
     last = before[-1] if before else None
     if last is None or last.settled_at is None or last.state not in REACHED_NOBODY:
         return None
     until = last.settled_at + backoff.delay(last.try_number, None)
-    # What was settled ahead of now was so before the clock was set back: how much of its wait is left nobody knows.
+    # After a clock step backwards the rest of the backoff is unknown.
     return until if last.settled_at <= now < until else None
 
 
-def _obstacle(
+def _cancel_reason(
     tx: Transaction,
     workspace_id: str,
     channel: Channel,
@@ -276,8 +257,8 @@ def _obstacle(
     return "stale" if now >= stale_at else block_reason(tx, workspace_id, channel, to, purpose)
 
 
-def _waits_since(created_at: datetime, dispatches: Sequence[Dispatch]) -> datetime:
-    """Return since when a call or message has been waiting: an operator's decision to try it again begins anew."""
+def _waiting_since(created_at: datetime, dispatches: Sequence[Dispatch]) -> datetime:
+    """Return when the wait began: at creation, or at an operator's latest decision to try again."""
     given_up = (one.settled_at for one in dispatches if one.state is DispatchState.GIVEN_UP and one.settled_at)
     return max((created_at, *given_up))
 

@@ -1,4 +1,4 @@
-"""What a working set asks of SQLite: rows by key, named queries, and writing by the set."""
+"""The SQLite backend of a working set."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from outreach.working_set.backend import Change, Row
 from outreach.working_set.kinds import Kind
 from outreach.working_set.working_set import WorkingSet
 
-_OF_A_ROW: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError)
-"""Errors of SQLite's driver that are about what was to be written."""
+_ROW_ERRORS: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError)
+"""The driver's errors about a row."""
 
 
 class SqliteBackend:
     """One connection to a SQLite database; see `working_set.backend.Backend`.
 
-    Args:
-        connection: Opened with `isolation_level=None`; who owns it begins and ends its transactions.
+    Its owner opens it with `isolation_level=None`, and begins and ends its transactions.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -64,31 +63,31 @@ class SqliteBackend:
                 return self.connection.executemany(_delete(kind), rows).rowcount
 
     def is_row_error(self, error: Exception) -> bool:
-        """Return whether an error is about a row: one that was refused, or that no column can hold."""
-        return isinstance(error, _OF_A_ROW) or not isinstance(error, sqlite3.Error)
+        """Return whether an error is about a refused or unstorable row."""
+        return isinstance(error, _ROW_ERRORS) or not isinstance(error, sqlite3.Error)
 
     def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:
-        """Run a named statement once for each of many rows of values; return how many rows it wrote."""
+        """Run a named statement for each of many rows of values; return how many rows it wrote."""
         return self.connection.executemany(statement(name), rows).rowcount
 
 
-# What is put together here are names of tables and columns, which the package itself gives; values are bound.
+# Only names of the package's own tables and columns are interpolated; values are bound.
 
 
 @cache
 def _load_one(kind: Kind[Any]) -> str:
     where = " AND ".join(f"{name} = ?" for name in kind.key)
-    return f"SELECT {', '.join(kind.columns)} FROM {kind.table} WHERE {where}{_seen(kind)}"  # noqa: S608
+    return f"SELECT {', '.join(kind.columns)} FROM {kind.table} WHERE {where}{_visible(kind)}"  # noqa: S608
 
 
 @cache
 def _load_many(kind: Kind[Any]) -> str:
-    # Each key is searched for; SQLite must not turn the join round and read the whole table.
+    # CROSS JOIN keeps SQLite from scanning the whole table instead of looking each key up.
     columns = ", ".join(f"{kind.table}.{name}" for name in kind.columns)
     on = " AND ".join(
         f"{kind.table}.{name} = json_extract(wanted.value, '$[{index}]')" for index, name in enumerate(kind.key)
     )
-    return f"SELECT {columns} FROM json_each(?) AS wanted CROSS JOIN {kind.table} ON {on}{_seen(kind)}"  # noqa: S608
+    return f"SELECT {columns} FROM json_each(?) AS wanted CROSS JOIN {kind.table} ON {on}{_visible(kind)}"  # noqa: S608
 
 
 @cache
@@ -114,7 +113,7 @@ def _update(kind: Kind[Any]) -> tuple[str, Callable[[Sequence[Value]], Sequence[
     arrange: Callable[[Sequence[Value]], Sequence[Value]] = itemgetter(
         *(kind.columns.index(name) for name in (*kind.updatable, *kind.key))
     )
-    return f"UPDATE {kind.table} SET {changes} WHERE {where}{_seen(kind)}", arrange  # noqa: S608
+    return f"UPDATE {kind.table} SET {changes} WHERE {where}{_visible(kind)}", arrange  # noqa: S608
 
 
 @cache
@@ -122,21 +121,14 @@ def _delete(kind: Kind[Any]) -> str:
     return f"DELETE FROM {kind.table} WHERE {' AND '.join(f'{name} = ?' for name in kind.key)}"  # noqa: S608
 
 
-def _seen(kind: Kind[Any]) -> str:
+def _visible(kind: Kind[Any]) -> str:
     return f" AND {kind.table}.{kind.hidden_by} IS NULL" if kind.hidden_by else ""
 
 
 class Session:
-    """A connection, the rows that are known of its database, and the tables that operations see.
+    """A connection with its working set and tables.
 
-    Args:
-        connection: Opened with `isolation_level=None`.
-        read_only: Whether operations may only read.
-
-    Attributes:
-        connection: As it was given.
-        rows: The working set.
-        transaction: The tables.
+    The connection is opened with `isolation_level=None`; with `read_only` operations may only read.
     """
 
     def __init__(self, connection: sqlite3.Connection, *, read_only: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Open connections and set them up."""
+"""Opening and configuring connections."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ BUSY_SECONDS: Final = 30
 """How long opening waits for another process's write."""
 
 BUSY_POLL_SECONDS: Final = 0.2
-"""How long SQLite waits for it at a time afterwards: nothing wakes it from that, and whoever waits has to notice that
-the storage is being closed."""
+"""How long SQLite waits at a time afterwards: its wait cannot be interrupted when the storage closes."""
 
 _COMMON: Final = (
     "PRAGMA foreign_keys = ON",
@@ -31,26 +30,26 @@ _COMMON: Final = (
 )
 
 _WRITER: Final = (
-    # What is committed survives a power cut: the delivery contract rests on it.
+    # Commits survive a power cut, as the delivery contract demands.
     "PRAGMA synchronous = FULL",
-    # A large import must not leave a large file behind for good.
+    # A large import must not leave a large log.
     "PRAGMA journal_size_limit = 67108864",
 )
 
 _READER: Final = ("PRAGMA query_only = ON",)
 
-_GLANCE: Final = f"PRAGMA busy_timeout = {BUSY_POLL_SECONDS * 1000:.0f}"
+_BUSY_TIMEOUT: Final = f"PRAGMA busy_timeout = {BUSY_POLL_SECONDS * 1000:.0f}"
 
 
 async def open_writer(path: Path, *, create: bool = True, migrate: bool = True) -> tuple[aiosqlite.Connection, Session]:
-    """Open the connection that writes; make the file, and bring its schema up to date, where that is asked for.
+    """Open the writing connection, and create or migrate the file if asked to.
 
     Raises:
-        DatabaseOlder: It lacks what this version needs, and was not to be changed.
-        DatabaseInUse: The same, and somebody else has it open.
-        DatabaseMissing: There is no file, and none was to be made.
-        DatabaseNewer: It was written by a newer version of this package; nothing was changed.
-        StorageError: The file is something else.
+        DatabaseOlder: Migrations are pending and `migrate` is false.
+        DatabaseInUse: Migrations are pending and another process has it open.
+        DatabaseMissing: There is no file and `create` is false.
+        DatabaseNewer: A newer version of this package wrote it; nothing was changed.
+        StorageError: The file is foreign or unusable.
     """
     if create:
         _create_private(path)
@@ -60,12 +59,12 @@ async def open_writer(path: Path, *, create: bool = True, migrate: bool = True) 
 
 
 async def open_reader(path: Path) -> tuple[aiosqlite.Connection, Session]:
-    """Open a connection that only reads."""
+    """Open a reading connection."""
     return await _open(path, _prepare_reader, read_only=True)
 
 
 def open_quick_reader(path: Path) -> sqlite3.Connection:
-    """Open a connection for what is read in the loop's own thread: next to nothing, and it waits for nobody."""
+    """Open a connection for tiny reads on the event loop's thread, which never waits."""
     try:
         raw = sqlite3.connect(path, isolation_level=None, timeout=0)
         _set_up(raw, (*_READER, "PRAGMA cache_size = -256"))
@@ -80,17 +79,14 @@ def _require_file(path: Path) -> None:
 
 
 def _create_private(path: Path) -> None:
-    """Make an empty file that only its owner can read, where there is none: it will hold people's numbers.
-
-    SQLite gives the files beside it (`-wal`, `-shm`) the same mode.
-    """
+    """Create a missing file that only its owner can read; SQLite gives `-wal` and `-shm` the same mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         return
     except OSError as error:
         raise StorageError(
-            f"The database {str(path)!r} cannot be created: {error.strerror}. Its directory must be there and be "
+            f"The database {str(path)!r} cannot be created: {error.strerror}. Its directory must exist and be "
             "writable for this user."
         ) from error
 
@@ -115,11 +111,11 @@ async def _open(
 def _prepare_writer(raw: sqlite3.Connection, *, migrate: bool) -> None:
     _set_up(raw, _COMMON)
     apply_migrations(raw, migrate=migrate)
-    _set_up(raw, (*_WRITER, _GLANCE))
+    _set_up(raw, (*_WRITER, _BUSY_TIMEOUT))
 
 
 def _prepare_reader(raw: sqlite3.Connection) -> None:
-    _set_up(raw, (*_COMMON, *_READER, _GLANCE))
+    _set_up(raw, (*_COMMON, *_READER, _BUSY_TIMEOUT))
 
 
 def _set_up(raw: sqlite3.Connection, pragmas: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Copying a whole database into a file that is complete, private and safe on the disk, or not there at all."""
+"""Copying a whole database into a complete, private and synced file, or none."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _BUSY_SECONDS: Final = 10.0
 
 @contextmanager
 def open_read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open a database without changing it, its log included where it has one.
+    """Open a database and its log without changing them.
 
     Args:
         path: The file.
-        at_rest: Nobody writes it: without a log nothing is made beside it then, and it may lie where nothing can be.
+        at_rest: Nothing writes it, so that without a log no files are created beside it.
 
     Raises:
         DatabaseMissing: There is none.
@@ -41,9 +41,9 @@ def open_read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Con
     elif at_rest:
         how = "mode=ro&immutable=1"
     else:
-        # Who may only read makes the files beside it too, and leaves them there.
+        # Read-only mode would create the files beside it and leave them there.
         how = "mode=rw"
-    # Not opened in any other way: see `watch.OpenFiles`.
+    # Only SQLite may open it: see `watch.OpenFiles`.
     address = f"file:{quote(str(path.absolute()))}?{how}"
     try:
         with closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=_BUSY_SECONDS)) as raw:
@@ -55,22 +55,20 @@ def open_read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Con
 
 
 def sibling_path(path: Path, ending: str) -> Path:
-    """Return the path of a file that belongs to a database and has its name with an ending."""
+    """Return the path of a file beside a database: its name with a suffix."""
     return path.with_name(path.name + ending)
 
 
 def copy_database(source: sqlite3.Connection, draft: Path, *, progress: Progress | None = None) -> None:
-    """Write what a connection sees into a new file that only its owner can read, and look it through.
-
-    The source goes on being written meanwhile: the copy is one snapshot of it, which is held for as long as it takes.
+    """Copy one snapshot of a database, which may be written meanwhile, into a private file, and check that.
 
     Args:
-        source: Outside of a transaction.
-        draft: The new file; one that is there is written over. It is removed where anything fails.
-        progress: Is told how far it is.
+        source: Outside a transaction.
+        draft: The new file, replaced if it exists and removed on failure.
+        progress: Receives the progress.
 
     Raises:
-        StorageError: It cannot be written, or the source is damaged; the message says which.
+        StorageError: The file cannot be written, or the source is damaged.
     """
     try:
         remove(draft)
@@ -82,10 +80,10 @@ def copy_database(source: sqlite3.Connection, draft: Path, *, progress: Progress
                 source.backup(target, pages=PAGES_AT_A_TIME, progress=partial(_copied, progress))
             finally:
                 source.execute("ROLLBACK")
-            with progress.watching(target, "looking the copy through") if progress else nullcontext():
+            with progress.watching(target, "checking the copy") if progress else nullcontext():
                 problems = integrity_problems(target, quick=True)
         if problems:
-            raise StorageError(f"What was to be copied is damaged: {problems[0]}")
+            raise StorageError(f"The database to be copied is damaged: {problems[0]}")
         sync(draft)
     except sqlite3.Error as error:
         remove(draft)
@@ -100,11 +98,11 @@ def copy_database(source: sqlite3.Connection, draft: Path, *, progress: Progress
 
 def _copied(progress: Progress | None, _: int, left: int, total: int) -> None:
     if progress is not None and total:
-        progress.at("copying it first", 1 - left / total)
+        progress.at("copying", 1 - left / total)
 
 
 def integrity_problems(raw: sqlite3.Connection, *, quick: bool) -> list[str]:
-    """Return what is wrong with the stored data, after reading all of it; nothing when nothing is."""
+    """Return the problems of the stored data, after reading all of it."""
     try:
         rows = raw.execute(f"PRAGMA {'quick_check' if quick else 'integrity_check'}({MAX_PROBLEMS})").fetchall()
         found = [str(row[0]) for row in rows if row[0] != "ok"]
@@ -119,11 +117,11 @@ def integrity_problems(raw: sqlite3.Connection, *, quick: bool) -> list[str]:
 
 
 def sync(path: Path) -> None:
-    """Have a file, or the names in a directory, on the disk before this returns."""
+    """Sync a file, or the names in a directory, to disk."""
     try:
         opened = os.open(path, os.O_RDONLY)
     except PermissionError:
-        # Directories cannot be opened on Windows, which keeps their names safe by itself.
+        # Windows cannot open directories, and syncs their names by itself.
         if path.is_dir():
             return
         raise
@@ -134,7 +132,7 @@ def sync(path: Path) -> None:
 
 
 def remove(draft: Path) -> None:
-    """Remove a copy that is not whole, and what SQLite has put beside it; what cannot be removed does no harm."""
+    """Remove an incomplete copy and SQLite's files beside it, as far as possible."""
     for path in (draft, sibling_path(draft, "-journal"), sibling_path(draft, "-wal"), sibling_path(draft, "-shm")):
         with suppress(OSError):
             path.unlink(missing_ok=True)

@@ -1,11 +1,10 @@
-"""What tells a database's own file from another one that was put in its place.
+"""Recognising a database's own file.
 
-SQLite takes whatever lies under a database's name together with the log beside it, and nothing in either says that they
-belong together: an older copy beside a log that was left behind becomes a mixture without a word. So the first page of
-the file is followed. It changes only when the log is taken into the file (a checkpoint), and with each of those: then
-it is one of the versions that are in the log; or, where the log has begun anew since, one that is no older than the
-last commit that was known before. To tell older from newer every first page has a stamp, which commits raise about
-once a second, and once for each beginning of the log (`user_version` of SQLite's header: kept by every way of copying).
+SQLite opens any file under a database's name together with the log beside it: an older copy beside a log that was left
+behind silently becomes a mixture. The first page of the file shows this. It changes with each checkpoint, and is then
+one of the versions in the log or, if the log has restarted since, not older than the last known commit. Commits
+therefore raise a stamp in the first page about once a second, and after each restart of the log (`user_version` in
+SQLite's header, which every way of copying keeps).
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ _LOG_HEADER: Final = 32
 _FRAME_HEADER: Final = 24
 _LOG_MAGICS: Final = frozenset({0x377F0682, 0x377F0683})
 _LARGEST_PAGE: Final = 65_536
-_LOOKS: Final = 5
+_READ_ATTEMPTS: Final = 5
 
 
 @attrs.frozen(kw_only=True)
 class Footprint:
-    """How a database lay on the disk at a moment.
+    """The state of a database on disk, as recorded.
 
     Attributes:
-        page: Digest of the first page of the file alone.
-        written_at: When the file was written last, in nanoseconds: a copy of exactly what it was is told by that.
-        latest: The stamp of the latest commit that was known, the log included.
-        salts: What the present log is called, which changes each time that it begins anew; None without one.
+        page: Digest of the file's first page.
+        written_at: Modification time in nanoseconds.
+        latest: The stamp of the latest known commit, including the log.
+        salts: The log's salts, which change when it restarts; None without a log.
     """
 
     page: str
@@ -45,7 +44,7 @@ class Footprint:
 
     @classmethod
     def read(cls, noted: object) -> Footprint | None:
-        """Return what `attrs.asdict` of one has written; None for anything else."""
+        """Return a footprint from the result of `attrs.asdict`; None for anything else."""
         match noted:
             case {
                 "page": str(page),
@@ -60,13 +59,7 @@ class Footprint:
 
 @attrs.frozen(kw_only=True)
 class FileState:
-    """What lies on the disk now.
-
-    Attributes:
-        page: The first page of the file alone.
-        written_at: When the file was written last, in nanoseconds.
-        salts: What the log is called; None without one.
-    """
+    """The current state of the files: first page, modification time in nanoseconds and the log's salts."""
 
     page: bytes
     written_at: int
@@ -78,15 +71,15 @@ class FileState:
         return int.from_bytes(self.page[60:64], "big", signed=True)
 
     def footprint(self, latest: int) -> Footprint:
-        """Return it as the footprint by which the file is known from now on."""
+        """Return the footprint of this state."""
         return Footprint(page=_digest(self.page), written_at=self.written_at, latest=latest, salts=self.salts)
 
 
 def read_file_state(file: int, log: Path) -> FileState | None:
-    """Return what an opened file and its log are now; None when the file is no database (any more)."""
+    """Return the state of an open file and its log; None if it is not a database."""
     page, salts = b"", salts_of(log)
-    for _ in range(_LOOKS):
-        # Between the two the log may be taken into the file and begin anew: they would not be of one moment.
+    for _ in range(_READ_ATTEMPTS):
+        # A checkpoint between both reads would mix two states.
         page, before = _read(file, _LARGEST_PAGE), salts
         salts = salts_of(log)
         if salts == before:
@@ -103,16 +96,12 @@ def has_commits(log: Path) -> bool:
 
 
 def continues(known: Footprint, now: FileState, log: Path, *, at_rest: bool = False) -> bool:
-    """Return whether the file can have become what it is now by commits and checkpoints alone.
+    """Return whether commits and checkpoints alone can have led from a footprint to the current state.
 
-    Args:
-        known: How it lay before.
-        now: How it lies now.
-        log: The log beside it.
-        at_rest: Nobody has it open: then it was not written either while its first page is what it was.
+    With `at_rest` no process has the file open, so that an unchanged first page means an unwritten file.
     """
     if _digest(now.page) == known.page:
-        return not at_rest or _is_same_moment(now.written_at, known.written_at)
+        return not at_rest or _is_same_time(now.written_at, known.written_at)
     if now.salts is not None and now.salts == known.salts:
         return any(page == now.page for page in _first_pages(log))
     return now.stamp >= known.latest
@@ -121,7 +110,7 @@ def continues(known: Footprint, now: FileState, log: Path, *, at_rest: bool = Fa
 def _read(file: int, size: int) -> bytes:
     if hasattr(os, "pread"):
         return os.pread(file, size, 0)
-    # Windows has none, and no process there has a file that is followed twice in two threads.
+    # Windows has no pread; there, no two threads read the same file.
     os.lseek(file, 0, os.SEEK_SET)
     return os.read(file, size)
 
@@ -130,8 +119,8 @@ def _digest(page: bytes) -> str:
     return hashlib.sha256(page).hexdigest()[:32]
 
 
-def _is_same_moment(now: int, known: int) -> bool:
-    # Some ways of moving a directory keep whole seconds.
+def _is_same_time(now: int, known: int) -> bool:
+    # Some ways of copying keep only whole seconds.
     return now == known or (now % 10**9 == 0 and now // 10**9 == known // 10**9)
 
 
@@ -141,8 +130,8 @@ def _page_size(header: bytes) -> int:
 
 
 def salts_of(log: Path) -> str | None:
-    """Return what a log is called, which changes each time that it begins anew; None where there is none."""
-    # Only the database's own file has locks that closing would lose.
+    """Return the salts in a log's header, which change when it restarts; None without a log."""
+    # Closing the log drops no locks, unlike closing the database.
     try:
         with log.open("rb") as opened:
             header = opened.read(_LOG_HEADER)
@@ -154,7 +143,7 @@ def salts_of(log: Path) -> str | None:
 
 
 def _first_pages(log: Path) -> Iterator[bytes]:
-    """Yield the versions of the first page that a log has, of its present content alone."""
+    """Yield the versions of the first page in a log's current content."""
     try:
         opened = log.open("rb")
     except OSError:

@@ -1,4 +1,4 @@
-"""Committing operations by the group: all in one transaction, each undone by itself when it fails."""
+"""Group commit: operations in one transaction, each undone by itself if it fails."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from outreach.working_set.journal import RollbackRequired
 
 
 class TransactionControl(Protocol):
-    """How a transaction begins and ends."""
+    """How a transaction begins and commits."""
 
     def begin(self, raw: sqlite3.Connection) -> None:
-        """Begin it."""
+        """Begin a transaction."""
         ...
 
     def commit(self, raw: sqlite3.Connection) -> None:
-        """Commit it."""
+        """Commit the transaction."""
         ...
 
 
 class PlainTransactions:
-    """A database that nobody else has, and that nobody can put another one in the place of."""
+    """Transactions of a database that no other process can write or replace."""
 
     def begin(self, raw: sqlite3.Connection) -> None:
         """Begin a transaction."""
@@ -48,19 +48,19 @@ def commit_group(
     *,
     control: TransactionControl = PLAIN_TRANSACTIONS,
 ) -> None:
-    """Run jobs in one transaction until none is left to take, and commit it; each job has its outcome then.
+    """Run jobs in one transaction until none is left, and commit; each job then has its outcome.
 
-    A job that fails is undone, and nothing else. Where that cannot be done because its rows have gone to the database,
-    the transaction is rolled back and every other job runs again, in a transaction of its own.
+    A failed job is undone alone. If its rows have reached the database, the transaction is rolled back and every other
+    job runs again in a transaction of its own.
 
     Args:
         session: The connection.
         take: Returns the next job; None to commit.
-        group: Gets the jobs, in order.
-        control: How transactions begin and end.
+        group: Receives the jobs in order.
+        control: How transactions begin and commit.
 
     Raises:
-        sqlite3.Error: The group was lost: the disk is full, or the file is locked, or worse.
+        sqlite3.Error: The group failed: the disk is full, the file is locked, or worse.
     """
     raw, rows = session.connection, session.rows
     try:
@@ -83,13 +83,13 @@ def commit_group(
 
 
 def _run(session: Session, job: Job) -> None:
-    """Run a job within the group's transaction.
+    """Run a job in the group's transaction.
 
     Raises:
-        RollbackRequired: It has failed and cannot be undone by itself, or a row of the group was refused.
-        sqlite3.Error: SQLite has undone the whole group by itself: the disk is full, or worse.
+        RollbackRequired: It failed and cannot be undone alone, or a row of the group was refused.
+        sqlite3.Error: SQLite has rolled back the whole group, as on a full disk.
     """
-    mark = session.rows.savepoint()
+    savepoint = session.rows.savepoint()
     try:
         job.run(session.transaction)
     except RollbackRequired:
@@ -98,15 +98,11 @@ def _run(session: Session, job: Job) -> None:
         job.fail(error)
         if not session.connection.in_transaction:
             raise error if isinstance(error, sqlite3.Error) else sqlite3.OperationalError(str(error)) from error
-        session.rows.rollback_to(mark)
+        session.rows.rollback_to(savepoint)
 
 
 def _commit_alone(session: Session, job: Job, control: TransactionControl) -> None:
-    """Run a job again, in a transaction of its own.
-
-    Raises:
-        sqlite3.Error: The file is locked, or worse.
-    """
+    """Run a job again in its own transaction."""
     try:
         control.begin(session.connection)
         session.rows.begin()
@@ -136,16 +132,16 @@ def _roll_back(session: Session) -> None:
 
 
 def fail_jobs(jobs: Sequence[Job], error: Exception) -> None:
-    """Tell those who have no error of their own that nothing was written."""
+    """Fail the jobs without an error of their own: nothing was written."""
     if isinstance(error, sqlite3.Error):
         translated = translate(error)
-        kind, why = type(translated), translated.message
+        kind, reason = type(translated), translated.message
     else:
-        kind, why = StorageError, f"{type(error).__name__}: {error}"
+        kind, reason = StorageError, f"{type(error).__name__}: {error}"
     for job in jobs:
         if job.error is None and isinstance(error, DatabaseReplaced):
             job.fail(DatabaseReplaced(error.message))
         elif job.error is None:
-            told = kind(f"Nothing was written. {why}")
-            told.__cause__ = error
-            job.fail(told)
+            failure = kind(f"Nothing was written. {reason}")
+            failure.__cause__ = error
+            job.fail(failure)

@@ -1,4 +1,4 @@
-"""Operations on their way to a thread and back."""
+"""Jobs: operations on their way to a thread and back."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from outreach.working_set import Transaction
 
 @attrs.define(eq=False, kw_only=True)
 class Job:
-    """One operation, who waits for it, and what came of it.
+    """One operation with its caller and its outcome.
 
     Attributes:
-        bulk: It is a piece of large work.
+        bulk: Whether it is part of bulk work.
         since: When it was queued, in real seconds.
-        dropped: Its caller went away; it is not started any more.
+        dropped: Whether its caller has gone, so that it is not started.
     """
 
     operation: Operation[Any]
@@ -36,16 +36,16 @@ class Job:
     error: BaseException | None = None
 
     def run(self, transaction: Transaction) -> None:
-        """Run the operation, and raise what it raises."""
+        """Run the operation, or raise its error."""
         self.result = self.operation(transaction)
 
     def fail(self, error: BaseException) -> None:
-        """Give the caller this error, or our words for it when it is SQLite's."""
+        """Set the caller's error, translated if it is SQLite's."""
         self.result = None
         self.error = as_caller_error(error)
 
     async def outcome(self) -> Any:
-        """Wait for the job; return the operation's result or raise its error, the very object."""
+        """Wait for the job; return the operation's result or raise its error."""
         try:
             await self.done
         except asyncio.CancelledError:
@@ -54,7 +54,7 @@ class Job:
         error = self.error
         if error is None:
             return self.result
-        # Otherwise the error would hold this frame, which holds the error: garbage that only the collector ends.
+        # The error's traceback refers to this frame: this breaks the cycle.
         self.error = None
         try:
             raise error
@@ -63,10 +63,10 @@ class Job:
 
 
 def deliver(jobs: Sequence[Job]) -> None:
-    """Wake those who wait for these jobs; to be called in any thread."""
+    """Wake the callers of these jobs, from any thread."""
     if not jobs:
         return
-    # All jobs of a storage come from one loop. When it has closed meanwhile, nobody is left to be told.
+    # All jobs of a storage come from one loop; a closed one has no callers.
     with suppress(RuntimeError):
         jobs[0].done.get_loop().call_soon_threadsafe(_wake, jobs)
 
@@ -80,9 +80,8 @@ def _wake(jobs: Sequence[Job]) -> None:
 class Queue:
     """Jobs in two lanes, and the workers that sleep while there are none.
 
-    A worker is a function that wakes a thread. Each job that comes wakes one that is asleep. A worker works
-    until there is nothing more; that it sees so and that it is asleep are one step, so that no job can come
-    between and be forgotten.
+    A worker is a function that wakes a thread. Each new job wakes one sleeping worker. Finding no job and falling
+    asleep are one step under the lock, so that no job is missed.
     """
 
     def __init__(self) -> None:
@@ -92,11 +91,11 @@ class Queue:
         self._asleep: list[Callable[[], None]] = []
 
     def add(self, worker: Callable[[], None]) -> None:
-        """Take a worker on; only while nothing is queued."""
+        """Add a worker, while nothing is queued."""
         self._asleep.append(worker)
 
     def submit(self, operation: Operation[Any], *, bulk: bool = False) -> Job:
-        """Queue an operation, and wake a worker for it where one is asleep."""
+        """Queue an operation and wake a sleeping worker."""
         job = Job(operation=operation, bulk=bulk, done=asyncio.get_running_loop().create_future())
         with self._lock:
             (self._bulk if bulk else self._urgent).append(job)
@@ -107,17 +106,17 @@ class Queue:
 
     @property
     def bulk_waits(self) -> bool:
-        """Whether there is large work to do."""
+        """Whether bulk work is queued."""
         return bool(self._bulk)
 
     def take(self, *, bulk_first: bool = False) -> Job | None:
-        """Return the next job: an urgent one where there is one, unless it is the turn of large work."""
+        """Return the next job, an urgent one first unless `bulk_first`."""
         lanes = (self._bulk, self._urgent) if bulk_first else (self._urgent, self._bulk)
         with self._lock:
             return self._next(lanes[0]) or self._next(lanes[1])
 
     def take_or_sleep(self, worker: Callable[[], None]) -> Job | None:
-        """Return the next job; where there is none, the worker is asleep."""
+        """Return the next job; without one the worker sleeps."""
         with self._lock:
             job = self._next(self._urgent) or self._next(self._bulk)
             if job is None:
@@ -125,7 +124,7 @@ class Queue:
             return job
 
     def take_all(self, *, bulk_since: float = float("inf")) -> Sequence[Job]:
-        """Return all jobs; of large work what was queued no later than that, and leave the rest."""
+        """Return all jobs, bulk ones only if they were queued until `bulk_since`."""
         with self._lock:
             left = [job for job in self._bulk if job.since > bulk_since]
             jobs = [*self._urgent, *(job for job in self._bulk if job.since <= bulk_since)]
@@ -134,7 +133,7 @@ class Queue:
             return [job for job in jobs if not job.dropped]
 
     def sleep(self, worker: Callable[[], None]) -> bool:
-        """Let a worker sleep when there is no job; return whether it may."""
+        """Let a worker sleep if there is no job; return whether it does."""
         with self._lock:
             if self._urgent or self._bulk:
                 return False

@@ -1,4 +1,4 @@
-"""The lock that one dispatching process holds, and the note beside the database."""
+"""The dispatch lock, and the high-water mark in a note beside the database."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ NETWORK_FILE_SYSTEMS: Final = frozenset(
         "webdav",
     }
 )
-"""Where another machine may hold the same file: neither SQLite's own locks nor ours can be relied on."""
+"""File systems that other machines may share, where no locks can be relied on."""
 
 _CHECK_BUSY_SECONDS: Final = 5.0
 
@@ -67,7 +67,7 @@ _MACHINE_ID: Final = Path("/etc/machine-id")
 
 
 class Mount(NamedTuple):
-    """A place in the tree of files and the kind of file system that begins there."""
+    """A mount point and its kind of file system."""
 
     point: str
     kind: str
@@ -79,17 +79,17 @@ def system_mounts() -> Iterable[Mount]:
 
 
 class SqliteDispatchLock:
-    """An operating system's lock on a file beside the database: it goes with the process, however that ends.
+    """An operating-system lock on a file beside the database, which is released when the process ends.
 
-    Beside the database there is also a note, a small file: what it says of epoch, change number and last heartbeat
-    tells a database that is older than itself, one that was restored, from the one that dispatched last.
+    The note beside it holds the high-water mark (epoch, change number, last heartbeat), which shows whether the
+    database was restored from an older copy.
 
     Args:
         path: The database.
-        host: What this machine is called, where the system's own identity changes from start to start, as in
-            a container; None takes the system's.
+        host: A name for this machine, if the system's identity changes at each start, as in a container; None for the
+            system's.
         mounts: Returns the mounts of this machine.
-        watch: Follows the database's file while it is open; None where nothing has it open.
+        watch: Watches the open database file; None if it is not open.
     """
 
     def __init__(
@@ -111,39 +111,39 @@ class SqliteDispatchLock:
         self._held: BaseFileLock | None = None
 
     def check_before_opening(self) -> None:
-        """Look at the file, its log and the note before SQLite touches them.
+        """Check the file, its log and the note before SQLite opens them.
 
         Raises:
-            DatabaseReplaced: The file is not the one that the log and the note belong to; nothing was changed.
+            DatabaseReplaced: The file does not belong to the log and the note; nothing was changed.
         """
         if self._watch is not None:
-            self._log_was_left = self._watch.before_opening(Footprint.read(self._noted().get("file")))
+            self._log_was_left = self._watch.before_opening(Footprint.read(self._read_note().get("file")))
 
     def ended_uncleanly(self) -> bool:
-        """Return whether whoever had the database open last did not close it in order, or did not say so.
+        """Return whether the last process did not close the database, or did not record that it did.
 
-        A log that was there at the opening may also be that of a process that has it open beside this one.
+        A log that was found at the opening may also belong to another running process.
         """
-        noted = self._noted()
+        noted = self._read_note()
         return self._log_was_left or (bool(noted) and noted.get("ended") is not True)
 
     async def check_integrity(self) -> str | None:
-        """Read the whole database beside all other work; return what is wrong with it, None when nothing is."""
+        """Read the whole database in a thread of its own; return the first problem, or None."""
         connection = await connect(self._path, busy_seconds=_CHECK_BUSY_SECONDS)
         raw = connection._conn
         try:
             problems = await call(connection, partial(integrity_problems, quick=True))
         finally:
-            # Whoever is cancelled meanwhile waits for no more than the page that is being read.
+            # Cancelling waits only for the page that is being read.
             raw.interrupt()
             await close(connection)
         return problems[0] if problems else None
 
     def acquire(self) -> bool:
-        """Take the lock without waiting; return False when it is held already, by whomever.
+        """Take the lock without waiting; return False if it is taken, by any process.
 
         Raises:
-            DispatchRefused: The database is on a network file system, or the lock's file cannot be written.
+            DispatchRefused: The database is on a network file system, or the lock file cannot be written.
         """
         if self._held is not None:
             return False
@@ -156,41 +156,40 @@ class SqliteDispatchLock:
             return False
         except OSError as error:
             raise DispatchRefused(
-                f"Nothing is dispatched from {str(self._path)!r}: the lock {self._lock_path!r} cannot be "
-                f"taken ({error.strerror}). The directory of the database must be writable, on a file system that "
-                "has locks.",
+                f"Dispatch disabled for {str(self._path)!r}: could not take the lock {self._lock_path!r} "
+                f"({error.strerror}). The directory of the database must be writable, on a file system with locks.",
                 reason="lock",
             ) from error
         self._held = lock
         return True
 
     def release(self) -> None:
-        """Give the lock back; nothing happens when it is not held."""
+        """Release the lock, if it is held."""
         if self._held is not None:
             self._held.release(force=True)
             self._held = None
 
     def home(self) -> DatabaseHome:
-        """Return where the database is now."""
+        """Return the database's current home."""
         return DatabaseHome(host=self._host or host_id(), path=str(self._path))
 
     def high_water(self) -> HighWaterMark | None:
-        """Return what was last noted; None when there is no note that can be read."""
-        value = self._noted()
+        """Return the recorded high-water mark; None without a readable note."""
+        value = self._read_note()
         try:
             database, epoch, change = value["database"], value["epoch"], value["change"]
-            # A note of an earlier version does not say when.
+            # Notes of earlier versions have no time.
             renewed_at = parse_timestamp(value["renewed_at"]) if value.get("renewed_at") is not None else None
         except (ValueError, TypeError, KeyError):
             return None
-        # A file that was torn may still be JSON.
+        # A truncated file may still be JSON.
         dated = renewed_at is None or renewed_at.tzinfo is not None
         if type(database) is str and type(epoch) is int and type(change) is int and dated:
             return HighWaterMark(database=database, epoch=epoch, change=change, renewed_at=renewed_at)
         return None
 
-    def _noted(self) -> Mapping[str, Any]:
-        """Return the note as it is; empty when there is none, or none that can be read."""
+    def _read_note(self) -> Mapping[str, Any]:
+        """Return the content of the note; empty without a readable one."""
         try:
             value = json.loads(self._note.read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -198,14 +197,10 @@ class SqliteDispatchLock:
         return value if isinstance(value, dict) else {}
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
-        """Note how far the database has come, and whether the worker that notes it is ending.
-
-        Raises:
-            DispatchRefused: The note cannot be written.
-        """
-        beside = self._note.with_name(f"{self._note.name}.new")
+        """Write the high-water mark, and whether the worker is ending; raise `DispatchRefused` if that fails."""
+        draft = self._note.with_name(f"{self._note.name}.new")
         try:
-            file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(file, "w", encoding="ascii") as opened:
                 renewed_at = format_timestamp(mark.renewed_at) if mark.renewed_at is not None else None
                 footprint = self._watch.footprint() if self._watch is not None else None
@@ -218,11 +213,10 @@ class SqliteDispatchLock:
                     },
                     opened,
                 )
-            # Whole or not at all: a reader never finds half a note.
-            beside.replace(self._note)
+            draft.replace(self._note)
         except OSError as error:
             raise DispatchRefused(
-                f"Nothing is dispatched from {str(self._path)!r}: the note {str(self._note)!r} cannot be written "
+                f"Dispatch disabled for {str(self._path)!r}: could not write the high-water mark {str(self._note)!r} "
                 f"({error.strerror}).",
                 reason="note",
             ) from error
@@ -231,15 +225,14 @@ class SqliteDispatchLock:
         kind = file_system_of(self._path, self._mounts())
         if kind in NETWORK_FILE_SYSTEMS:
             raise DispatchRefused(
-                f"Nothing is dispatched from {str(self._path)!r}: it is on a network file system ({kind}), where two "
-                "machines could dispatch at once. Move the database to a local disk; serving it without dispatching "
-                "is possible.",
+                f"Dispatch disabled for {str(self._path)!r}: it is on a network file system ({kind}), where two "
+                "machines could dispatch at once. Move the database to a local disk, or serve it without dispatching.",
                 reason="network_file_system",
             )
 
 
 def file_system_of(path: Path, mounts: Iterable[Mount]) -> str | None:
-    """Return the kind of file system that a path is on: of its mounts the one that lies deepest, the last of two."""
+    """Return the kind of file system at a path: of its mounts the deepest, the last of equal ones."""
     deepest, kind = -1, None
     for mount in mounts:
         point = Path(mount.point)
@@ -250,12 +243,12 @@ def file_system_of(path: Path, mounts: Iterable[Mount]) -> str | None:
 
 
 def host_id() -> str:
-    """Return what tells this machine from others: the same after a restart, and nothing that says which it is."""
+    """Return an anonymous identifier of this machine that survives restarts."""
     machine = ""
     with suppress(OSError):
         machine = _MACHINE_ID.read_text(encoding="ascii", errors="replace").strip()
     if not machine:
         node = uuid.getnode()
-        # The lowest bit of the first byte says that the number was made up, and would be another next time.
+        # The lowest bit of the first byte marks a random number, which changes at each start.
         machine = "" if node >> 40 & 1 else f"{node:012x}"
     return hashlib.sha256(f"outreach {machine} {socket.gethostname()}".encode()).hexdigest()[:32]

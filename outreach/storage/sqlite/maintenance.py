@@ -1,4 +1,4 @@
-"""Backing a database up, looking it through, and bringing it up to date."""
+"""Backing up, checking and migrating a database."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from outreach.storage.sqlite.watch import FileWatch
 
 @attrs.frozen(kw_only=True)
 class Checked:
-    """What looking a database through has found.
+    """The result of a check.
 
     Attributes:
-        problems: What is wrong, a sentence each; empty when nothing is.
+        problems: One sentence for each problem.
         size: Bytes of the file.
         log_size: Bytes of the log beside it.
-        pending_migrations: The steps that it lacks.
+        pending_migrations: The migrations that it needs.
     """
 
     problems: Sequence[str]
@@ -39,19 +39,19 @@ class Checked:
 
 
 def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
-    """Copy a database into a file, also while it is written; return the file's size.
+    """Copy a database, which may be in use, into a file; return the file's size.
 
     Raises:
         DatabaseMissing: There is no database.
-        StorageError: The file is there already, or cannot be written; the database cannot be read, or is damaged.
+        StorageError: The file exists or cannot be written, or the database is unreadable or damaged.
     """
     path = Path(os.path.realpath(path))
     if file.exists() and not overwrite:
-        raise StorageError(f"The file {str(file)!r} is there already, and was left alone.")
+        raise StorageError(f"The file {str(file)!r} exists already and was not changed.")
     if file.exists() and path.exists() and os.path.samefile(file, path):
         raise StorageError(f"{str(file)!r} is the database itself. Name another file for the backup.")
     if not file.absolute().parent.is_dir():
-        raise StorageError(f"The directory {str(file.absolute().parent)!r} is not there. Create it first.")
+        raise StorageError(f"The directory {str(file.absolute().parent)!r} does not exist. Create it first.")
     SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
     draft = sibling_path(file, f".{os.getpid()}.part")
     with open_read_only(path) as raw:
@@ -66,7 +66,7 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
 
 
 def check(path: Path, *, quick: bool = False) -> Checked:
-    """Look a database through, also while it is written: all of its pages, and unless it is to be quick all indexes.
+    """Check all pages of a database, which may be in use, and unless `quick` all indexes.
 
     Raises:
         DatabaseMissing: There is none.
@@ -94,14 +94,7 @@ def check(path: Path, *, quick: bool = False) -> Checked:
 
 
 def migrate(path: Path, *, on_progress: ProgressCallback | None = None) -> Sequence[str]:
-    """Bring a database of an older version up to date; return the names of the steps.
-
-    Raises:
-        DatabaseMissing: There is none.
-        DatabaseNewer: It was written by a newer version; nothing was changed.
-        DatabaseInUse: Somebody has it open; nothing was changed.
-        StorageError: It cannot be used.
-    """
+    """Migrate an older database; return the names of the applied migrations. See `apply_migrations` for the errors."""
     if not path.is_file():
         raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
     SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()

@@ -1,4 +1,4 @@
-"""A database in memory: SQLite's own, on the event loop, for tests and for trying things out."""
+"""A SQLite database in memory, run on the event loop, for tests and trials."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ T = TypeVar("T")
 class MemoryStorage:
     """A database that lives as long as this object.
 
-    It may be opened by several engines, and again after it was closed: they see the same data. Operations run
-    on the event loop, each after one checkpoint: a caller that is cancelled is so before its operation.
+    Several engines may open it, and it may be opened again after it was closed. Operations run on the event loop, each
+    after one checkpoint, so that a cancelled caller's operation does not run.
 
     Args:
-        clock: Accepted, so that every storage is made in the same way; operations bring their own `now`.
+        clock: Accepted as by every storage, but not used.
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
@@ -52,7 +52,7 @@ class MemoryStorage:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        """Finish what was queued and close."""
+        """Finish queued operations and close."""
         self._users -= 1
         while not self._users and self._queued:
             await checkpoint()
@@ -62,7 +62,7 @@ class MemoryStorage:
             connection.close()
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
-        """Run an operation in a transaction and return its result."""
+        """Run an operation in a transaction; return its result."""
         self._check_open()
         self._queued += 1
         try:
@@ -72,7 +72,7 @@ class MemoryStorage:
             self._queued -= 1
 
     async def read(self, operation: Operation[T]) -> T:
-        """Run an operation that writes nothing and return its result."""
+        """Run a reading operation; return its result."""
         self._check_open()
         self._queued += 1
         try:
@@ -82,13 +82,13 @@ class MemoryStorage:
             self._queued -= 1
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
-        """Return the number of the latest change of a workspace's lists."""
+        """Return the revision of a workspace's campaign lists."""
         self._check_open()
         return read_now(cast("Session", self._reader), lambda tx: tx.campaign_lists.revision(workspace_id))
 
     @property
     def lock(self) -> DispatchLock:
-        """The lock that one dispatching engine holds."""
+        """The dispatch lock."""
         return self._lock
 
     def _check_open(self) -> None:
@@ -109,50 +109,46 @@ class MemoryStorage:
 
 
 class MemoryLock:
-    """One for each storage: the first that acquires it has it, until it gives it back."""
+    """A lock for each storage."""
 
     def __init__(self) -> None:
         self._held = False
         self._noted: HighWaterMark | None = None
 
     def acquire(self) -> bool:
-        """Take the lock; return False when it is held already, by whomever."""
+        """Take the lock; return False if it is taken."""
         if self._held:
             return False
         self._held = True
         return True
 
     def release(self) -> None:
-        """Give the lock back; nothing happens when it is not held."""
+        """Release the lock, if it is held."""
         self._held = False
 
     def home(self) -> DatabaseHome | None:
-        """Return None: memory lives nowhere that a copy could be taken to."""
+        """Return None: a database in memory cannot be moved."""
         return None
 
     def high_water(self) -> HighWaterMark | None:
-        """Return what was last noted."""
+        """Return the recorded high-water mark."""
         return self._noted
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
-        """Note how far the database has come."""
+        """Record the high-water mark."""
         self._noted = mark
 
     def ended_uncleanly(self) -> bool:
-        """Return False: memory goes with its process."""
+        """Return False: a database in memory ends with its process."""
         return False
 
     async def check_integrity(self) -> str | None:
-        """Return None: there is no disk that could damage anything."""
+        """Return None: there is no file to check."""
         return None
 
 
 def write_now(session: Session, operation: Operation[T]) -> T:
-    """Run an operation in a transaction of its own, and commit it; all of it or nothing.
-
-    Raises:
-        StorageError: The database does not take it.
-    """
+    """Run and commit an operation in its own transaction, or raise `StorageError` if the database refuses it."""
     raw, rows = session.connection, session.rows
     try:
         raw.execute("BEGIN IMMEDIATE")
@@ -169,21 +165,21 @@ def write_now(session: Session, operation: Operation[T]) -> T:
         cause = error.__cause__ if isinstance(error, RollbackRequired) and error.__cause__ is not None else error
         raise as_caller_error(cause) from None
     finally:
-        # A transaction that leaks out of its operation changes nothing any more.
+        # A leaked transaction must not write.
         rows.read_only = True
     rows.commit()
     return result
 
 
 def read_now(session: Session, operation: Operation[T]) -> T:
-    """Run an operation that reads, of a session that only reads: what it knew may have changed."""
+    """Run a reading operation without rows cached before, which may have changed."""
     session.rows.forget()
     return operation(session.transaction)
 
 
 @cache
 def empty_database() -> bytes:
-    """Return a database that is up to date and empty: making one takes longer than many a test."""
+    """Return an empty migrated database, cached because migrating takes longer than many a test."""
     raw = sqlite3.connect(":memory:", isolation_level=None)
     try:
         apply_migrations(raw)
@@ -193,7 +189,7 @@ def empty_database() -> bytes:
 
 
 def open_image(image: bytes) -> sqlite3.Connection:
-    """Return a connection to a database in memory that begins as a copy of another one."""
+    """Return a connection to a new database in memory with this content."""
     raw = sqlite3.connect(":memory:", isolation_level=None, cached_statements=256, check_same_thread=False)
     raw.deserialize(image)
     raw.execute("PRAGMA foreign_keys = ON")

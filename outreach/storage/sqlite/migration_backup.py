@@ -1,4 +1,4 @@
-"""Keeping a database as it was while it is brought up to date."""
+"""The backup of a database during its migration."""
 
 from __future__ import annotations
 
@@ -17,64 +17,64 @@ from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.progress import Progress
 
 BACKUP_SUFFIX: Final = ".before-migration"
-"""What is put behind the database's name to name the copy."""
+"""The suffix of the backup's name."""
 
 _DRAFT: Final = ".part"
 
 _ROOM: Final = 2
-"""How many times the size has to be free: for the copy, and for what SQLite notes of the pages that it changes."""
+"""The free space needed, in database sizes: one for the copy, one for the changed pages in SQLite's journal."""
 
 
 @contextmanager
 def backup_during_migration(raw: sqlite3.Connection, progress: Progress) -> Iterator[None]:
-    """Have a copy of a database lie beside it within the block, and for good where the block fails.
+    """Keep a backup of a database beside it during the block, and for good if the block fails.
 
-    It is complete before the block begins, and readable for its owner alone. A database in memory has none.
+    It is complete before the block begins, and private. A database in memory has none.
 
     Args:
-        raw: A connection to it that nobody writes beside, outside of a transaction.
-        progress: Is told how far the copy is.
+        raw: A connection outside a transaction, with no other writer.
+        progress: Receives the progress of the copy.
 
     Raises:
-        StorageError: There is no room for it, or it cannot be written, or the database is damaged: the block did not
-            begin. Or the database refused what the block did.
+        StorageError: There is no room, the copy cannot be written, the database is damaged (the block did not begin),
+            or the database refused a step of the block.
     """
     path = file_of(raw)
     if path is None:
         yield
         return
-    kept = _name_for(raw, path)
-    draft = sibling_path(kept, _DRAFT)
-    # Half a copy of an earlier attempt takes room.
+    backup = _name_for(raw, path)
+    draft = sibling_path(backup, _DRAFT)
+    # An earlier, incomplete copy takes room.
     remove(draft)
     _require_room(path)
     copy_database(raw, draft, progress=progress)
-    os.replace(draft, kept)
+    os.replace(draft, backup)
     sync(path.parent)
     try:
         yield
     except sqlite3.Error as error:
         raise StorageError(
-            f"The database {str(path)!r} could not be brought up to date, and is as it was. {translate(error).message} "
-            f"A copy of it lies at {str(kept)!r} until it succeeds."
+            f"The migration of the database {str(path)!r} failed, and nothing was changed. {translate(error).message} "
+            f"A backup remains at {str(backup)!r} until it succeeds."
         ) from error
-    _give_up(kept)
+    _delete(backup)
 
 
 def remove_migration_backup(raw: sqlite3.Connection) -> None:
-    """Remove the copy of a database that is up to date, which a process that was killed has left, whole or not."""
+    """Remove the backup, complete or not, that a killed process left beside a migrated database."""
     path = file_of(raw)
     if path is None:
         return
-    kept = sibling_path(path, BACKUP_SUFFIX)
-    if (draft := sibling_path(kept, _DRAFT)).exists():
+    backup = sibling_path(path, BACKUP_SUFFIX)
+    if (draft := sibling_path(backup, _DRAFT)).exists():
         remove(draft)
-    if kept.exists() and _is_of(raw, kept):
-        _give_up(kept)
+    if backup.exists() and _is_of(raw, backup):
+        _delete(backup)
 
 
 def file_of(raw: sqlite3.Connection) -> Path | None:
-    """Return the file of a connection's database; None for one in memory."""
+    """Return the file of a connection's database; None in memory."""
     file = next(row[2] for row in raw.execute("PRAGMA database_list") if row[1] == "main")
     return Path(file) if file else None
 
@@ -84,28 +84,28 @@ def _require_room(path: Path) -> None:
     free = shutil.disk_usage(path.parent).free
     if free < _ROOM * size:
         raise StorageError(
-            f"The database {str(path)!r} has to be brought up to date, and is copied first. There is no room for that: "
-            f"{_ROOM * size // 2**20 + 1:,} MiB are needed beside it, and {free // 2**20:,} MiB are free. Nothing was "
+            f"There is no room for the backup that migrating the database {str(path)!r} needs: "
+            f"{_ROOM * size // 2**20 + 1:,} MiB are needed beside it, {free // 2**20:,} MiB are free. Nothing was "
             "changed. Make room and try again."
         )
 
 
 def _name_for(raw: sqlite3.Connection, path: Path) -> Path:
-    """Return where the copy is to lie: never in the place of another database's."""
+    """Return a name for the backup, never that of another database's."""
     names = (sibling_path(path, BACKUP_SUFFIX if number == 1 else f"{BACKUP_SUFFIX}-{number}") for number in count(1))
     return next(name for name in names if not name.exists() or _is_of(raw, name))
 
 
 def _is_of(raw: sqlite3.Connection, file: Path) -> bool:
-    """Return whether a file is a copy of a connection's database, of whatever time."""
+    """Return whether a file is a copy of a connection's database, of any time."""
     identity = "SELECT id FROM database_identity"
     with suppress(StorageError, sqlite3.Error), open_read_only(file, at_rest=True) as other:
         return bool(other.execute(identity).fetchone() == raw.execute(identity).fetchone())
     return False
 
 
-def _give_up(kept: Path) -> None:
-    # What cannot be removed does no harm.
+def _delete(backup: Path) -> None:
+    # A leftover backup does no harm.
     with suppress(OSError):
-        kept.unlink()
-        sync(kept.parent)
+        backup.unlink()
+        sync(backup.parent)

@@ -1,7 +1,6 @@
-"""The readers: operations on snapshots, beside the writer and beside each other.
+"""The readers: operations on snapshots, in parallel with the writer and each other.
 
-Each connection has its thread; all work off one queue, so whoever has waited longest is next, and one long
-read leaves the other connection to the rest.
+Each connection has its thread. All take jobs from one queue, so that one long read leaves the others available.
 """
 
 from __future__ import annotations
@@ -19,15 +18,11 @@ from outreach.storage.sqlite.thread import LockWait, close, post
 from outreach.storage.sqlite.watch import FileWatch
 
 _CLOSE_SECONDS: Final = 0.5
-"""Nothing is lost with a read that is interrupted."""
+"""Interrupting a read loses nothing."""
 
 
 class Readers:
-    """Runs operations over connections that only read, which it owns.
-
-    Args:
-        watch: LogThrottle that it is not the database's file any more.
-    """
+    """Runs operations over reading connections, which it owns; `watch` detects that the file was replaced."""
 
     def __init__(self, watch: FileWatch) -> None:
         self._watch = watch
@@ -36,7 +31,7 @@ class Readers:
         self._lock_wait = LockWait()
 
     def add(self, connection: aiosqlite.Connection, session: Session) -> None:
-        """Take a connection on."""
+        """Add a connection."""
         reader = _Reader(self._queue, connection, session, self._lock_wait, self._watch)
         self._readers.append(reader)
         self._queue.add(reader.wake)
@@ -46,7 +41,7 @@ class Readers:
         return await self._queue.submit(operation).outcome()
 
     async def close(self) -> None:
-        """Do what is queued, as far as that takes no more than a moment, then close the connections."""
+        """Finish queued operations for a moment, then close the connections."""
         self._lock_wait.end()
         for reader in self._readers:
             await close(reader.connection, timeout_seconds=_CLOSE_SECONDS)
@@ -65,7 +60,6 @@ class _Reader:
         self._session = session
 
     def wake(self) -> None:
-        """Begin to work in the connection's thread."""
         post(self.connection, self._work)
 
     def _work(self, raw: sqlite3.Connection) -> None:
@@ -78,21 +72,21 @@ class _Reader:
         try:
             self._watch.check()
             self._lock_wait.retry_while_busy(lambda: _begin(raw))
-            # What was read before may be out of date, and is the reader's own by now.
+            # Rows cached before may be outdated, and belong to their callers.
             self._session.rows.forget()
             job.run(self._session.transaction)
         except BaseException as error:  # whatever it is, it is the caller's
             job.fail(error)
         finally:
-            # SQLite may have ended the transaction by itself, after an error of the disk.
+            # SQLite may have ended the transaction after a disk error.
             with suppress(sqlite3.Error):
                 raw.execute("ROLLBACK")
 
 
 def _begin(raw: sqlite3.Connection) -> None:
-    """Begin to read: the first look at the file takes the snapshot, and is what another process's lock keeps waiting.
+    """Begin a read; its first query takes the snapshot and waits for locks of other processes.
 
-    Who recovers the log after a crash, or closes the file as the last one, holds such a lock for a moment.
+    Recovering the log and closing the last connection hold such a lock for a moment.
     """
     try:
         raw.execute("BEGIN")

@@ -1,4 +1,4 @@
-"""Putting a backup in the place of a database, so that nothing of either is lost or mixed."""
+"""Replacing a database with a backup, without losing or mixing either."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from outreach.storage.sqlite.watch import exclusive_use
 
 @attrs.frozen(kw_only=True)
 class Restored:
-    """What a restore has done.
+    """The result of a restore.
 
     Attributes:
-        replaced_database: Where the database lies that was there before, with its log; None when there was none.
-        pending_migrations: The steps that a process of this version will apply to the restored one.
+        replaced_database: Where the replaced database and its log were kept; None if there was none.
+        pending_migrations: The migrations that the restored database needs.
     """
 
     replaced_database: Path | None
@@ -35,13 +35,13 @@ class Restored:
 def restore(path: Path, source: Path, *, now: datetime) -> Restored:
     """Replace a database by a copy of another file.
 
-    What was there is kept beside it under a name with the time. The restored one is noted as one that has been
-    restored: nothing is sent from it by itself.
+    The replaced one is kept beside it under a name with the time. The restored one is quarantined: it does not start
+    sending by itself.
 
     Raises:
-        DatabaseInUse: Somebody has the database open.
-        DatabaseNewer: The file was written by a newer version of this package.
-        StorageError: It is no database of this package, or is damaged, or cannot be copied; nothing was changed.
+        DatabaseInUse: A process has the database open.
+        DatabaseNewer: A newer version of this package wrote the file.
+        StorageError: The file is missing, foreign, damaged or cannot be copied; nothing was changed.
     """
     path = Path(os.path.realpath(path))
     if source.exists() and path.exists() and os.path.samefile(source, path):
@@ -59,13 +59,13 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
                     f"{', '.join(version.newer)}. Nothing was changed. Install that version."
                 )
             if version.is_foreign:
-                raise StorageError(f"{str(source)!r} is no database of this package. Nothing was changed.")
+                raise StorageError(f"{str(source)!r} is not a database of this package. Nothing was changed.")
             copy_database(raw, draft)
         try:
             kept = _swap(path, draft, lock, _mark_of(draft), now)
         except OSError as error:
             raise StorageError(
-                f"The database {str(path)!r} cannot be replaced: {error.strerror}. What was there is there still."
+                f"The database {str(path)!r} cannot be replaced: {error.strerror}. Nothing was changed."
             ) from error
         finally:
             draft.unlink(missing_ok=True)
@@ -75,12 +75,12 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
 @contextmanager
 def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
     if not path.parent.is_dir():
-        raise StorageError(f"The directory {str(path.parent)!r} is not there. Create it first.")
+        raise StorageError(f"The directory {str(path.parent)!r} does not exist. Create it first.")
     try:
         if not lock.acquire():
-            raise DatabaseInUse(f"The database {str(path)!r} is dispatched from: stop the server first.")
+            raise DatabaseInUse(f"A server dispatches from the database {str(path)!r}: stop it first.")
     except DispatchRefused as refused:
-        # Nobody may dispatch from there; it may still be served.
+        # Dispatching is impossible there, but serving is not.
         if refused.reason != "network_file_system":
             raise
     try:
@@ -91,7 +91,7 @@ def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
 
 
 def _mark_of(draft: Path) -> HighWaterMark:
-    """Return a note that says of a database that it was further than it is: so it is known as restored."""
+    """Return a mark ahead of a database, which shows that it was restored."""
     with open_read_only(draft, at_rest=True) as raw:
         epoch = raw.execute("SELECT max(epoch) FROM lease").fetchone()[0] or 0
         return HighWaterMark(
@@ -102,15 +102,15 @@ def _mark_of(draft: Path) -> HighWaterMark:
 
 
 def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark, now: datetime) -> Path | None:
-    """Put the draft in the place of a database, and keep that; undo it all where a step fails.
+    """Put the draft in a database's place and keep the old one; undo everything if a step fails.
 
-    At no moment does a log lie beside a file that it does not belong to, also where the machine stops in between.
+    A log never lies beside a file that it does not belong to, even if the machine stops in between.
     """
     noted = lock.high_water()
     kept = _free_name(sibling_path(path, f".before-restore-{now:%Y%m%dT%H%M%SZ}")) if path.exists() else None
     undo: list[tuple[Path, Path]] = []
     if kept is not None:
-        # A second name: the file goes on being there under the first one until it is replaced.
+        # A hard link: the first name stays until it is replaced.
         os.link(path, kept)
     try:
         log = sibling_path(path, "-wal")
@@ -118,9 +118,9 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
             os.replace(log, sibling_path(kept, "-wal"))
             undo.append((sibling_path(kept, "-wal"), log))
         log.unlink(missing_ok=True)
-        # Rebuilt from the log by whoever opens it.
+        # The next process that opens the database rebuilds it from the log.
         sibling_path(path, "-shm").unlink(missing_ok=True)
-        # Before the file itself: one that is taken for restored and is not only waits for somebody.
+        # Written first: a needless quarantine is safe, a missing one is not.
         lock.record_high_water(
             attrs.evolve(mark, epoch=max(mark.epoch, noted.epoch if noted is not None else 0)), ended=True
         )
@@ -139,6 +139,6 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
 
 
 def _free_name(path: Path) -> Path:
-    """Return a path that is free: this one, or this one with a number."""
+    """Return a free path: this one, or this one with a number."""
     names = itertools.chain([path], (sibling_path(path, f"-{number}") for number in itertools.count(2)))
     return next(name for name in names if not name.exists())

@@ -23,20 +23,20 @@ from outreach.storage.sqlite.writer import Writer
 T = TypeVar("T")
 
 _READERS: Final = 2
-"""One long read must not keep all others waiting; more would only compete for the same processor."""
+"""So that one long read does not block all others; more would compete for the same processor."""
 
 
 class SqliteStorage:
     """A database in one SQLite file; see `outreach.protocols.storage.Storage`.
 
-    Several processes may have the file open, on one machine; one of them dispatches.
+    Several processes on one machine may open the file; one of them dispatches.
 
     Args:
-        path: The file; its directory must be there.
-        clock: Where the writer measures how long a group of operations has lasted.
-        host: What this machine is called; None takes the system's own identity.
-        create: Whether opening it makes the file where there is none.
-        migrate: Whether opening it brings the schema of an older version up to date.
+        path: The file; its directory must exist.
+        clock: Measures how long a group of operations lasts.
+        host: A name for this machine; None for the system's identity.
+        create: Whether opening creates a missing file.
+        migrate: Whether opening migrates an older file.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class SqliteStorage:
         self._closing = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        """Open the file, and bring its schema up to date."""
+        """Open the file and migrate it."""
         if self._writer is not None:
             raise StorageError("The storage is open already.")
         _require_asyncio()
@@ -69,7 +69,7 @@ class SqliteStorage:
             stack.callback(self._lock.release)
             self._lock.check_before_opening()
             opened = await open_writer(self._path, create=self._create, migrate=self._migrate)
-            # After it the file may be closed, and not before: see `watch.OpenFiles`.
+            # Closed after the writer: see `watch.OpenFiles`.
             stack.callback(self._watch.close)
             writer = Writer(*opened, clock=self._clock, watch=self._watch)
             stack.push_async_callback(writer.close)
@@ -78,15 +78,20 @@ class SqliteStorage:
             stack.push_async_callback(readers.close)
             for _ in range(_READERS):
                 readers.add(*await open_reader(self._path))
-            glance = open_quick_reader(self._path)
-            stack.callback(glance.close)
-            self._writer, self._readers, self._quick_reader, self._closing = writer, readers, glance, stack.pop_all()
+            quick_reader = open_quick_reader(self._path)
+            stack.callback(quick_reader.close)
+            self._writer, self._readers, self._quick_reader, self._closing = (
+                writer,
+                readers,
+                quick_reader,
+                stack.pop_all(),
+            )
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        """Finish what was queued, close, and give the dispatch lock back."""
+        """Finish queued operations, close, and release the dispatch lock."""
         self._writer = self._readers = self._quick_reader = None
         await self._closing.aclose()
 
@@ -103,14 +108,14 @@ class SqliteStorage:
         return cast("T", await self._readers.run(operation))
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
-        """Return the number of the latest change of a workspace's lists; None while somebody repairs the log.
+        """Return the revision of a workspace's campaign lists; None while the log is being repaired.
 
-        It is one row of a table that is always in memory, and takes 3 microseconds, or 20 after a commit: so it is read
-        in the loop's own thread. The way to a reader's thread and back takes many times as long.
+        It reads one cached row in 3 to 20 microseconds, so that it runs on the event loop's thread: the way to another
+        thread takes much longer.
         """
         if self._quick_reader is None:
             raise _not_open()
-        # What is kept of a file that is not there any more is not told on.
+        # A replaced file must not be read.
         self._watch.check()
         try:
             row = self._quick_reader.execute(statement("campaigns.list"), {"workspace_id": workspace_id}).fetchone()
@@ -120,7 +125,7 @@ class SqliteStorage:
 
     @property
     def lock(self) -> SqliteDispatchLock:
-        """The lock that one dispatching process holds."""
+        """The dispatch lock."""
         return self._lock
 
 
@@ -132,7 +137,9 @@ def _require_asyncio() -> None:
     try:
         asyncio.get_running_loop()
     except RuntimeError as error:
-        raise StorageError("SQLite storage runs under asyncio, not under trio: aiosqlite knows no other.") from error
+        raise StorageError(
+            "SQLite storage runs under asyncio, not under trio, which aiosqlite does not support."
+        ) from error
 
 
 _PREFIX: Final = "sqlite:///"
@@ -142,34 +149,28 @@ _FORMS: Final = "Write sqlite:///relative.db, or sqlite:////absolute/path.db wit
 def sqlite_storage_from_url(
     url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True
 ) -> SqliteStorage:
-    """Return the storage that a URL names, not opened yet.
-
-    What follows the third slash is the path, character by character: nothing is decoded, no option is known.
+    """Return the unopened storage of a URL; the text after the third slash is the path, without decoding or options.
 
     Raises:
-        ConfigError: The URL names no file that could be a database; the message says what would.
+        ConfigError: The URL does not name a possible database file.
     """
     return SqliteStorage(path_of(url), clock=clock, host=host, create=create, migrate=migrate)
 
 
 def path_of(url: str) -> Path:
-    """Return the file that a URL names.
-
-    Raises:
-        ConfigError: It names none that could be a database; the message says what would.
-    """
+    """Return the file of a URL, or raise `ConfigError`."""
     if not url.startswith("sqlite:"):
-        raise ConfigError(f"{url!r} is no URL of a SQLite database. {_FORMS}")
+        raise ConfigError(f"{url!r} is not the URL of a SQLite database. {_FORMS}")
     text = url.removeprefix(_PREFIX)
     if text == url or not text:
         raise ConfigError(f"{url!r} names no file. {_FORMS}")
     if text == ":memory:":
         raise ConfigError("A SQLite database in memory cannot be shared by several connections: use memory:// instead.")
     if "?" in text or "#" in text or "\0" in text:
-        raise ConfigError(f"{url!r} has more than a path, and no options are known. {_FORMS}")
+        raise ConfigError(f"{url!r} has more than a path, and there are no options. {_FORMS}")
     path = Path(text)
     if path.is_dir():
         raise ConfigError(f"{url!r} names a directory. Name a file in it: {url.rstrip('/')}/outreach.db")
     if not path.parent.is_dir():
-        raise ConfigError(f"The directory {str(path.parent.absolute())!r} of {url!r} is not there. Create it first.")
+        raise ConfigError(f"The directory {str(path.parent.absolute())!r} of {url!r} does not exist. Create it first.")
     return path

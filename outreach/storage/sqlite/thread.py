@@ -1,7 +1,6 @@
-"""Run functions of the raw connection in aiosqlite's thread: the one place that reaches into aiosqlite.
+"""Functions of the raw connection in aiosqlite's thread: the only module that uses aiosqlite's internals.
 
-aiosqlite offers its connection statement by statement, each a trip between threads. A transaction that is a
-plain function needs one trip, and while it runs nothing of the event loop can come between its statements.
+A whole transaction in one function takes one trip between threads, and nothing of the event loop can interrupt it.
 """
 
 from __future__ import annotations
@@ -24,23 +23,19 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 CLOSE_SECONDS: Final = 3.0
-"""How long closing waits for what was posted; a statement that still runs then is interrupted."""
+"""How long closing waits for posted functions before it interrupts the running statement."""
 
 _INTERRUPTED_SECONDS: Final = 0.5
-"""How long it waits after that: whatever has not come back by then waits for a disk that does not answer."""
+"""How long it waits after that, before it leaves a hanging disk behind."""
 
 
 async def connect(path: Path, *, busy_seconds: float) -> aiosqlite.Connection:
-    """Open a connection that begins and ends transactions when it is told to.
-
-    Raises:
-        sqlite3.Error: The file cannot be opened.
-    """
+    """Open a connection in autocommit mode, for explicit transactions; may raise `sqlite3.Error`."""
     connection = aiosqlite.connect(path, isolation_level=None, timeout=busy_seconds, cached_statements=256)
-    # A process must be able to end while its disk does not answer; what was committed is safe without this thread.
+    # A process must be able to end while its disk hangs; commits are safe without this thread.
     connection._thread.daemon = True
     try:
-        # Cut short, it would leave an open file that nobody knows of.
+        # Interrupted, it would leak an open file.
         with CancelScope(shield=True):
             await connection
     except BaseException:
@@ -50,10 +45,9 @@ async def connect(path: Path, *, busy_seconds: float) -> aiosqlite.Connection:
 
 
 async def close(connection: aiosqlite.Connection, *, timeout_seconds: float | None = None) -> None:
-    """Close a connection after all that was posted, and see its thread off, whoever is cancelled meanwhile.
+    """Close a connection after the posted functions, and join its thread, even if the caller is cancelled.
 
-    It waits no longer than its patience for what was posted, and is over soon afterwards whatever the disk does: a
-    thread that hangs in it is left behind.
+    It waits at most `timeout_seconds` for them, and leaves a thread that hangs in its disk behind.
     """
     raw = connection._conn
     closing = asyncio.ensure_future(connection.close())
@@ -68,11 +62,11 @@ async def close(connection: aiosqlite.Connection, *, timeout_seconds: float | No
         if not closing.done():
             closing.cancel()
             connection.stop()
-        # It has nothing left to do, but its last word to the event loop must not come when that has closed.
+        # The thread's last callback must not come after the event loop has closed.
         connection._thread.join(None if closing.done() else _INTERRUPTED_SECONDS)
         if connection._thread.is_alive():
             _log.error(
-                "The database was left without being closed: its disk does not answer. What was committed is safe.",
+                "The database was not closed, because its disk does not respond. Committed data is safe.",
                 extra={"action": "not_closed"},
             )
     if closing.done():
@@ -80,13 +74,13 @@ async def close(connection: aiosqlite.Connection, *, timeout_seconds: float | No
 
 
 async def call(connection: aiosqlite.Connection, function: Callable[[sqlite3.Connection], T]) -> T:
-    """Run a function after all that was posted before it, and return its result."""
+    """Run a function after those posted before it, and return its result."""
     result: T = await connection._execute(_with_raw, connection, function)  # type: ignore[no-untyped-call]
     return result
 
 
 def post(connection: aiosqlite.Connection, function: Callable[[sqlite3.Connection], None]) -> None:
-    """Run a function after all that was posted before it, without waiting; it must not raise."""
+    """Run a function after those posted before it, without waiting; it must not raise."""
     connection._tx.put_nowait((None, partial(_with_raw, connection, function)))
 
 
@@ -95,39 +89,32 @@ def _with_raw(connection: aiosqlite.Connection, function: Callable[[sqlite3.Conn
 
 
 BUSY_SECONDS: Final = 5.0
-"""How long a transaction waits for another process's lock: somebody waits for its answer."""
+"""How long a transaction waits for another process's lock."""
 
 BULK_SECONDS: Final = 30.0
-"""How long large work waits for it: of a long load all would be lost."""
+"""How long bulk work waits for it, because a failure would lose a long load."""
 
 LAST_SECONDS: Final = 0.5
-"""How much longer once the storage is being closed."""
+"""How much longer, once the storage is closing."""
 
 
 class LockWait:
-    """How long a connection waits for locks; each try waits for as long as its `busy_timeout` says.
-
-    In real seconds, whatever the engine's clock says: it is another process that is waited for.
-    """
+    """How long a connection waits for locks, in real seconds because it waits for another process."""
 
     def __init__(self) -> None:
         self._ends = float("inf")
 
     def end(self) -> None:
-        """Have whoever waits now or later give up soon; to be called in any thread."""
+        """End present and future waits soon; may be called from any thread."""
         self._ends = time.monotonic() + LAST_SECONDS
 
     @property
     def is_over(self) -> bool:
-        """Whether the storage is being closed."""
+        """Whether the storage is closing."""
         return self._ends != float("inf")
 
     def retry_while_busy(self, step: Callable[[], T]) -> T:
-        """Return what a step returns, which has no effect where it fails for a lock; try it again until then.
-
-        Raises:
-            sqlite3.Error: What the step raises: for another process's lock once the patience is over.
-        """
+        """Return the result of a step, retried while another process's lock blocks it, or raise its error."""
         until = time.monotonic() + BUSY_SECONDS
         while True:
             try:
@@ -139,5 +126,5 @@ class LockWait:
 
 def is_busy(error: Exception) -> bool:
     """Return whether an error is another process's lock."""
-    # The low byte is the kind, the rest says more of it.
+    # The low byte is the primary error code.
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY

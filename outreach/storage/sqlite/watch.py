@@ -1,4 +1,4 @@
-"""Noticing that another file was put in the place of a database: at its opening, and while it is open."""
+"""Detecting that a database file was replaced, at its opening and while it is open."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from outreach.errors import ConfigError, DatabaseInUse, DatabaseReplaced
 from outreach.storage.sqlite.footprint import FileState, Footprint, continues, has_commits, read_file_state, salts_of
 
 FILE_CHECK_SECONDS: Final = 0.5
-"""How often the file is looked at while it is read or written; it takes a few microseconds."""
+"""How often an active file is checked, which takes a few microseconds."""
 
 _TRIES: Final = 4
 _TRY_AGAIN_SECONDS: Final = 0.05
-"""Another process's checkpoint may be in the midst of writing what is looked at."""
+"""Retries, because another process's checkpoint may be writing the checked page."""
 
 _FIRST_SECOND: Final = 1_767_225_600
-"""Stamps count seconds from 2026 on: 68 years of them fit."""
+"""Stamps count seconds from 2026 on, which leaves 68 years."""
 
 _LAST_STAMP: Final = 2**31 - 1
 
@@ -32,11 +32,11 @@ Inode = tuple[int, int]
 
 
 class OpenFiles:
-    """The database files that this process has open, by what they are and not by their names.
+    """The database files that this process has open, by inode.
 
-    POSIX drops all locks of a process on a file when it closes any descriptor of it, those of SQLite's connections
-    included (https://www.sqlite.org/howtocorrupt.html, 2.2). So there is one descriptor for each file, which is closed
-    when the last storage has closed its connections.
+    POSIX drops all of a process's locks on a file, SQLite's included, when it closes any descriptor of it
+    (https://www.sqlite.org/howtocorrupt.html, 2.2). Each file therefore has one descriptor, which is closed after the
+    last storage has closed its connections.
     """
 
     def __init__(self) -> None:
@@ -64,13 +64,13 @@ class OpenFiles:
             )
 
     def has(self, path: Path) -> bool:
-        """Return whether this process has a storage open on this file."""
+        """Return whether a storage of this process has this file open."""
         inode = inode_of(path)
         with self._lock:
             return inode in self._open
 
     def take(self, path: Path) -> tuple[int, Inode]:
-        """Return the descriptor of a file, and what file it is."""
+        """Return the shared descriptor and the inode of a file."""
         with self._lock:
             inode = inode_of(path)
             file, count = self._open.get(inode, (-1, 0)) if inode is not None else (-1, 0)
@@ -84,7 +84,7 @@ class OpenFiles:
             return file, inode
 
     def give_back(self, inode: Inode) -> None:
-        """Close the descriptor with the last storage."""
+        """Release the descriptor, and close it with the last storage."""
         with self._lock:
             file, count = self._open.pop(inode)
             if count > 1:
@@ -98,7 +98,7 @@ OPEN_FILES: Final = OpenFiles()
 
 
 def inode_of(path: Path) -> Inode | None:
-    """Return which file a path leads to; None for none."""
+    """Return the inode of a path, or None."""
     try:
         found = os.stat(path)
     except OSError:
@@ -107,11 +107,9 @@ def inode_of(path: Path) -> Inode | None:
 
 
 class FileWatch:
-    """Follows the file of one storage; any thread may look, and the others are its writer's.
+    """Watches the file of one storage.
 
-    Args:
-        path: The database.
-        clock: Where stamps come from.
+    Any thread may call `footprint` and `check`; the other methods are the writer's. `clock` is the source of stamps.
     """
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
@@ -124,24 +122,24 @@ class FileWatch:
         self._latest = 0
         self._stamped_at: tuple[int, str | None] | None = None
         self._stamping = 0
-        self._look_again = 0.0
+        self._next_check = 0.0
         self._replaced: str | None = None
         self._lock = threading.Lock()
 
     def footprint(self) -> Footprint | None:
-        """Return how the file lies now, to be noted beside it; None while it is not open. Any thread may call it."""
+        """Return the file's current footprint, for the note; None while it is not open."""
         known = self._known
         if known is None:
             return None
         found = read_file_state(self._file, self._log)
-        # Where it is another file already, the next transaction finds it out.
+        # A replaced file is reported by the next transaction.
         return found.footprint(self._latest) if found is not None and continues(known, found, self._log) else known
 
     def before_opening(self, noted: Footprint | None) -> bool:
-        """Look at the file before SQLite does; return whether a log was left behind by whoever had it open last.
+        """Check the file before SQLite opens it; return whether its last user left a log.
 
         Raises:
-            DatabaseReplaced: It is not the file that the log beside it belongs to; nothing was changed.
+            DatabaseReplaced: The log beside the file belongs to another one; nothing was changed.
         """
         if OPEN_FILES.has(self._path) or not self._path.is_file() or not has_commits(self._log):
             return False
@@ -150,60 +148,59 @@ class FileWatch:
             found = read_file_state(file, self._log)
         finally:
             os.close(file)
-        # What is no database at all SQLite itself refuses.
+        # SQLite itself refuses files that are not databases.
         if noted is not None and found is not None and not continues(noted, found, self._log, at_rest=True):
             raise DatabaseReplaced(
-                f"The database {str(self._path)!r} is not the file that the log beside it ({self._log.name}) belongs "
-                "to: another file was copied over it, and the log was left. SQLite would mix both, without a word. "
-                "Nothing was changed, and nothing is sent. Put the backup in its place with "
-                "`outreach-server db restore FILE` (restore_database), which takes the log into account and keeps both."
+                f"The log {self._log.name} beside the database {str(self._path)!r} belongs to another file: the "
+                "database was replaced without its log, and SQLite would mix both. "
+                "Nothing was changed, and nothing is sent. Replace the database with "
+                "`outreach-server db restore FILE` (restore_database), which handles the log and keeps both."
             )
         return True
 
     def open(self) -> None:
-        """Begin to follow the file; to be called once SQLite has it open."""
+        """Start watching; call this after SQLite has opened the file."""
         self._file, self._inode = OPEN_FILES.take(self._path)
         found = read_file_state(self._file, self._log)
         self._latest = found.stamp if found is not None else 0
         self._known = found.footprint(self._latest) if found is not None else None
-        self._replaced, self._look_again = None, 0.0
+        self._replaced, self._next_check = None, 0.0
 
     def close(self) -> None:
-        """Follow it no more; to be called once SQLite has closed it."""
+        """Stop watching; call this after SQLite has closed the file."""
         inode, self._inode = self._inode, None
         if inode is not None:
             OPEN_FILES.give_back(inode)
 
     def check(self) -> None:
-        """Look whether it is still the same file, now and then; to be called before each transaction.
+        """Check now and then that the file was not replaced; call this before each transaction.
 
         Raises:
-            DatabaseReplaced: It is not, once and for all.
+            DatabaseReplaced: It was replaced; this is final.
         """
-        if self._replaced is None and time.monotonic() < self._look_again:
+        if self._replaced is None and time.monotonic() < self._next_check:
             return
         with self._lock:
-            if self._replaced is None and time.monotonic() >= self._look_again:
-                self._look_closely()
+            if self._replaced is None and time.monotonic() >= self._next_check:
+                self._check_with_retries()
         if self._replaced is not None:
-            # One of its own for each thread: an error keeps where it was raised.
+            # A new error for each thread, because an error keeps its traceback.
             raise DatabaseReplaced(self._replaced)
 
-    def _look_closely(self) -> None:
+    def _check_with_retries(self) -> None:
         for tries_left in range(_TRIES - 1, -1, -1):
-            if self._look_once():
-                self._look_again = time.monotonic() + FILE_CHECK_SECONDS
+            if self._is_unchanged():
+                self._next_check = time.monotonic() + FILE_CHECK_SECONDS
                 return
             if tries_left:
                 time.sleep(_TRY_AGAIN_SECONDS)
         self._replaced = (
-            f"Another file was put in the place of the database {str(self._path)!r} while it is open: nothing is "
-            "read, written or sent by this process any more. Stop it, and put the backup in the database's place with "
-            "`outreach-server db restore FILE` (restore_database)."
+            f"The database file {str(self._path)!r} was replaced while it is open: this process no longer "
+            "reads, writes or sends. Stop it, and restore the backup with `outreach-server db restore FILE` (restore_database)."
         )
 
     def stamp(self, raw: sqlite3.Connection) -> None:
-        """Have the transaction that is about to be committed raise the stamp, where it has not been raised lately."""
+        """Raise the stamp in the transaction that is about to commit, about once a second."""
         second = int(self._clock.now().timestamp()) - _FIRST_SECOND
         now = second, salts_of(self._log)
         if now == self._stamped_at:
@@ -214,10 +211,10 @@ class FileWatch:
         self._stamped_at, self._stamping = now, stamp
 
     def committed(self) -> None:
-        """Remember the stamp of what was committed."""
+        """Remember the stamp of the last commit."""
         self._latest = max(self._latest, self._stamping)
 
-    def _look_once(self) -> bool:
+    def _is_unchanged(self) -> bool:
         if inode_of(self._path) != self._inode:
             return False
         found: FileState | None = read_file_state(self._file, self._log)
@@ -229,25 +226,21 @@ class FileWatch:
 
 _SHARED_FIRST: Final = 0x40000002
 _SHARED_SIZE: Final = 510
-"""The bytes that every connection of SQLite locks for reading for as long as it is open, in WAL mode
-(https://www.sqlite.org/fileformat2.html#the_lock_byte_page)."""
+"""The bytes that each SQLite connection in WAL mode locks (https://www.sqlite.org/fileformat2.html#the_lock_byte_page).
+"""
 
 
 @contextmanager
 def exclusive_use(path: Path) -> Iterator[None]:
-    """Keep every other process from having the database open within the block; nothing where there is no file.
-
-    Raises:
-        DatabaseInUse: Somebody has it open, this process included.
-    """
+    """Keep every other process from opening a database within the block; raise `DatabaseInUse` if one has it open."""
     in_use = DatabaseInUse(
-        f"The database {str(path)!r} is in use: stop the server, and whatever else has it open, first."
+        f"The database {str(path)!r} is in use: stop the server and every other process that has it open first."
     )
     if OPEN_FILES.has(path):
-        # On POSIX the end of the block would lose SQLite's own locks.
+        # On POSIX, closing the descriptor below would drop SQLite's own locks.
         raise in_use
     if sys.platform == "win32" or not path.exists():
-        # An open file cannot be replaced there.
+        # Windows does not replace open files.
         yield
         return
     import fcntl

@@ -1,4 +1,4 @@
-"""Accounts at providers, how long these want to be left alone, and what they called back."""
+"""Accounts at providers, their throttles and their callbacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Accounts(WorkspaceTable[Account]):
     _kind, _query = ACCOUNTS, "accounts"
 
     def find(self, account_id: str) -> Account | None:
-        """Return an account of whatever workspace (a callback's address and the operator's commands name it alone)."""
+        """Return an account of any workspace, for callbacks and operators' commands."""
         return self._one(ACCOUNTS, "accounts.find", account_id=account_id)
 
     def of_provider(self, workspace_id: str, provider: str) -> Account | None:
@@ -29,35 +29,29 @@ class Accounts(WorkspaceTable[Account]):
         return self._one(ACCOUNTS, "accounts.at", workspace_id=workspace_id, provider=provider)
 
     def update(self, account: Account) -> None:
-        """Write over an account: a stop for what was to go out with its credentials."""
+        """Replace an account; this counts as a stop for requests with its old credentials."""
         self._rows.count_stop()
         super().update(account)
 
     def delete(self, workspace_id: str, account_id: str) -> bool:
-        """Delete an account; return whether it was there."""
+        """Delete an account; return whether it existed."""
         self._rows.count_stop()
         return self._rows.delete(ACCOUNTS, (workspace_id, account_id))
 
 
 class ProviderThrottles(Table):
-    """How long providers want to be left alone; one row a workspace and provider at most, with an account or without.
-
-    Sandboxes have no accounts, and a provider is named there all the same.
-    """
+    """Provider throttles, at most one for each workspace and provider, also without an account (sandboxes)."""
 
     def get(self, workspace_id: str, provider: str) -> ProviderThrottle | None:
-        """Return what a provider asked for last, over or not; None when it never did, or that was forgotten."""
+        """Return the latest throttle, expired or not, or None."""
         return self._rows.get(PROVIDER_THROTTLES, (workspace_id, provider))
 
     def prefetch(self, workspace_and_provider: Iterable[tuple[str, str]]) -> None:
-        """Read many at once: each `get` of one of them asks nobody then."""
+        """Read many throttles in one go, for `get`."""
         self._rows.prefetch(PROVIDER_THROTTLES, workspace_and_provider)
 
     def unexpired(self, workspace_id: str | None, now: datetime, *, limit: int) -> Sequence[ProviderThrottle]:
-        """Return what is asked for beyond a moment, of one workspace or of all, at most `limit`.
-
-        What ends first comes first, by (until, workspace, provider).
-        """
+        """Return throttles that end after now, of one workspace or all, by (until, workspace, provider)."""
         return self._list(
             PROVIDER_THROTTLES,
             "accounts.unexpired_throttles",
@@ -66,36 +60,36 @@ class ProviderThrottles(Table):
             limit=limit,
         )
 
-    def put(self, hold: ProviderThrottle) -> None:
-        """Write it, over the one that is there: a stop."""
+    def put(self, throttle: ProviderThrottle) -> None:
+        """Insert or replace a throttle; this counts as a stop."""
         self._rows.count_stop()
-        self._rows.put(PROVIDER_THROTTLES, PROVIDER_THROTTLES.key_of(hold), hold)
+        self._rows.put(PROVIDER_THROTTLES, PROVIDER_THROTTLES.key_of(throttle), throttle)
 
     def delete(self, workspace_id: str, provider: str) -> None:
-        """Forget it; nothing happens when there is none."""
+        """Delete a throttle, if there is one."""
         self._rows.delete(PROVIDER_THROTTLES, (workspace_id, provider))
 
 
 class Callbacks(Table):
-    """What providers called back; (account, event) is unique."""
+    """Callback events; (account, event) is unique."""
 
     def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord | None:
-        """Return an event of an account that has come before."""
+        """Return a stored event of an account."""
         return self._rows.get(CALLBACKS, (workspace_id, account_id, event_id))
 
     def prefetch(self, keys: Iterable[tuple[str, str, str]]) -> None:
-        """Read many at once, by workspace, account and event: each `get` of one of them asks nobody then."""
+        """Read many events (workspace, account, event) in one go, for `get`."""
         self._rows.prefetch(CALLBACKS, keys)
 
     def insert(self, record: CallbackRecord) -> None:
-        """Write an event; what the provider told word for word is in its body."""
+        """Write an event; its report is stored without `raw`, which the body holds."""
         if record.report is not None and record.report.raw is not None:
             record = attrs.evolve(record, report=attrs.evolve(record.report, raw=None))
         self._forget_waiting()
         self._rows.insert(CALLBACKS, CALLBACKS.key_of(record), record)
 
     def update(self, record: CallbackRecord) -> None:
-        """Write over an event's result and report; the rest stays as it is."""
+        """Replace an event's result and report."""
         self._forget_waiting()
         self._rows.update(CALLBACKS, CALLBACKS.key_of(record), record)
 
@@ -103,20 +97,14 @@ class Callbacks(Table):
         self._rows.prefetched_keys.pop("callbacks.waiting", None)
 
     def prefetch_waiting(self, names: Iterable[tuple[str, str, str]]) -> None:
-        """Look at once which of many identifiers events wait for, each with its workspace and its provider.
-
-        Of one that none waits for `waiting` asks nobody then.
-        """
+        """Check in one go which identifiers (workspace, provider, identifier) early events wait for, for `waiting`."""
         wanted = list(dict.fromkeys(names))
         rows = self._rows.query("callbacks.waited_for", CALLBACKS, wanted=json_text(wanted)) if wanted else ()
-        there = {tuple(json.loads(row[0])) for row in rows}
-        self._rows.prefetched_keys["callbacks.waiting"] = {name: [] for name in wanted if name not in there}
+        waited_for = {tuple(json.loads(row[0])) for row in rows}
+        self._rows.prefetched_keys["callbacks.waiting"] = {name: [] for name in wanted if name not in waited_for}
 
     def waiting(self, workspace_id: str, provider: str, provider_id: str, *, limit: int) -> Sequence[CallbackRecord]:
-        """Return events whose report names this identifier of this provider, oldest first by (received_at, event).
-
-        As `provider_id`, or as the `telephony_id` of a call.
-        """
+        """Return events whose report has this `provider_id` or `telephony_id`, oldest first by (received_at, event)."""
         if (workspace_id, provider, provider_id) in self._rows.prefetched_keys.get("callbacks.waiting", ()):
             return []
         return self._list(
@@ -129,9 +117,9 @@ class Callbacks(Table):
         )
 
     def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
-        """Return the newest events, newest first by (received_at, account, event), all descending."""
+        """Return the newest events, by (received_at, account, event), all descending."""
         return self._list(CALLBACKS, "callbacks.list", workspace_id=workspace_id, limit=limit)
 
     def sweep(self, before: datetime, *, limit: int) -> int:
-        """Delete up to `limit` events received before a moment, of each workspace the oldest first; return how many."""
+        """Delete up to `limit` events received before a moment, the oldest of each workspace first; return how many."""
         return self._rows.execute_on(CALLBACKS, "callbacks.sweep", before=format_timestamp(before), limit=limit)

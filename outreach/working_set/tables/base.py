@@ -1,4 +1,4 @@
-"""What all tables share."""
+"""The base classes of tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ M = TypeVar("M")
 
 
 class Table:
-    """Some tables within a transaction.
-
-    Args:
-        rows: The transaction's working set.
-    """
+    """Some tables within a transaction, over its working set."""
 
     def __init__(self, rows: WorkingSet) -> None:
         self._rows = rows
@@ -36,7 +32,7 @@ class Table:
 
 
 class WorkspaceTable(Table, Generic[M]):
-    """Rows of a workspace that are set up by its owner: few, and unique by more than their identifier."""
+    """Rows that a workspace's owner sets up: few, and unique by more than their identifier."""
 
     _kind: Kind[M]
     _query: str
@@ -50,7 +46,7 @@ class WorkspaceTable(Table, Generic[M]):
         self._rows.insert_now(self._kind, self._kind.key_of(row), row)
 
     def update(self, row: M) -> None:
-        """Write over a row."""
+        """Replace a row."""
         self._rows.update(self._kind, self._kind.key_of(row), row)
 
     def list(self, workspace_id: str) -> Sequence[M]:
@@ -59,5 +55,5 @@ class WorkspaceTable(Table, Generic[M]):
 
 
 def json_list(values: Collection[str]) -> str:
-    """Return texts as one value: a JSON array, which a query takes apart."""
+    """Return texts as a JSON array for a query."""
     return json_text(list(values))

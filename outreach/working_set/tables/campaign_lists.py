@@ -1,4 +1,4 @@
-"""Lists of campaigns, read without looking at more than what is shown."""
+"""Pages of campaigns, read without touching more than is shown."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _ID: Final = CAMPAIGNS.columns.index("id")
 _WORKSPACE: Final = CAMPAIGNS.columns.index("workspace_id")
 _AGENT: Final = CAMPAIGNS.columns.index("agent_id")
 
-_MANY: Final = 10_000
-"""Names that hold a text: from so many on, to look at every name takes less than to go by the index."""
+_MAX_INDEXED_NAMES: Final = 10_000
+"""From so many matching names on, a scan is faster than the index."""
 
 _PAGES: Final = {
     (False, False): "campaigns.page_of_both",
@@ -30,18 +30,14 @@ _PAGES: Final = {
     (True, False): "campaigns.page",
     (True, True): "campaigns.page_in_status",
 }
-"""The query of a page, by whether it is of one channel and of one status."""
+"""The query of a page, by whether it filters channel and status."""
 
 
 @attrs.frozen
 class StoredCampaign:
-    """A campaign as it is stored: equal to another one where nothing of the two differs, counters and agent included.
+    """A campaign as stored: the values of its columns and the current snapshot of its agent.
 
-    To compare it takes much less than to make the model.
-
-    Attributes:
-        row: The values of its columns.
-        agent: The snapshot of its agent, as that is now.
+    Comparing two is much cheaper than making the models.
     """
 
     row: tuple[Any, ...]
@@ -53,19 +49,16 @@ class StoredCampaign:
         return str(self.row[_ID])
 
     def campaign(self) -> Campaign:
-        """Return the model, made anew each time."""
+        """Return a new model."""
         made = CAMPAIGNS.model(self.row, NO_CAMPAIGN)
         return made if self.agent is None else attrs.evolve(made, agent=self.agent)
 
 
 class CampaignLists(Table):
-    """Pages of a workspace's campaigns; those that are loading are on none."""
+    """Pages of a workspace's campaigns; loading ones are left out."""
 
     def revision(self, workspace_id: str) -> int | None:
-        """Return a number that goes up with whatever changes in a list of a workspace's campaigns.
-
-        It may go up with more than that. None where there is no such workspace.
-        """
+        """Return a number that rises with every change in a workspace's campaign lists; None without the workspace."""
         rows = self._rows.query("campaigns.list", CAMPAIGNS, AGENTS, WORKSPACES, workspace_id=workspace_id)
         return int(rows[0][1]) if rows else None
 
@@ -79,10 +72,9 @@ class CampaignLists(Table):
         offset: int,
         limit: int,
     ) -> tuple[Sequence[StoredCampaign], int]:
-        """Return campaigns newest first by (created_at, id), both descending, and how many match in all.
+        """Return campaigns newest first by (created_at, id), both descending, and the total number of matches.
 
-        `search` matches a part of the name, case-insensitively for every script (`policy.texts.fold`).
-        `offset` may be any integer from 0 on, however large.
+        `search` matches part of the name, case-insensitively for every script (`policy.texts.fold`).
         """
         wanted: Mapping[str, Value] = {
             "workspace_id": workspace_id,
@@ -99,9 +91,9 @@ class CampaignLists(Table):
         return self._stored(workspace_id, numbers), total
 
     def _found(self, workspace_id: str, folded: str, wanted: Mapping[str, Value]) -> list[int]:
-        """Return the numbers of all whose name holds a text, newest first."""
+        """Return the numbers of all campaigns whose name contains a text, newest first."""
         rows: Sequence[Row]
-        if names := self._few_names(workspace_id, trigram_query(folded)):
+        if names := self._name_lookup(workspace_id, trigram_query(folded)):
             rows = self._rows.query("campaigns.found", CAMPAIGNS, **wanted, **names, search=folded)
         elif wanted["channel"] is not None:
             rows = self._rows.query("campaigns.found_by_looking", CAMPAIGNS, **wanted, search=folded)
@@ -110,17 +102,17 @@ class CampaignLists(Table):
             rows = self._rows.query("campaigns.found_of_both_by_looking", CAMPAIGNS, **both, search=folded)
         return [row[0] for row in rows]
 
-    def _few_names(self, workspace_id: str, asked: str | None) -> Mapping[str, Value]:
-        """Return what the index of names is asked for; nothing where it is of no use, or so many names have it."""
+    def _name_lookup(self, workspace_id: str, asked: str | None) -> Mapping[str, Value]:
+        """Return the index lookup of a text; empty if the index does not help or too many names match."""
         lists = self._rows.query("campaigns.list", WORKSPACES, workspace_id=workspace_id)
         if asked is None or not lists:
             return {}
         names: Mapping[str, Value] = {"phrase": asked, "list": lists[0][0]}
-        [[count]] = self._rows.query("campaigns.names_with", CAMPAIGNS, **names, limit=_MANY)
-        return names if count < _MANY else {}
+        [[count]] = self._rows.query("campaigns.names_with", CAMPAIGNS, **names, limit=_MAX_INDEXED_NAMES)
+        return names if count < _MAX_INDEXED_NAMES else {}
 
     def _numbers(self, wanted: Mapping[str, Value], *, offset: int, limit: int) -> list[int]:
-        """Return the numbers of those on a page that there is, newest first."""
+        """Return the campaign numbers of one page, newest first."""
         query = _PAGES[wanted["channel"] is not None, wanted["status"] is not None]
         given = {name: value for name, value in wanted.items() if value is not None}
         return [row[0] for row in self._rows.query(query, CAMPAIGNS, **given, offset=offset, limit=limit)]

@@ -17,15 +17,14 @@ from outreach.working_set.tables.base import Table, json_list
 
 
 class Campaigns(Table):
-    """Campaigns.
+    """Campaigns, each returned with the snapshot of its agent.
 
-    A campaign that is still loading is seen by `get_loading`, `publish` and `delete_loading` alone. The
-    counters of a campaign are written by `add_counters` and `publish` only; `update` leaves them as they are.
-    Campaigns are returned with the snapshot of their agent.
+    Only `get_loading`, `publish` and `delete_loading` see a loading campaign. Only `add_counters` and `publish` write
+    counters.
     """
 
     def insert_loading(self, campaign: Campaign, *, loading_until: datetime) -> None:
-        """Write a campaign that nobody sees yet; it is a leftover once `loading_until` has passed."""
+        """Write a hidden campaign, which is a leftover once `loading_until` has passed."""
         key = CAMPAIGNS.key_of(campaign)
         there = self._rows.get(CAMPAIGNS, key) is not None
         if there or not self._rows.insert_many_now(LOADING_CAMPAIGNS, [(key, (campaign, loading_until))]):
@@ -34,7 +33,7 @@ class Campaigns(Table):
         self._rows.evict(LOADING_CAMPAIGNS, key)
 
     def extend_loading(self, workspace_id: str, campaign_id: str, *, loading_until: datetime) -> bool:
-        """Move the moment at which it becomes a leftover; return whether it is still there and loading."""
+        """Extend the lease of a loading campaign; return whether it still exists and loads."""
         written = self._rows.execute(
             "campaigns.extend_loading",
             workspace_id=workspace_id,
@@ -44,16 +43,16 @@ class Campaigns(Table):
         return written == 1
 
     def prefetch(self, workspace_and_campaign: Iterable[tuple[str, str]]) -> None:
-        """Read many at once, and what rows call them: each `get` of one of them asks nobody then."""
+        """Read many campaigns and their references in one go, for `get`."""
         keys = list(workspace_and_campaign)
         self._rows.prefetch_refs(campaign_id for _, campaign_id in keys)
         self._rows.prefetch(CAMPAIGNS, keys)
 
     def get_loading(self, workspace_id: str, campaign_id: str) -> Campaign | None:
-        """Return a campaign that is loading."""
+        """Return a loading campaign."""
         rows = self._rows.query("campaigns.get_loading", workspace_id=workspace_id, campaign_id=campaign_id)
         found = self._rows.models(CAMPAIGNS, rows)
-        return self._shown(found[0]) if found else None
+        return self._with_agent(found[0]) if found else None
 
     def publish(self, campaign: Campaign) -> None:
         """Make a loading campaign visible, with the counters and fields given."""
@@ -67,15 +66,13 @@ class Campaigns(Table):
         self.update(campaign)
 
     def leftovers(self, now: datetime) -> Sequence[tuple[str, str]]:
-        """Return (workspace, campaign) of those whose `loading_until` lies before now, by (loading_until, id)."""
+        """Return (workspace, campaign) of those whose `loading_until` has passed, by (loading_until, id)."""
         return [(row[0], row[1]) for row in self._rows.query("campaigns.leftovers", now=format_timestamp(now))]
 
     def delete_loading(self, workspace_id: str, campaign_id: str, *, limit: int) -> bool:
-        """Delete up to `limit` recipients of a loading campaign, then the campaign; return whether all is gone.
+        """Delete up to `limit` recipients and trail entries of a loading campaign, then the campaign.
 
-        Its decision trail goes with it, in slices of as many.
-
-        A campaign that is not loading is left alone, and True is returned: there is nothing to delete.
+        Returns whether nothing is left, which is so for a campaign that is not loading.
         """
         rows = self._rows.query("campaigns.loading_number", workspace_id=workspace_id, campaign_id=campaign_id)
         if not rows:
@@ -91,15 +88,15 @@ class Campaigns(Table):
     def get(self, workspace_id: str, campaign_id: str) -> Campaign | None:
         """Return a campaign."""
         campaign = self._rows.get(CAMPAIGNS, (workspace_id, campaign_id))
-        return None if campaign is None else self._shown(campaign)
+        return None if campaign is None else self._with_agent(campaign)
 
     def find(self, campaign_id: str) -> Campaign | None:
-        """Return a campaign of whatever workspace (the operator's commands name campaigns alone)."""
+        """Return a campaign of any workspace, for operators' commands."""
         campaign = self._one(CAMPAIGNS, "campaigns.find", campaign_id=campaign_id)
-        return None if campaign is None else self._shown(campaign)
+        return None if campaign is None else self._with_agent(campaign)
 
     def update(self, campaign: Campaign) -> None:
-        """Write over a campaign, but for its counters."""
+        """Replace a campaign, except for its counters."""
         key = CAMPAIGNS.key_of(campaign)
         known = self._rows.get(CAMPAIGNS, key)
         if known is None:
@@ -109,20 +106,20 @@ class Campaigns(Table):
         self._rows.update(CAMPAIGNS, key, attrs.evolve(campaign, counters=known.counters, agent=None))
 
     def add_counters(self, workspace_id: str, campaign_id: str, change: Counters) -> Counters:
-        """Add to the counters and return them as they are then."""
+        """Add to the counters and return them."""
         return self._rows.add_counters((workspace_id, campaign_id), change)
 
     def in_status(self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None) -> Sequence[Campaign]:
-        """Return campaigns in these statuses, of one workspace or of all, oldest first by (created_at, id)."""
+        """Return campaigns in these statuses, of one workspace or all, oldest first by (created_at, id)."""
         found = self._list(
             CAMPAIGNS, "campaigns.in_status", statuses=json_list(sorted(set(statuses))), workspace_id=workspace_id
         )
-        return self._all_shown(found)
+        return self._all_with_agents(found)
 
     def count_in_status(
         self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None
     ) -> Mapping[CampaignStatus, int]:
-        """Return how many campaigns are in each of these statuses, of one workspace or of all; 0 where none is."""
+        """Return the number of campaigns in each of these statuses, of one workspace or all."""
         rows = self._rows.query(
             "campaigns.count_in_status",
             CAMPAIGNS,
@@ -132,19 +129,16 @@ class Campaigns(Table):
         return {**dict.fromkeys(statuses, 0), **{CampaignStatus(status): count for status, count in rows}}
 
     def paused_by_engine(self, *, workspace_id: str | None = None, limit: int) -> Sequence[Campaign]:
-        """Return campaigns that the engine has paused by itself, of one workspace or of all.
-
-        They come oldest first by (created_at, id), at most `limit`.
-        """
+        """Return campaigns that the engine has paused, of one workspace or all, oldest first by (created_at, id)."""
         found = self._list(CAMPAIGNS, "campaigns.paused_by_engine", workspace_id=workspace_id, limit=limit)
-        return self._all_shown(found)
+        return self._all_with_agents(found)
 
-    def _all_shown(self, campaigns: Sequence[Campaign]) -> Sequence[Campaign]:
+    def _all_with_agents(self, campaigns: Sequence[Campaign]) -> Sequence[Campaign]:
         self._rows.prefetch(AGENTS, ((it.workspace_id, it.agent_id) for it in campaigns if it.agent_id is not None))
-        return [self._shown(campaign) for campaign in campaigns]
+        return [self._with_agent(campaign) for campaign in campaigns]
 
-    def _shown(self, campaign: Campaign) -> Campaign:
-        """Return a campaign with the snapshot of its agent, as that is now."""
+    def _with_agent(self, campaign: Campaign) -> Campaign:
+        """Return a campaign with the current snapshot of its agent."""
         if campaign.agent_id is None:
             return campaign
         agent = snapshot(self._rows.get(AGENTS, (campaign.workspace_id, campaign.agent_id)))
@@ -152,7 +146,7 @@ class Campaigns(Table):
 
 
 def snapshot(agent: Agent | None) -> AgentSnapshot | None:
-    """Return the compact view of an agent that is shown with its campaigns."""
+    """Return the compact view of an agent for its campaigns."""
     if agent is None:
         return None
     return AgentSnapshot(id=agent.id, name=agent.name, provider=agent.provider, is_active=agent.is_active)

@@ -1,4 +1,4 @@
-"""Workspaces, their keys, and what is set up for them: agents, trunks, numbers, flows, settings."""
+"""Workspaces and their setup: keys, agents, trunks, numbers, flows, settings."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _BY_PHONE: Final = "numbers.by_phone"
 
 
 class Workspaces(Table):
-    """Workspaces; the one table that is not within a workspace."""
+    """Workspaces; the only table outside workspaces."""
 
     def get(self, workspace_id: str) -> Workspace | None:
         """Return a workspace."""
         return self._rows.get(WORKSPACES, (workspace_id,))
 
     def prefetch(self, workspace_ids: Iterable[str]) -> None:
-        """Read many at once: each `get` of one of them asks nobody then."""
+        """Read many workspaces in one go, for `get`."""
         self._rows.prefetch(WORKSPACES, ((workspace_id,) for workspace_id in workspace_ids))
 
     def insert(self, workspace: Workspace) -> None:
@@ -49,7 +49,7 @@ class Workspaces(Table):
         self._rows.insert_now(WORKSPACES, (workspace.id,), workspace)
 
     def update(self, workspace: Workspace) -> None:
-        """Write over a workspace: a stop, whatever has changed."""
+        """Replace a workspace; any change counts as a stop."""
         self._rows.count_stop()
         self._rows.update(WORKSPACES, (workspace.id,), workspace)
 
@@ -62,11 +62,11 @@ class Keys(Table):
     """API keys; the digest is unique."""
 
     def by_digest(self, digest: str) -> ApiKey | None:
-        """Return the key with this digest, of whatever workspace, revoked or not."""
+        """Return the key with this digest, of any workspace, revoked or not."""
         return self._one(KEYS, "keys.by_digest", digest=digest)
 
     def get(self, key_id: str) -> ApiKey | None:
-        """Return a key by its id, of whatever workspace (the operator's commands name keys alone)."""
+        """Return a key of any workspace, for operators' commands."""
         return self._one(KEYS, "keys.get", key_id=key_id)
 
     def insert(self, key: ApiKey) -> None:
@@ -74,7 +74,7 @@ class Keys(Table):
         self._rows.insert_now(KEYS, KEYS.key_of(key), key)
 
     def update(self, key: ApiKey) -> None:
-        """Write over a key."""
+        """Replace a key."""
         self._rows.update(KEYS, KEYS.key_of(key), key)
 
     def list(self, workspace_id: str) -> Sequence[ApiKey]:
@@ -89,7 +89,7 @@ class Agents(WorkspaceTable[Agent]):
 
 
 class Trunks(WorkspaceTable[Trunk]):
-    """SIP trunks, those that were removed too."""
+    """SIP trunks, including removed ones."""
 
     _kind, _query = TRUNKS, "trunks"
 
@@ -100,13 +100,13 @@ class Numbers(WorkspaceTable[Number]):
     _kind, _query = NUMBERS, "numbers"
 
     def by_phone(self, workspace_id: str, phone: str) -> Number | None:
-        """Return a number by what is dialled."""
+        """Return a number by its phone number."""
         self.prefetch_by_phone([(workspace_id, phone)])
         found = self._rows.prefetched(NUMBERS, _BY_PHONE, (workspace_id, phone))
         return found[0] if found else None
 
     def prefetch_by_phone(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
-        """Read many at once: each `by_phone` of one of them asks nobody then."""
+        """Read many numbers in one go, for `by_phone`."""
         wanted = {key: key for key in workspace_and_phone}
         self._rows.prefetch_lists(NUMBERS, _BY_PHONE, wanted, lambda number: [(number.workspace_id, number.phone)])
 
@@ -116,23 +116,19 @@ class Numbers(WorkspaceTable[Number]):
         super().insert(row)
 
     def delete(self, workspace_id: str, number_id: str) -> None:
-        """Delete a number.
-
-        Raises:
-            LookupError: The workspace has no such number.
-        """
+        """Delete a number, or raise `LookupError`."""
         if not self._rows.delete(NUMBERS, (workspace_id, number_id)):
             raise LookupError("There is no such number.")
 
 
 class Flows(WorkspaceTable[Flow]):
-    """Automation flows, those that were removed too."""
+    """Automation flows, including removed ones."""
 
     _kind, _query = FLOWS, "flows"
 
 
 class WorkspaceSettings(Table, Generic[S]):
-    """Settings of one kind, one row a workspace at most."""
+    """Settings of one kind, at most one row a workspace."""
 
     def __init__(self, rows: WorkingSet, kind: Kind[S]) -> None:
         super().__init__(rows)
@@ -143,7 +139,7 @@ class WorkspaceSettings(Table, Generic[S]):
         return self._rows.get(self._kind, (workspace_id,))
 
     def prefetch(self, workspace_ids: Iterable[str]) -> None:
-        """Read those of many workspaces at once."""
+        """Read those of many workspaces in one go, for `get`."""
         self._rows.prefetch(self._kind, ((workspace_id,) for workspace_id in workspace_ids))
 
     def put(self, workspace_id: str, settings: S) -> None:
@@ -157,10 +153,10 @@ def sms_settings(rows: WorkingSet) -> WorkspaceSettings[SmsSettings]:
 
 
 def call_settings(rows: WorkingSet) -> WorkspaceSettings[CallSettings]:
-    """Return the table of settings of calling campaigns."""
+    """Return the table of call settings."""
     return WorkspaceSettings(rows, CALL_SETTINGS)
 
 
 def reply_settings(rows: WorkingSet) -> WorkspaceSettings[ReplySettings]:
-    """Return the table of how keywords are answered."""
+    """Return the table of reply settings."""
     return WorkspaceSettings(rows, REPLY_SETTINGS)

@@ -1,4 +1,4 @@
-"""The ledger, and the calls and single messages that it is about."""
+"""The ledger of dispatches, single calls and messages, and inbound messages."""
 
 from __future__ import annotations
 
@@ -22,21 +22,17 @@ _BY_PROVIDER_ID: Final = "dispatches.by_provider_id"
 
 
 class Dispatches(Table):
-    """The ledger. At most one unsettled dispatch a recipient and step, message or call."""
+    """The ledger: at most one unsettled dispatch for each recipient and step, message or call."""
 
     def insert(self, dispatch: Dispatch) -> None:
-        """Write an intent.
-
-        Raises:
-            AlreadyExists: What it is for (recipient and step, message, call) has an unsettled dispatch.
-        """
+        """Write an intent, or raise `AlreadyExists` if its subject has an unsettled dispatch."""
         if not self.open([dispatch]):
             raise AlreadyExists("There is an unsettled dispatch already, or one with this identifier.")
 
     def open(self, dispatches: Sequence[Dispatch]) -> Sequence[Dispatch]:
-        """Write many intents, each with an identifier of its own; return those that went in.
+        """Write many intents; return those that were written.
 
-        The others are refused: what each is for has an unsettled dispatch, or its identifier is taken.
+        One is refused if its subject has an unsettled dispatch, or if its identifier is taken.
         """
         for dispatch in dispatches:
             self._require_campaign(dispatch)
@@ -56,22 +52,22 @@ class Dispatches(Table):
         return self._rows.get(DISPATCHES, (workspace_id, dispatch_id))
 
     def prefetch(self, workspace_and_dispatch: Iterable[tuple[str, str]]) -> None:
-        """Read many at once: each `get` of one of them asks nobody then."""
+        """Read many dispatches in one go, for `get`."""
         self._rows.prefetch(DISPATCHES, workspace_and_dispatch)
 
     def find(self, dispatch_id: str) -> Dispatch | None:
-        """Return a dispatch of whatever workspace (the operator's commands name dispatches alone)."""
+        """Return a dispatch of any workspace, for operators' commands."""
         return self._one(DISPATCHES, "dispatches.find", dispatch_id=dispatch_id)
 
     def by_provider_id(self, workspace_id: str, provider: str, provider_id: str) -> Dispatch | None:
-        """Return the newest dispatch, by (created_at, id), with this identifier of this provider."""
+        """Return the newest dispatch, by (created_at, id), with a provider's identifier."""
         name = (workspace_id, provider, provider_id)
         self.prefetch_by_provider_id([name])
         found = self._rows.prefetched(DISPATCHES, _BY_PROVIDER_ID, name)
         return found[0] if found else None
 
     def prefetch_by_provider_id(self, names: Iterable[tuple[str, str, str]]) -> None:
-        """Read many by (workspace, provider, identifier of the provider), so that `by_provider_id` asks nobody."""
+        """Read many by (workspace, provider, provider's identifier) in one go, for `by_provider_id`."""
         self._rows.prefetch_lists(
             DISPATCHES,
             _BY_PROVIDER_ID,
@@ -82,9 +78,9 @@ class Dispatches(Table):
     def similar(
         self, dispatch: Dispatch, *, since: datetime, until: datetime, states: Collection[DispatchState]
     ) -> Sequence[Dispatch]:
-        """Return the others of all workspaces with its provider, sender and contact, by (created_at, id).
+        """Return others of all workspaces with the same provider, sender and contact, by (created_at, id).
 
-        Of those that were created between two moments, both included, and are in one of some states.
+        They are in one of `states` and were created from `since` to `until`, inclusive.
         """
         found = self._list(
             DISPATCHES,
@@ -99,11 +95,7 @@ class Dispatches(Table):
         return [one for one in found if one.state in states]
 
     def update(self, dispatch: Dispatch) -> None:
-        """Write what became of a dispatch; what was asked for stays as it is.
-
-        Raises:
-            AlreadyExists: It would be a second unsettled one; nothing was changed.
-        """
+        """Write a dispatch's outcome, or raise `AlreadyExists` if it would be a second unsettled one."""
         known = self.get(dispatch.workspace_id, dispatch.id)
         if known is not None and dispatch.unsettled and not known.unsettled and self._has_unsettled(dispatch):
             raise AlreadyExists("There is an unsettled dispatch already.")
@@ -118,7 +110,7 @@ class Dispatches(Table):
         return self._rows.prefetched(DISPATCHES, _OF_RECIPIENT, recipient)
 
     def prefetch_of_recipients(self, recipients: Iterable[tuple[str, str, int]]) -> None:
-        """Read those of many recipients (workspace, campaign, position) at once, so that `of_recipient` asks nobody."""
+        """Read those of many recipients (workspace, campaign, position) in one go, for `of_recipient`."""
         wanted = {
             (workspace_id, campaign_id, position): (self._rows.number(workspace_id, campaign_id), position)
             for workspace_id, campaign_id, position in recipients
@@ -139,9 +131,9 @@ class Dispatches(Table):
         return self._list(DISPATCHES, "dispatches.of_message", workspace_id=workspace_id, message_id=message_id)
 
     def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[RecentRequest]:
-        """Return dispatches to a number that were created at or after a moment, oldest first.
+        """Return dispatches to a number created at or after `since`, oldest first.
 
-        Those that reached nobody for sure (not sent, withdrawn, deferred) do not count, nor do answers to keywords.
+        Those that certainly reached nobody (not sent, withdrawn, deferred) and replies to keywords are left out.
         """
         rows = self._rows.query(
             "dispatches.sent_to",
@@ -154,17 +146,17 @@ class Dispatches(Table):
         return [RecentRequest(parse_timestamp(created_at), bool(in_flight)) for created_at, in_flight in rows]
 
     def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
-        """Return a campaign's dispatches that are no more `dispatching`, created at or after a moment.
+        """Return a campaign's settled or unknown dispatches created at or after `since`.
 
-        They come newest first, those of one moment as they were written last to first, at most `limit`.
+        The newest come first, those of one moment in the reverse order of their writing.
         """
         number = self._rows.number(workspace_id, campaign_id)
         return self._list(DISPATCHES, "dispatches.recent", number=number, since=format_timestamp(since), limit=limit)
 
     def count_unknown(self, workspace_id: str | None, *, limit: int) -> Sequence[UnknownDispatchCount]:
-        """Return how many unknown ones each workspace has, one workspace or all; of the oldest `limit` in all.
+        """Return the number of unknown dispatches of each workspace, or of one, among the oldest `limit`.
 
-        What has the oldest one comes first, by (its created_at, workspace).
+        The workspace with the oldest one comes first, by (its created_at, workspace).
         """
         rows = self._rows.query("dispatches.count_unknown", DISPATCHES, workspace_id=workspace_id, limit=limit)
         return [
@@ -173,10 +165,10 @@ class Dispatches(Table):
         ]
 
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchCount]:
-        """Return what a campaign's dispatches came to, the most frequent first, at most a thousand groups.
+        """Return a campaign's dispatches in groups, the largest first, at most a thousand.
 
-        Of as many, by (provider, state, report, reason, error_code), nothing before something. The error code of a call
-        that was placed and failed, or was canceled, is the error of its record.
+        Equal ones come by (provider, state, report, reason, error_code), empty values first. A failed or cancelled call
+        has its record's error as error code.
         """
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("dispatches.groups", DISPATCHES, CALLS, number=number)
@@ -194,14 +186,11 @@ class Dispatches(Table):
         ]
 
     def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
-        """Return those `dispatching` of epochs below this one, in all workspaces, oldest first by (created_at, id)."""
+        """Return those `dispatching` under earlier epochs in all workspaces, oldest first by (created_at, id)."""
         return self._list(DISPATCHES, "dispatches.abandoned", epoch=epoch, limit=limit)
 
     def unknown(self, workspace_id: str | None, *, limit: int, after: Dispatch | None = None) -> Sequence[Dispatch]:
-        """Return the unknown ones of one workspace or of all, oldest first by (created_at, id).
-
-        With `after` only those behind that one in this order, whatever has become of it.
-        """
+        """Return the unknown dispatches of a workspace or all, oldest first by (created_at, id), from `after` on."""
         after_at, after_id = ("", "") if after is None else (format_timestamp(after.created_at), after.id)
         return self._list(
             DISPATCHES,
@@ -217,7 +206,7 @@ class Dispatches(Table):
             raise LookupError("There is no such campaign.")
 
     def _has_unsettled(self, dispatch: Dispatch) -> bool:
-        """Return whether what a settled dispatch is for has an unsettled one."""
+        """Return whether the subject of a settled dispatch has an unsettled one."""
         others: list[Dispatch] = []
         if dispatch.campaign_id is not None and dispatch.position is not None:
             of_all = self.of_recipient(dispatch.workspace_id, dispatch.campaign_id, dispatch.position)
@@ -237,26 +226,22 @@ class Calls(Table):
         return self._rows.get(CALLS, (workspace_id, call_id))
 
     def find(self, call_id: str) -> Call | None:
-        """Return a call of whatever workspace (the operator's commands name calls alone)."""
+        """Return a call of any workspace, for operators' commands."""
         return self._one(CALLS, "calls.find", call_id=call_id)
 
     def by_provider_id(self, workspace_id: str, provider_call_id: str) -> Call | None:
-        """Return the newest call, by (created_at, id), with this identifier of a provider."""
+        """Return the newest call, by (created_at, id), with a provider's identifier."""
         return self._one(CALLS, "calls.by_provider_id", workspace_id=workspace_id, provider_call_id=provider_call_id)
 
     def insert(self, call: Call) -> None:
-        """Write a new call.
-
-        Raises:
-            LookupError: Its campaign is none of its workspace's.
-        """
+        """Write a new call, or raise `LookupError` if its workspace has no such campaign."""
         if call.campaign_id is not None and self._rows.ref(call.workspace_id, call.campaign_id) is None:
             raise LookupError("There is no such campaign.")
-        # The variables may be the caller's own dictionary, and this row outlives the transaction.
+        # The caller owns the dictionary, and this row outlives the transaction.
         self._rows.insert(CALLS, CALLS.key_of(call), attrs.evolve(call, variables=dict(call.variables)))
 
     def update(self, call: Call) -> None:
-        """Write over a call; its agent, its number and its recipient stay as they are."""
+        """Replace a call; its agent, number and recipient stay."""
         self._rows.update(CALLS, CALLS.key_of(call), call)
 
     def open_call_between(self, workspace_id: str, agent_id: str, to: str) -> Call | None:
@@ -276,11 +261,11 @@ class Messages(Table):
         self._rows.insert(MESSAGES, MESSAGES.key_of(message), message)
 
     def update(self, message: Message) -> None:
-        """Write over a message."""
+        """Replace a message."""
         self._rows.update(MESSAGES, MESSAGES.key_of(message), message)
 
     def last_reply(self, workspace_id: str, phone: str, purpose: ReplyPurpose) -> datetime | None:
-        """Return when the newest answer of this purpose was made for a number; None when none was."""
+        """Return when the newest reply with this purpose to a number was created, or None."""
         [[created_at]] = self._rows.query(
             "messages.last_reply", MESSAGES, workspace_id=workspace_id, phone=phone, purpose=purpose
         )
@@ -288,25 +273,21 @@ class Messages(Table):
 
 
 class Inbound(Table):
-    """Messages that people wrote back."""
+    """Inbound messages."""
 
     def insert(self, message: InboundMessage) -> None:
-        """Write a message.
-
-        Raises:
-            AlreadyExists: It is there, or the workspace has one with its identifier of its provider.
-        """
+        """Write a message, or raise `AlreadyExists` for a duplicate by identifier or provider's identifier."""
         self._rows.insert_now(INBOUND, INBOUND.key_of(message), message)
 
     def last_keyword(self, workspace_id: str, phone: str, keyword: Keyword) -> datetime | None:
-        """Return when a number last wrote a keyword, by `written_at`; None when it never did."""
+        """Return when a number last wrote a keyword, by `written_at`, or None."""
         [[written_at]] = self._rows.query(
             "inbound.last_keyword", INBOUND, workspace_id=workspace_id, phone=phone, keyword=keyword
         )
         return None if written_at is None else parse_timestamp(written_at)
 
     def list(self, workspace_id: str, *, unclear: bool = False, limit: int = 1000) -> Sequence[InboundMessage]:
-        """Return the newest messages, or those that are unclear, newest first by (received_at, id), both descending."""
+        """Return the newest messages, or the unclear ones, by (received_at, id), both descending."""
         query = "inbound.list_unclear" if unclear else "inbound.list"
         return self._list(INBOUND, query, workspace_id=workspace_id, limit=limit)
 

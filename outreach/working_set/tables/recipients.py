@@ -23,11 +23,11 @@ class Recipients(Table):
     """The recipients of campaigns, keyed by (campaign, position)."""
 
     def insert(self, workspace_id: str, campaign_id: str, rows: Iterable[NewRow], *, now: datetime) -> None:
-        """Write recipients: position, contact, status and reason; those that have ended, ended now.
+        """Write recipients: position, contact, status and reason; ended ones end now.
 
         Raises:
             LookupError: The workspace has no such campaign, loading or published.
-            AlreadyExists: A position is taken, or comes twice; none of the rows was written.
+            AlreadyExists: A position is taken or repeated; no row was written.
         """
         number = self._rows.number(workspace_id, campaign_id)
         if number is None:
@@ -79,7 +79,7 @@ class Recipients(Table):
         return self._rows.get(RECIPIENTS, (campaign_id, position))
 
     def prefetch(self, recipients: Collection[tuple[str, str, int]]) -> None:
-        """Read many (workspace, campaign, position) at once: each `get` of one of them asks nobody then."""
+        """Read many (workspace, campaign, position) in one go, for `get`."""
         self._rows.prefetch_refs(campaign_id for _, campaign_id, _ in recipients)
         self._rows.prefetch(
             RECIPIENTS,
@@ -91,7 +91,7 @@ class Recipients(Table):
         )
 
     def put(self, workspace_id: str, recipient: Recipient) -> None:
-        """Write a recipient's state over the one it has; the contact's own fields do not change."""
+        """Replace a recipient's state; the contact's own fields stay."""
         if self._rows.ref(workspace_id, recipient.campaign_id) is None:
             raise LookupError(f"There is no such {RECIPIENTS.noun}.")
         self._rows.update(RECIPIENTS, (recipient.campaign_id, recipient.position), recipient)
@@ -99,15 +99,15 @@ class Recipients(Table):
     def due(self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int) -> Sequence[Recipient]:
         """Return pending recipients, and waiting ones due at or before now.
 
-        Those that wait for the second call of a double dial come first: it is made within seconds, or dropped. Then
-        the other waiting ones, then pending ones. Waiting ones come by (due_at, position), pending ones by position.
+        Second calls of a double dial come first, because they expire within seconds; then other waiting ones, each by
+        (due_at, position); then pending ones by position.
         """
         return self.due_for_campaigns([(workspace_id, campaign_id)], now, limit=limit)[0]
 
     def due_for_campaigns(
         self, campaigns: Sequence[tuple[str, str]], now: datetime, *, limit: int
     ) -> Sequence[Sequence[Recipient]]:
-        """Return the same of each of many campaigns, at most so many of each."""
+        """Return the due recipients of many campaigns, at most `limit` of each."""
         numbers = [self._rows.number(workspace_id, campaign_id) for workspace_id, campaign_id in campaigns]
         found: dict[str, list[Recipient]] = {campaign_id: [] for _, campaign_id in campaigns}
         terms: dict[str, Value] = {"wanted": json_text(numbers), "limit": limit}
@@ -118,7 +118,7 @@ class Recipients(Table):
         return [found[campaign_id][:limit] for _, campaign_id in campaigns]
 
     def next_due(self, workspace_id: str, campaign_id: str) -> datetime | None:
-        """Return the earliest due time of the waiting and of the in-progress ones that have one."""
+        """Return the earliest due time of waiting and in-progress recipients, or None."""
         number = self._rows.number(workspace_id, campaign_id)
         [[due_at]] = self._rows.query("recipients.next_due", RECIPIENTS, number=number)
         return None if due_at is None else parse_timestamp(due_at)
@@ -132,7 +132,7 @@ class Recipients(Table):
     def in_progress_after(
         self, workspace_id: str, campaign_id: str, after: datetime, *, limit: int
     ) -> Sequence[Recipient]:
-        """Return in-progress recipients due later than a moment, by (due_at, position)."""
+        """Return in-progress recipients due after a moment, by (due_at, position)."""
         return self._of("in_progress_after", workspace_id, campaign_id, after=format_timestamp(after), limit=limit)
 
     def postponed(
@@ -156,7 +156,7 @@ class Recipients(Table):
         return self._of("closable", workspace_id, campaign_id, limit=limit)
 
     def page(self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000) -> Sequence[Recipient]:
-        """Return recipients by position, those greater than `after`, at most `limit`."""
+        """Return recipients by position from `after` on, at most `limit`."""
         return self._of("page", workspace_id, campaign_id, after=after, limit=limit)
 
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
@@ -164,11 +164,11 @@ class Recipients(Table):
         return self._of("by_phone", workspace_id, campaign_id, phone=phone)
 
     def without_phone(self, workspace_id: str, campaign_id: str, phone_number: str) -> Sequence[Recipient]:
-        """Return the recipients that were supplied with this, which is no possible number, by position."""
+        """Return the recipients that were supplied with this invalid number, by position."""
         return self._of("without_phone", workspace_id, campaign_id, phone_number=phone_number)
 
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
-        """Return how many are in each state for each reason, by (status, reason), no reason first."""
+        """Return the number of recipients in each status and reason, by (status, reason), no reason first."""
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("recipients.groups", RECIPIENTS, number=number)
         return [
@@ -176,7 +176,7 @@ class Recipients(Table):
         ]
 
     def recount(self, workspace_id: str, campaign_id: str) -> Counters:
-        """Return the counters by looking at every recipient (`models.campaign.contribution`)."""
+        """Return the counters, computed from every recipient (`models.campaign.contribution`)."""
         number = self._rows.number(workspace_id, campaign_id)
         [row] = self._rows.query("recipients.recount", RECIPIENTS, number=number)
         total, pending, completed, successful, failed, still_open = row
@@ -190,7 +190,7 @@ class Recipients(Table):
 
 
 def _new_rows(number: int, rows: Iterable[NewRow], now: str) -> list[tuple[Value, ...]]:
-    # A state is looked up once, not for each of a million rows.
+    # Looked up once, not for each of a million rows.
     states = {status: (status.value, None if status in OPEN_RECIPIENT_STATUSES else now) for status in RecipientStatus}
     return [
         (number, position, *contact, (state := states[status])[0], reason, state[1])

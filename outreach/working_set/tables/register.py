@@ -19,11 +19,11 @@ class Register(Table):
         return self._rows.get(UNSUBSCRIBES, (workspace_id, phone))
 
     def prefetch(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
-        """Read the entries of many numbers at once: each `get` of one of them asks nobody then."""
+        """Read the entries of many numbers in one go, for `get`."""
         self._rows.prefetch(UNSUBSCRIBES, workspace_and_phone)
 
     def put(self, entry: Unsubscribe) -> None:
-        """Write an entry, in place of the one that this number has: a stop."""
+        """Insert or replace a number's entry; this counts as a stop."""
         self._rows.count_stop()
         self._rows.put(UNSUBSCRIBES, UNSUBSCRIBES.key_of(entry), entry)
 
@@ -32,20 +32,17 @@ class Register(Table):
         return self._rows.delete(UNSUBSCRIBES, (workspace_id, phone))
 
     def list(self, workspace_id: str, *, after: str = "", limit: int = 1000) -> Sequence[Unsubscribe]:
-        """Return entries in the order of their numbers, those greater than `after`, at most `limit`."""
+        """Return entries by number from `after` on, at most `limit`."""
         return self._list(UNSUBSCRIBES, "register.list", workspace_id=workspace_id, after=after, limit=limit)
 
     def held(self, workspace_id: str | None, *, limit: int) -> Sequence[Unsubscribe]:
-        """Return who is held back until somebody has decided, of one workspace or of all, at most `limit`.
-
-        The latest come first, by (created_at, workspace, number), all descending.
-        """
+        """Return numbers under review, of one workspace or all, by (created_at, workspace, number), descending."""
         return self._list(UNSUBSCRIBES, "register.held", workspace_id=workspace_id, limit=limit)
 
     def stopped(self, workspace_id: str, channel: Channel, phones: Collection[str]) -> frozenset[str]:
-        """Return those of the numbers (at most 5,000) that must not be reached by this channel."""
+        """Return those of the numbers (at most 5,000) that must not be contacted on this channel."""
         if len(phones) == 1:
-            # Asked again and again for the same few: an entry, or its absence, is known like any other row.
+            # One number is asked for repeatedly, so that its entry or absence is cached.
             [phone] = phones
             entry = self.get(workspace_id, phone)
             return frozenset(phones) if entry is not None and entry.stops(channel) else frozenset()
@@ -59,7 +56,7 @@ class Register(Table):
     def restrictions(
         self, workspace_id: str, channel: Channel, phones: Collection[str]
     ) -> Mapping[str, Literal["stopped", "held"]]:
-        """Return what stands against numbers (at most 5,000): those that it stops, and those that are held back."""
+        """Return the restrictions of numbers (at most 5,000): stopped, or held for review."""
         self.prefetch((workspace_id, phone) for phone in phones)
         entries = (self.get(workspace_id, phone) for phone in phones)
         found = [entry for entry in entries if entry is not None and (entry.stops(channel) or entry.scope == HELD)]

@@ -1,4 +1,4 @@
-"""Request windows, idempotency keys and the audit trail."""
+"""Request windows, idempotency keys and the audit log."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Requests(Table):
         self._rows.put(REQUEST_WINDOWS, (window.workspace_id,), window)
 
     def stored(self, workspace_id: str, operation: str, key: str) -> IdempotencyRecord | None:
-        """Return what is stored under an idempotency key."""
+        """Return the record of an idempotency key."""
         return self._rows.get(IDEMPOTENCY_KEYS, (workspace_id, operation, key))
 
     def put_stored(self, request: IdempotencyRecord) -> None:
-        """Write what is stored under an idempotency key."""
+        """Write the record of an idempotency key."""
         self._rows.put(IDEMPOTENCY_KEYS, IDEMPOTENCY_KEYS.key_of(request), request)
 
     def delete_stored(self, workspace_id: str, operation: str, key: str) -> None:
-        """Forget a key; nothing happens when it is not there."""
+        """Delete a key, if it exists."""
         self._rows.delete(IDEMPOTENCY_KEYS, (workspace_id, operation, key))
 
     def sweep(self, now: datetime, *, limit: int) -> int:
@@ -40,14 +40,14 @@ class Requests(Table):
 
 
 class Audit(Table):
-    """The audit trail; append only."""
+    """The audit log; append only."""
 
     def append(self, entry: AuditEntry) -> None:
         """Write an entry."""
         self._rows.append("audit", "append", AUDIT.row((), entry))
 
     def list(self, workspace_id: str | None, *, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Return the newest entries of a workspace, or of all: the one appended last comes first."""
+        """Return the newest entries of a workspace, or all, the last one first."""
         name = "audit.list_all" if workspace_id is None else "audit.list"
         values = {} if workspace_id is None else {"workspace_id": workspace_id}
         return self._entries(AUDIT, name, **values, limit=limit)

@@ -1,6 +1,6 @@
-"""The schema and its history: each step with its record in one transaction, and forward only.
+"""The schema and its migrations: each step in one transaction with its record, forward only.
 
-The records are in `_sqlite_migrations`, which sqlite-utils knows how to show.
+sqlite-utils reads the records, which are in `_sqlite_migrations`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from outreach.storage.sqlite.migration_backup import backup_during_migration, re
 from outreach.storage.sqlite.progress import Progress, ProgressCallback
 
 MIGRATIONS: Final = Migrations("outreach")
-"""Every step that this version of the package knows, in order."""
 
 
 _LOG_SECONDS: Final = 5
@@ -36,43 +35,43 @@ def _first(database: Database) -> None:
 
 @MIGRATIONS(name="0002_early_events")
 def _early_events(database: Database) -> None:
-    """Keep what an event tells that belongs to no dispatch yet."""
+    """Store events that arrive before their dispatch is known."""
     _run_script(database, "0002_early_events.sql")
 
 
 @MIGRATIONS(name="0003_account_holds")
 def _account_holds(database: Database) -> None:
-    """Remember how long providers want to be left alone."""
+    """Store provider throttles."""
     _run_script(database, "0003_account_holds.sql")
 
 
 @MIGRATIONS(name="0004_held_epoch")
 def _held_epoch(database: Database) -> None:
-    """Remember when a moved or restored database was kept from sending."""
+    """Store since when a moved or restored database is quarantined."""
     _run_script(database, "0004_held_epoch.sql")
 
 
 @MIGRATIONS(name="0005_unclear_messages")
 def _unclear_messages(database: Database) -> None:
-    """Mark the messages that a person has to read."""
+    """Mark messages that a person must read."""
     _run_script(database, "0005_unclear_messages.sql")
 
 
 @MIGRATIONS(name="0006_trail_of_number")
 def _trail_of_number(database: Database) -> None:
-    """Find what the trail tells of a number."""
+    """Index the trail by number."""
     _run_script(database, "0006_trail_of_number.sql")
 
 
 @MIGRATIONS(name="0007_telephony_names")
 def _telephony_names(database: Database) -> None:
-    """Find the events that wait for the telephony's identifier."""
+    """Index waiting events by the telephony identifier."""
     _run_script(database, "0007_telephony_names.sql")
 
 
 @MIGRATIONS(name="0008_variable_names")
 def _variable_names(database: Database) -> None:
-    """Keep what may fill the placeholders of a campaign."""
+    """Store the variable names of a campaign's contacts."""
     _run_script(database, "0008_variable_names.sql")
 
 
@@ -84,82 +83,81 @@ def _removed(database: Database) -> None:
 
 @MIGRATIONS(name="0010_stops")
 def _stops(database: Database) -> None:
-    """Count the stops, so that one comparison tells whether there has been another."""
+    """Count stops, so that one comparison shows a new one."""
     _run_script(database, "0010_stops.sql")
 
 
 @MIGRATIONS(name="0011_held_numbers")
 def _held_numbers(database: Database) -> None:
-    """Find who is held back without going through the register."""
+    """Index the numbers under review."""
     _run_script(database, "0011_held_numbers.sql")
 
 
 @MIGRATIONS(name="0012_campaign_lists")
 def _campaign_lists(database: Database) -> None:
-    """List campaigns without looking at all of them."""
+    """List campaigns without reading all of them."""
     _run_script(database, "0012_campaign_lists.sql")
 
 
 @MIGRATIONS(name="0013_narrow_indexes")
 def _narrow_indexes(database: Database) -> None:
-    """Make writing cheaper: fewer indexes, and narrower ones."""
+    """Make writes cheaper with fewer and narrower indexes."""
     _run_script(database, "0013_narrow_indexes.sql")
 
 
 @MIGRATIONS(name="0014_steady_clock")
 def _steady_clock(database: Database) -> None:
-    """Know since when the clock has not been set."""
+    """Store since when the clock has been steady."""
     _run_script(database, "0014_steady_clock.sql")
 
 
 @MIGRATIONS(name="0015_campaign_columns")
 def _campaign_columns(database: Database) -> None:
-    """Call the columns of campaigns as the fields are called."""
+    """Name the columns of campaigns as their fields."""
     _run_script(database, "0015_campaign_columns.sql")
 
 
 def apply_migrations(
     raw: sqlite3.Connection, *, migrate: bool = True, on_progress: ProgressCallback | None = None
 ) -> Sequence[str]:
-    """Apply what a database lacks, all of it or nothing; return the names of the steps.
+    """Apply the pending migrations, all or none; return their names.
 
-    Two processes may open a new file at the same time: the second finds the work done. One that has content is changed
-    while nobody else has it open: a process of an older version would go on with tables that are not there any more.
-    It is looked through before the commit, and until then a copy of what it was lies beside it.
+    Two processes may open a new file at once: the second finds the work done. A database with content is migrated only
+    while no other process has it open, under a backup, and its integrity is checked before the commit.
 
     Args:
-        raw: The only connection to it in this process, outside of a transaction.
-        migrate: Whether a database that has content may be changed.
-        on_progress: Is told how far that is, where it takes long; None for the log.
+        raw: The only connection of this process, outside a transaction.
+        migrate: Whether a database with content may be changed.
+        on_progress: Receives the progress of a long migration; None logs it.
 
     Raises:
-        DatabaseOlder: It lacks steps, and was not to be changed.
-        DatabaseInUse: It lacks steps, and somebody else has it open; nothing was changed.
-        DatabaseNewer: It has steps that this version does not know; nothing was changed.
-        StorageError: It is somebody else's database, or is damaged, or there is no room for a copy, or a step has
-            failed; nothing was changed.
-        sqlite3.Error: It is no database, or cannot be written.
+        DatabaseOlder: Migrations are pending and `migrate` is false.
+        DatabaseInUse: Migrations are pending and another process has the database open; nothing was changed.
+        DatabaseNewer: It has migrations that this version does not know; nothing was changed.
+        StorageError: It is a foreign or damaged database, there is no room for the backup, or a step failed; nothing
+            was changed.
+        sqlite3.Error: It is not a database, or cannot be written.
     """
     database = Database(raw, execute_plugins=False)
-    # In a transaction, so that what another process applies meanwhile is seen wholly or not at all.
+    # In a transaction, to see all or nothing of another process's migration.
     with _transaction(raw, "BEGIN"):
-        is_new, pending_migrations = _lacking(database)
+        is_new, pending_migrations = _pending(database)
     if pending_migrations and not is_new:
         if not migrate:
             raise DatabaseOlder(
-                "This database was written by an older version of this package: it lacks "
-                f"{', '.join(pending_migrations)}. "
-                "Nothing was changed. It is brought up to date when the process that dispatches from it opens it."
+                "This database was written by an older version of this package: its migrations "
+                f"{', '.join(pending_migrations)} are pending. "
+                "Nothing was changed. The process that dispatches from it applies them when it opens it."
             )
-        _bring_forward(raw, database, Progress("Bringing the database up to date", on_progress))
+        _migrate(raw, database, Progress("Bringing the database up to date", on_progress))
         return pending_migrations
-    # Not within a transaction: SQLite changes the journal's kind outside of one only.
+    # SQLite changes the journal mode only outside a transaction.
     if pending_migrations or raw.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        # A copy that another tool has made need not keep one.
+        # A copy made by another tool may have another mode.
         _set_journal(raw, "WAL")
     if pending_migrations:
         with _transaction(raw, "BEGIN IMMEDIATE"):
-            _, pending_migrations = _lacking(database)
+            _, pending_migrations = _pending(database)
             if pending_migrations:
                 MIGRATIONS.apply(database)
     elif migrate:
@@ -167,20 +165,19 @@ def apply_migrations(
     return pending_migrations
 
 
-def _bring_forward(raw: sqlite3.Connection, database: Database, progress: Progress) -> None:
-    """Apply what a database with content lacks; alone with it from before the copy until after the commit."""
-    _be_alone(raw)
+def _migrate(raw: sqlite3.Connection, database: Database, progress: Progress) -> None:
+    """Apply the pending migrations of a database with content, as its only user."""
+    _require_only_user(raw)
     with _locked(raw), backup_during_migration(raw, progress), _transaction(raw, "BEGIN EXCLUSIVE"):
-        _, pending_migrations = _lacking(database)
+        _, pending_migrations = _pending(database)
         for number, name in enumerate(pending_migrations, start=1):
             with progress.watching(raw, f"step {number} of {len(pending_migrations)}, {name}"):
                 MIGRATIONS.apply(database, stop_before=pending_migrations[number:])
-        with progress.watching(raw, "looking it through"):
+        with progress.watching(raw, "checking its integrity"):
             problems = integrity_problems(raw, quick=False)
         if problems:
             raise StorageError(
-                f"The database was looked through after its steps and is damaged: {problems[0]}. Nothing was changed. "
-                "Restore a backup."
+                f"The migrated database is damaged: {problems[0]}. Nothing was changed. Restore a backup."
             )
     _set_journal(raw, "WAL")
     progress.done("The database is up to date")
@@ -188,43 +185,36 @@ def _bring_forward(raw: sqlite3.Connection, database: Database, progress: Progre
 
 @contextmanager
 def _locked(raw: sqlite3.Connection) -> Iterator[None]:
-    """Let no other process read or write the database within the block, between transactions neither."""
+    """Keep every other process from the database within the block, also between transactions."""
     raw.execute("PRAGMA locking_mode = EXCLUSIVE")
     try:
-        # The lock is taken by a transaction, and in this mode it is not given back.
+        # A transaction takes the lock, which this mode then keeps.
         with _transaction(raw, "BEGIN EXCLUSIVE"):
             pass
         yield
     finally:
         with suppress(sqlite3.Error):
             raw.execute("PRAGMA locking_mode = NORMAL")
-            # It is given back by whoever uses the database next.
+            # The next access releases it.
             raw.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
 
 
-def _be_alone(raw: sqlite3.Connection) -> None:
-    """Take the log into the file and leave it off, which SQLite does for the only connection alone.
-
-    Raises:
-        DatabaseInUse: It is not the only one.
-    """
+def _require_only_user(raw: sqlite3.Connection) -> None:
+    """Merge the log into the file and turn it off, or raise `DatabaseInUse` if there are other connections."""
     try:
         _set_journal(raw, "DELETE")
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
             raise
         raise DatabaseInUse(
-            "This database has to be brought up to date, and another process has it open, which would go on with "
-            "tables that are not there any more. Nothing was changed. Stop the other process first."
+            "This database must be migrated, but another process has it open. "
+            "Nothing was changed. Stop the other process first."
         ) from error
 
 
 def _set_journal(raw: sqlite3.Connection, kind: Literal["WAL", "DELETE"]) -> None:
-    """Turn the write-ahead log on or off.
-
-    When two processes make this change at once, SQLite gives one of them up without waiting: it tries again.
-    """
-    # Real seconds, whatever the engine's clock says: it is another process that we wait for.
+    """Set the journal mode, retrying because SQLite fails at once if two processes do this."""
+    # Real seconds: this waits for another process.
     until = time.monotonic() + _LOG_SECONDS
     while True:
         try:
@@ -252,13 +242,13 @@ def _transaction(
 
 @attrs.frozen(kw_only=True)
 class Version:
-    """Which version of this package a database is of.
+    """The version of a database.
 
     Attributes:
-        applied: The steps that were applied to it.
-        pending_migrations: The steps that this version knows and it lacks.
-        newer: The steps that it has and this version does not know.
-        is_foreign: Whether it has tables, and none of ours.
+        applied: Its applied migrations.
+        pending_migrations: Migrations of this package that it lacks.
+        newer: Its migrations that this package does not know.
+        is_foreign: Whether it has tables, but none of this package.
     """
 
     applied: Sequence[str]
@@ -268,7 +258,7 @@ class Version:
 
 
 def version_of(raw: sqlite3.Connection) -> Version:
-    """Return which version a database is of, after a look that changes nothing."""
+    """Return a database's version without changing it."""
     database = Database(raw, execute_plugins=False)
     applied = [migration.name for migration in MIGRATIONS.applied(database)]
     known = _known_names()
@@ -280,13 +270,8 @@ def version_of(raw: sqlite3.Connection) -> Version:
     )
 
 
-def _lacking(database: Database) -> tuple[bool, Sequence[str]]:
-    """Return whether a database is new, and the steps that are to be applied, after a look that changes nothing.
-
-    Raises:
-        DatabaseNewer: It has steps that this version does not know.
-        StorageError: It is somebody else's database.
-    """
+def _pending(database: Database) -> tuple[bool, Sequence[str]]:
+    """Return whether a database is new, and its pending migrations; raise if it is newer or foreign."""
     version = version_of(database.conn)
     if version.newer:
         raise DatabaseNewer(
@@ -295,30 +280,30 @@ def _lacking(database: Database) -> tuple[bool, Sequence[str]]:
         )
     if version.is_foreign:
         raise StorageError(
-            "This SQLite file holds the tables of something else. Nothing was changed. Name a file of its own; one "
-            "that does not exist is created."
+            "This SQLite file holds the tables of something else. Nothing was changed. Name another file; "
+            "a missing one is created."
         )
     return not version.applied, version.pending_migrations
 
 
 def _known_names() -> frozenset[str]:
-    # An empty database lacks every step: the one way in which sqlite-utils tells them all.
-    with_nothing = Database(memory=True, execute_plugins=False)
+    # sqlite-utils lists all migrations only as the pending ones of an empty database.
+    empty = Database(memory=True, execute_plugins=False)
     try:
-        return frozenset(migration.name for migration in MIGRATIONS.pending(with_nothing))
+        return frozenset(migration.name for migration in MIGRATIONS.pending(empty))
     finally:
-        with_nothing.close()
+        empty.close()
 
 
 def _run_script(database: Database, name: str) -> None:
-    """Run a file of statements within the present transaction, which `executescript` would commit."""
+    """Run a script in the current transaction, which `executescript` would commit."""
     text = resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
     for statement in statements(text):
         database.conn.execute(statement)
 
 
 def statements(text: str) -> Iterator[str]:
-    """Yield the statements of a script, one at a time."""
+    """Yield the statements of a script."""
     statement = ""
     for line in text.splitlines(keepends=True):
         statement += line

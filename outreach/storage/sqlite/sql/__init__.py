@@ -1,8 +1,8 @@
 """The named queries: one file an aggregate, read once.
 
-A query begins with a line `-- name --`, followed by a comment that gives its reason. Only the plain reading and
-writing of rows by their key is put together from the models' fields (`sqlite.backend`); `{recipients}` in a query
-stands for the columns of that table in the order in which rows are read, `{trail_places}` for as many values.
+A query begins with a line `-- name --`, followed by a comment that gives its reason. Only the plain reading and writing
+of rows by their key is put together from the models' fields (`sqlite.backend`); `{recipients}` in a query stands for
+the columns of that table in the order in which rows are read, `{trail_places}` for as many values.
 """
 
 from __future__ import annotations
