@@ -33,7 +33,7 @@ from outreach.wire.signatures import (
 )
 
 TOKEN_LIFETIME_SECONDS: Final = 900
-"""How long a token of ours is good for."""
+"""How long our tokens are valid."""
 
 _LONGEST: Final = 8192
 _SCHEME: Final = "bearer"
